@@ -171,7 +171,7 @@ def _refuse(part: str | None, depth: int) -> None:
 
 
 def _focused(picture: GraphPicture, seen: Seen, focus: int, depth: int) -> GraphPicture:
-    near = tuple(seen.wiring.around(focus, depth))
+    near = tuple(seen.wiring.neighbourhood(focus, depth))
     shown = tuple(sorted(near[:MOST_VERTICES]))
     told = replace(picture, part=FOCUS, focus=focus, depth=depth, omitted=len(near) - len(shown))
     return _drawn(told, seen, shown)

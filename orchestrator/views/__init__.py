@@ -1,4 +1,4 @@
-"""Views: what the faces show, as frozen values with ``to_dict``.
+"""Views: the values that faces show, frozen and with ``to_dict``.
 
-The store and the queries fill them; nothing here reads anything.
+The store and the queries fill them; nothing here reads.
 """

@@ -1,18 +1,18 @@
-"""What the store tells of one operation, as pictures are made of it: frozen, without any value of a resource."""
+"""Facts of one operation as the store reads them, from which views are made; without values of resources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.views.operations import OperationView
 
-#: Why an event was written down, where nothing changed its state: a step went wrong and is taken again, or the worker
-#: that took it was not heard of any more.
+#: The causes of events that do not change a state: a step failed and is tried again, or the lease of its worker
+#: expired.
 RETRY, LOST = "retry", "lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFact:
-    """One node of a traversal, with what is known of its resource."""
+    """One node of a traversal, with columns of its resource."""
 
     no: int
     key: str
@@ -21,18 +21,18 @@ class NodeFact:
     action: str
     #: blocked, ready, running, waiting, done or failed; or superseded: a later operation took over before it was done.
     state: str
-    #: Numbers of the nodes that are counted down when this one is done.
+    #: Numbers of the nodes that this one counts down when it is done.
     dependents: tuple[int, ...]
     quiet: bool
     attempt: int
     retries: int
     due_at: float | None
     hook: str | None
-    #: Who works on it, or did last.
+    #: The process that works on it, or worked on it last.
     worker: str | None
     resource_id: str | None = None
     type: str = ""
-    #: Action and status of the resource now.
+    #: The resource's present action and status.
     resource_action: str = ""
     resource_status: str = ""
     reason: str = ""
@@ -51,21 +51,21 @@ class EventFact:
     action: str
     status: str
     reason: str
-    #: RETRY, LOST, or empty: its state changed.
+    #: RETRY, LOST, or empty if the state changed.
     cause: str = ""
-    #: Whose attempt it tells of; empty where nobody knows.
+    #: The process whose attempt it records; empty if unknown.
     worker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One operation as it was at one moment; events in the order of their ids."""
+    """One operation at one moment, with its nodes, and its events in the order of their ids."""
 
     operation: OperationView
     nodes: Sequence[NodeFact]
     events: Sequence[EventFact]
-    #: No event with an id up to this one is missing. It was taken before the rest was read.
+    #: The id up to which no event is missing, read before the rest.
     cursor: int
     as_of: float
-    #: Whether events of the operation, or its nodes, have been removed.
+    #: Whether events or nodes of the operation are purged.
     trimmed: bool = False

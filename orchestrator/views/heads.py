@@ -1,4 +1,4 @@
-"""The head of every page about one stack: which operation it is about, and how far that is."""
+"""The head of every page about one stack: its operation, and counts of resources by state."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,26 +12,26 @@ from orchestrator.views.states import state_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadView(View):
-    """One operation on a stack, how far it is, and what else there is to know of the stack at a glance."""
+    """One operation on a stack with its progress, and the stack's tags."""
 
     operation: OperationView
-    #: How many resources it works on, those that are as they are to be already among them, and how many of them are.
+    #: The number of its resources, unchanged ones included, and how many of them are done or unchanged.
     total: int
     done: int
-    #: How many are in each of ``STATES``; those in which none is are left out.
+    #: The number of resources in each of ``STATES``, without states that none is in.
     counts: Mapping[str, int]
     tags: tuple[str, ...]
-    #: When the stack was deleted; None if it was not.
+    #: When the stack was deleted; None if it is not.
     deleted_at: float | None
-    #: As of a graph's picture.
+    #: As in ``GraphPicture``.
     cursor: int
     as_of: float
 
 
 def counted(alike: Iterable[tuple[NodeFact, int]], *, is_over: bool) -> dict[str, int]:
-    """Return how many resources of an operation are in each state, in the order of their life.
+    """Return the number of an operation's resources in each state, in the order of ``STATES``.
 
-    ``alike`` has resources that stand for others that are like them, with how many those are.
+    ``alike`` has nodes that each stand for a number of equal ones.
     """
     counts: Counter[str] = Counter()
     for node, count in alike:

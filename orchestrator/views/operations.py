@@ -1,4 +1,4 @@
-"""What is shown of operations as they go: frozen values with plain fields, each with ``to_dict``.
+"""Views of operations: graphs, timelines, failures, changes, lists of stacks, and processes.
 
 Times are seconds since the epoch by the database's clock.
 """
@@ -9,8 +9,9 @@ from typing import Final
 
 from orchestrator.views.stacks import View
 
-#: The states of a vertex, in the order of its life. Those of a node in the store, told apart further: ``retrying`` and
-#: ``held`` (at a hook) are waiting, ``unchanged`` is done; ``unreached`` is what was not done when all was over.
+#: The states of a vertex, in the order of its life. They refine the states of a node in the store: ``retrying`` and
+#: ``held`` (at a hook) are waiting nodes, ``unchanged`` is a done one, ``unreached`` one that was not done when the
+#: operation was over.
 BLOCKED: Final = "blocked"
 READY: Final = "ready"
 RUNNING: Final = "running"
@@ -22,19 +23,19 @@ UNCHANGED: Final = "unchanged"
 FAILED: Final = "failed"
 UNREACHED: Final = "unreached"
 STATES: Final = (BLOCKED, READY, RUNNING, WAITING, RETRYING, HELD, DONE, UNCHANGED, FAILED, UNREACHED)
-#: States in which nothing happens any more.
+#: The final states.
 OVER: Final = frozenset({DONE, UNCHANGED, FAILED, UNREACHED})
 
-#: States in which its action is under way, whoever began it.
+#: The states in which the action is under way, even if an earlier operation began it.
 BEGUN: Final = frozenset({RUNNING, WAITING, RETRYING})
 
-#: What a vertex is: a resource, or a point where many edges meet and that stands for nothing itself.
+#: The kinds of vertices: a resource, or a join, where many edges meet.
 RESOURCE, JOIN = "resource", "join"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationView(View):
-    """One operation on a stack, as the head of every page about it tells it."""
+    """One operation on a stack, as in the head of every page about it."""
 
     stack: str
     stack_id: str
@@ -47,21 +48,21 @@ class OperationView(View):
     begun_at: float
     #: None while it is under way.
     ended_at: float | None
-    #: When it fails if it is not over by then.
+    #: When it times out.
     deadline: float | None
-    #: Whether it is the one in force: the last.
+    #: Whether it is the stack's operation in force, the last one.
     in_force: bool
     #: The stack's own state: ``CREATE_IN_PROGRESS``.
     stack_state: str
-    #: The names and ids of the stacks that it is in, outermost first.
+    #: The names and ids of the stacks that the stack is nested in, outermost first.
     within: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vertex(View):
-    """One node of an operation's graph, where it is drawn, and how far it is."""
+    """One node of an operation's graph, with its state and position."""
 
-    #: The node's number in its traversal; the same for as long as the traversal is kept.
+    #: The node's number in its traversal, which does not change.
     no: int
     kind: str = RESOURCE
     name: str
@@ -73,22 +74,22 @@ class Vertex(View):
     #: One of ``STATES``.
     state: str
     resource_id: str | None = None
-    #: How often an action was begun (to look again at what is under way is none), and retries used up.
+    #: How often an action was begun (checks of an action under way do not count), and the retries used.
     attempt: int = 0
     retries: int = 0
-    #: Which process works on it, or did last; empty if none has.
+    #: The process that works on it, or worked on it last; empty for none.
     worker: str = ""
     #: Why it is in this state, where that is known.
     reason: str = ""
     #: The hook at which it stands; empty for none.
     hook: str = ""
     physical_id: str | None = None
-    #: The id of the stack that this resource is; None if it is none.
+    #: The id of the resource's nested stack; None for none.
     nested_stack_id: str | None = None
-    #: How many edges it is away at most from what requires nothing.
+    #: The length of the longest path to a vertex without requirements.
     layer: int = 0
-    #: The middle of where it is drawn, left to right in widths of a box, and top to bottom in heights of one. Layers go
-    #: down; a box is best ``layout.BOX_SHAPE`` times as wide as high.
+    #: The centre of its box, in widths of a box from left to right, and in heights of one from top to bottom. Layers go
+    #: downwards; a box should be ``layout.BOX_SHAPE`` times as wide as high.
     x: float = 0.0
     y: float = 0.0
 
@@ -101,12 +102,12 @@ class Group(View):
     id: str
     layer: int
     type: str
-    #: How many are in each state.
+    #: The number in each state.
     counts: Mapping[str, int]
     total: int
     x: float
     y: float
-    #: The first few of them by name; those that failed come first.
+    #: The first few names; failed ones come first.
     names: tuple[str, ...]
 
 
@@ -115,30 +116,30 @@ class GraphPicture(View):
     """An operation's graph with positions; an edge is (requirer, required), by ``no`` or by a group's ``id``."""
 
     operation: OperationView
-    #: Which part of it: all, focus or groups.
+    #: The part of the graph: all, focus or groups.
     part: str
-    #: The id of the last event that what is told here has in it; later ones may be in it, too.
+    #: The id of the last event that is surely considered here; later ones may be as well.
     cursor: int
     #: When the facts were read.
     as_of: float
-    #: Of the whole operation, whatever part is told: how many resources, and how many of them in each of ``STATES``.
+    #: The number of resources of the whole operation, and of those in each of ``STATES``, whatever the part.
     total: int
     counts: Mapping[str, int]
-    #: Where ``part`` is all or focus.
+    #: For the parts all and focus.
     vertices: tuple[Vertex, ...] = ()
     edges: tuple[tuple[int, int], ...] = ()
-    #: Where ``part`` is groups.
+    #: For the part groups.
     groups: tuple[Group, ...] = ()
     group_edges: tuple[tuple[str, str], ...] = ()
-    #: Of a focus: the vertex in its middle, and how many edges away others may be.
+    #: For a focus: the central vertex, and the largest distance of others in edges.
     focus: int | None = None
     depth: int | None = None
-    #: Of a focus: how many vertices that near are left out, because nobody could look at so many.
+    #: For a focus: the number of vertices within that distance that are left out, because they are too many to show.
     omitted: int = 0
 
 
-#: What a span of a timeline tells: it waited for what it requires; was ready and in the queue; a worker was at work,
-#: or the action was under way outside; after a failure it was being tried again; it stood at a hook.
+#: The kinds of spans: waiting for requirements; ready and queued; running (a step, or the action under way outside);
+#: tried again after a failure; standing at a hook.
 SPAN_WAITING, SPAN_QUEUED, SPAN_RUNNING, SPAN_RETRYING, SPAN_HELD = (
     "waiting",
     "queued",
@@ -156,18 +157,18 @@ class Span(View):
     #: One of ``SPANS``.
     kind: str
     start: float
-    #: None: it goes on.
+    #: None while it lasts.
     end: float | None
-    #: The attempt, from 1, that this is of; 0 before there is one.
+    #: The number of its attempt, from 1; 0 before the first.
     attempt: int = 0
-    #: Why it ended, where that is known: what the attempt failed with.
+    #: Why it ended, if known: the error of the attempt.
     reason: str = ""
     worker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar(View):
-    """One resource's part in an operation, from its beginning to its end; spans follow each other without gaps."""
+    """One resource in a timeline; its spans follow each other without gaps."""
 
     no: int
     name: str
@@ -179,23 +180,23 @@ class Bar(View):
     attempts: int = 0
     worker: str = ""
     spans: tuple[Span, ...] = ()
-    #: Whether it lies on the critical path: the chain of resources, each begun when the one before was done, that
-    #: decided how long it all took.
+    #: Whether it is on the critical path: the chain of resources, each begun when the one before was done, that
+    #: determined the duration of the operation.
     critical: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline(View):
-    """When what was done in an operation; bars in the order in which they were begun, those not begun last."""
+    """The timeline of an operation; bars in the order in which they were begun, those not begun last."""
 
     operation: OperationView
     cursor: int
     as_of: float
     bars: tuple[Bar, ...]
-    #: Numbers of the bars of the critical path, first to last, and how much of its time each kind of span took.
+    #: The numbers of the bars on the critical path, first to last, and its seconds by kind of span.
     critical: tuple[int, ...] = ()
     critical_seconds: Mapping[str, float] = field(default_factory=dict)
-    #: Whether events of the operation have been removed: then spans are missing.
+    #: Whether events of the operation are purged, so that spans are missing.
     trimmed: bool = False
 
 
@@ -208,36 +209,35 @@ class FailedView(View):
     type: str
     action: str
     reason: str
-    #: When it failed; None if its event is gone.
+    #: When it failed; None if its event is purged.
     at: float | None
     attempts: int
     worker: str = ""
     physical_id: str | None = None
-    #: The id of the stack that failed in its place; None if it is none.
+    #: The id of its nested stack, which failed; None for none.
     nested_stack_id: str | None = None
-    #: How many resources were never begun because of it, and the names of the first of them.
+    #: The number of resources that were never begun because of it, and the first of their names.
     blocks: int = 0
     blocked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureView(View):
-    """Why an operation failed: what failed while all that it required was done, the likely root first.
+    """Why an operation failed: the failures of resources whose requirements were done, the likely root first.
 
-    The likely root is the one that failed first; of those at the same time, the one that blocks most.
+    The likely root is the first failure; among simultaneous ones, the one that blocks most resources.
     """
 
     operation: OperationView
     cursor: int
     as_of: float
     roots: tuple[FailedView, ...] = ()
-    #: Other failures: of steps that were under way when the operation had failed already, and of what required a root.
+    #: Other failures: of steps under way when the operation had failed already, and of dependents of a root.
     later: tuple[FailedView, ...] = ()
-    #: How many resources were never begun.
+    #: The number of resources that were never begun.
     unreached: int = 0
-    #: The chain of stacks in stacks down to where the likely root is: names of resources, outermost first, the last
-    #: being that which failed by itself; the id of the stack that it is in, and how it failed. Empty if it is in this
-    #: stack itself.
+    #: The path through nested stacks to the likely root: names of resources, outermost first, the last one being the
+    #: root itself; the id of its stack, and its failure. Empty if the root is in this stack itself.
     path: tuple[str, ...] = ()
     path_stack_id: str | None = None
     innermost: FailedView | None = None
@@ -245,7 +245,7 @@ class FailureView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackSummary(View):
-    """A stack as a list tells it."""
+    """A stack in a list."""
 
     id: str
     name: str
@@ -262,11 +262,11 @@ class StackSummary(View):
     #: When the operation in force began and ended; None while it is under way.
     begun_at: float
     ended_at: float | None
-    #: How many of its resources are in each of ``STATES``; those in which none is are left out. Empty once purged.
+    #: The number of its resources in each of ``STATES``, without states that none is in. Empty once purged.
     counts: Mapping[str, int]
     total: int
     done: int
-    #: When something happened to it last, and how many retries its operation has used up.
+    #: The time of its last event, and the retries that its operation has used.
     last_event_at: float | None
     retries: int
     parent_id: str | None = None
@@ -277,9 +277,9 @@ class StackPage(View):
     """One page of the list of stacks."""
 
     rows: tuple[StackSummary, ...]
-    #: How many there are on all pages.
+    #: The number of stacks on all pages.
     total: int
-    #: By state, of all that are not deleted: how many.
+    #: The number of stacks that are not deleted, by state.
     states: Mapping[str, int]
     cursor: int
     as_of: float
@@ -287,20 +287,20 @@ class StackPage(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceDetails(View):
-    """All that is shown of one resource in an operation; no value that a template hides."""
+    """The details of one resource in an operation, without hidden values."""
 
     operation: OperationView
     cursor: int
     as_of: float
     vertex: Vertex
-    #: As the template has them, with functions in place of what they result in.
+    #: As in the template, with unresolved functions.
     properties: Mapping[str, object]
     requires: tuple[str, ...]
     required_by: tuple[str, ...]
     spans: tuple[Span, ...]
     #: The last few events about it, newest first: (id, at, state, reason).
     events: tuple[tuple[int, float, str, str], ...]
-    #: When it is tried again, or looked at again at the latest; None where it does not wait for that.
+    #: When it is tried again, or checked again at the latest; None if it waits for neither.
     due_at: float | None = None
     created_at: float | None = None
     updated_at: float | None = None
@@ -308,14 +308,14 @@ class ResourceDetails(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesView(View):
-    """What one operation's definition changed of the one before it."""
+    """The differences between an operation's definition and the one before it."""
 
     operation: OperationView
     #: The operation whose definition it is compared with; None for the first.
     before_id: str | None
     #: A unified diff of the templates, line by line; empty if they are the same.
     template: tuple[str, ...]
-    #: (name, before, after); hidden ones are masked, and told as changed all the same.
+    #: (name, before, after) of changed parameters; hidden values are masked.
     parameters: tuple[tuple[str, str, str], ...]
     #: (file, unified diff).
     files: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -326,38 +326,38 @@ class ChangesView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessView(View):
-    """A process of the engine that works, or did; as it said itself, and as its leases tell."""
+    """A process of the engine, by its own report and its leases."""
 
-    #: As leases name it.
+    #: The unique name, as in leases.
     name: str
     #: worker, coordinator or embedded.
     kind: str
     host: str
     pid: int
-    #: What Celery's tools call the worker that it belongs to; empty in embedded mode.
+    #: The name of its Celery worker in Celery's tools; empty in embedded mode.
     celery_name: str
     version: str
     queues: tuple[str, ...]
     started_at: float
-    #: When it said last that it is there, and how long ago that is.
+    #: When it last reported, and how long ago that is.
     seen_at: float
     seen_seconds: float
-    #: present, silent (not heard of for longer than a lease), or stopped (it said so).
+    #: present, silent (no report for longer than a lease), or stopped (in good order).
     state: str
-    #: What it works on now: (stack, stack id, resource, action, since when, when the lease ends).
+    #: Its present work: (stack, stack id, resource, action, since when, end of the lease).
     works_on: tuple[tuple[str, str, str, str, float | None, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckView(View):
-    """Work that nobody does though somebody should, and why."""
+    """Stuck work: a node that is lost, undelivered or overdue."""
 
     stack: str
     stack_id: str
     resource: str
     action: str
-    #: lost (its lease is over), undelivered (nobody claims it), or overdue (it was to be looked at again).
+    #: lost (its lease has expired), undelivered (no worker claims it), or overdue (its next check is late).
     why: str
-    #: For how long.
+    #: How long it has been stuck.
     seconds: float
     worker: str = ""

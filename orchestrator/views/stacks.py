@@ -1,4 +1,4 @@
-"""What the faces show of a stack: frozen values with plain fields, each with ``to_dict`` for ``-f json``."""
+"""Views of stacks: frozen values with plain fields, each with ``to_dict`` for ``-f json``."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -36,7 +36,7 @@ class StatefulView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputView(View):
-    """One output; ``error`` says why there is no value, and is empty where there is one."""
+    """One output; ``error`` is the reason of a missing value, and otherwise empty."""
 
     key: str
     description: str = ""
@@ -55,35 +55,35 @@ class StackView(StatefulView):
     status: str
     reason: str = ""
     description: str = ""
-    #: Words that people put on it, in their order.
+    #: The user's tags, in their order.
     tags: tuple[str, ...] = ()
     created_at: float
     updated_at: float
     traversal_id: str
     timeout_minutes: float
-    #: The stack that it is in; None if it is in none.
+    #: The parent stack; None if it is not nested.
     parent_id: str | None = None
-    #: The outermost stack that it is in, and how many it is in.
+    #: The outermost stack, and the depth of nesting.
     root_id: str = ""
     depth: int = 0
     #: Hidden ones are masked.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    #: Filled only where one stack is asked for.
+    #: Only for a single stack.
     outputs: tuple[OutputView, ...] = ()
-    #: Whether all is there that its definition wants, though it may still be cleaned up after; as ``outputs``.
+    #: Whether all that its definition wants is made, though it may still be cleaned up; only for a single stack.
     in_service: bool | None = None
-    #: What lifecycle plugins said of it last, by plugin; as ``outputs``.
+    #: The last annotations of lifecycle plugins, by plugin; only for a single stack.
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: What its definition uses that should not be used any more; as ``outputs``, and where it is being made or changed.
+    #: Warnings about deprecated parts of its definition; only for a single stack, or as an operation begins.
     warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceView(StatefulView):
-    """One resource; ``requires`` names what it depends on."""
+    """One resource; ``requires`` has the names of its requirements."""
 
     name: str
-    #: In lists that look into stacks in stacks: the resources that it is in, outermost first.
+    #: In lists with nested stacks: the resources that it is nested in, outermost first.
     within: tuple[str, ...] = ()
     type: str
     uuid: str
@@ -91,14 +91,14 @@ class ResourceView(StatefulView):
     action: str
     status: str
     reason: str = ""
-    #: Whether somebody said so: the next update replaces it.
+    #: Whether an operator marked it so: the next update replaces it.
     unhealthy: bool = False
     #: The hook at which it stands; None for none.
     hook: str | None = None
     requires: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    #: What lifecycle plugins said of it last, by plugin.
+    #: The last annotations of lifecycle plugins, by plugin.
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     created_at: float
     updated_at: float
@@ -106,7 +106,7 @@ class ResourceView(StatefulView):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotView(StatefulView):
-    """One snapshot of a stack; action and status are its own: ``CREATE_COMPLETE`` once it is there."""
+    """One snapshot of a stack; action and status are its own: ``CREATE_COMPLETE`` once it is taken."""
 
     id: str
     #: May be empty.
@@ -115,7 +115,7 @@ class SnapshotView(StatefulView):
     status: str
     reason: str
     created_at: float
-    #: Name and type of each resource of which it holds something; filled only where one snapshot is asked for.
+    #: The name and type of each resource in it; only for a single snapshot.
     resources: tuple[tuple[str, str], ...] = ()
 
 
@@ -136,53 +136,53 @@ class EventView(StatefulView):
     status: str
     reason: str
     physical_id: str | None
-    #: Why there is an event although the state did not change: ``retry`` (a step went wrong, and is tried again),
-    #: ``lost`` (whoever was at it was not heard of any more, and others go on); else empty.
+    #: Why there is an event without a change of state: ``retry`` (a step failed, and is tried again) or ``lost`` (the
+    #: lease of its worker expired, and another worker continues); otherwise empty.
     cause: str = ""
-    #: The process of the engine that was at it; empty where none was.
+    #: The process of the engine whose attempt it records; empty for none.
     worker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraversalView(StatefulView):
-    """One operation on a stack, under way or over; times are seconds since the epoch by the database's clock."""
+    """One operation on a stack, in progress or finished; times are seconds since the epoch by the database's clock."""
 
     id: str
     stack: str
     stack_id: str
     action: str
-    #: IN_PROGRESS, COMPLETE, FAILED or SUPERSEDED (by another operation, while it was under way).
+    #: IN_PROGRESS, COMPLETE, FAILED or SUPERSEDED (by another operation, while it was in progress).
     status: str
     reason: str
-    #: The definition that the stack was to have.
+    #: The definition that it gives the stack.
     template_id: str
     begun_at: float
-    #: None while it is under way, as is the duration.
+    #: None while it is in progress, as is the duration.
     ended_at: float | None
     duration_seconds: float | None
-    #: How many resources were made or adopted, changed in place (suspended and resumed ones too), and deleted in it,
-    #: and how many actions failed.
+    #: The number of resources that it made or adopted, changed in place (suspended and resumed ones included), and
+    #: deleted, and of failed actions.
     made: int
     changed: int
     deleted: int
     failed: int
-    #: How many resources are in each state, as of a progress; filled only where one is asked for. Empty once purged.
+    #: The number of resources in each state, as in ``Progress``; only for a single operation. Empty once purged.
     nodes: Mapping[str, int] = field(default_factory=dict)
-    #: In the order in which they were asked, what lifecycle plugins were asked and told; filled as the nodes are.
+    #: The calls of lifecycle plugins, in the order of ``pre_op``; only for a single operation.
     plugins: "tuple[PluginCallView, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginCallView(View):
-    """What one lifecycle plugin was asked and told about an operation."""
+    """The calls of one lifecycle plugin about an operation."""
 
     plugin: str
-    #: asking, agreed, refused, late, telling or told.
+    #: asking, agreed, refused or late (timed out) in ``pre_op``; telling or told in ``post_op``.
     state: str
-    #: What it raised when it was told.
+    #: The error that ``post_op`` raised.
     error: str
     warnings: tuple[str, ...]
-    #: How long it took to answer, and to be told; None if it did not come to that.
+    #: How long ``pre_op`` and ``post_op`` took; None if not called.
     asked_seconds: float | None
     told_seconds: float | None
 
@@ -191,7 +191,7 @@ class PluginCallView(View):
 class HookView(View):
     """A resource that stands at a hook; ``since`` in seconds since the epoch, by the database's clock."""
 
-    #: Its name; in a stack in the stack, after those of the resources that it is in, with slashes between them.
+    #: Its name; in a nested stack, with those of the resources that it is nested in before it, separated by slashes.
     resource: str
     uuid: str
     #: ``pre-create`` and others.
@@ -201,20 +201,20 @@ class HookView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress(View):
-    """How far a traversal has come."""
+    """The progress of a stack's operation."""
 
     stack: StackView
-    #: How many resources are in each of :data:`~orchestrator.views.operations.STATES`, those of the stacks in it among
-    #: them; states in which none is are left out.
+    #: The number of resources in each of :data:`~orchestrator.views.operations.STATES`, nested stacks included, without
+    #: states that none is in.
     counts: Mapping[str, int]
-    #: Names of at most ten resources that are being worked on, running ones before waiting ones.
+    #: The names of at most ten active resources, running ones before waiting ones.
     running: tuple[str, ...]
     total: int
     done: int
     finished: bool
-    #: Where resources stand until somebody lets them on.
+    #: The hooks at which resources stand.
     hooks: tuple[HookView, ...] = ()
-    #: Of those that are being worked on, why they are not done yet, where that is known.
+    #: Why active resources are not done yet, if known.
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -237,48 +237,48 @@ class GraphView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateView(View):
-    """What a valid template declares."""
+    """The contents of a valid template."""
 
     #: The template's version, by its date.
     version: str
     description: str
-    #: Each: name, type, label, description, default, hidden, immutable, tags, constraints (in words), required (whether
-    #: it has neither a value nor a default), value (as it would be, hidden ones masked).
+    #: For each: name, type, label, description, default, hidden, immutable, tags, constraints (in words), required
+    #: (whether it has neither a value nor a default), value (hidden ones masked).
     parameters: tuple[Mapping[str, Any], ...]
-    #: Each: label, description, parameters (names).
+    #: For each: label, description, parameters (names).
     parameter_groups: tuple[Mapping[str, Any], ...]
-    #: Name and verdict; null where that depends on a parameter without a value.
+    #: The results by name; null if one depends on a parameter without a value.
     conditions: Mapping[str, bool | None]
-    #: Name and type of each resource that would be there.
+    #: The name and type of each resource whose condition holds.
     resources: tuple[tuple[str, str], ...]
     #: The names of the resources whose condition does not hold.
     disabled: tuple[str, ...]
     outputs: tuple[str, ...]
-    #: What it uses that should not be used any more.
+    #: Warnings about deprecated parts.
     warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourcePreview(View):
-    """What would become of one resource."""
+    """One resource of a stack that would be created."""
 
     name: str
-    #: As the template says it, and what the environment makes of it: a type, or a template's file.
+    #: The type in the template, and the one that the environment maps it to: a type, or a template's file.
     type: str
     actual_type: str
-    #: CREATE, or ADOPT for what exists already.
+    #: CREATE, or ADOPT for an existing object.
     action: str
-    #: Resolved, as far as that is possible before anything exists; the rest, and what is secret, in words.
+    #: Resolved, as far as possible before resources exist; unknown and secret values are described in words.
     properties: Mapping[str, Any]
     requires: tuple[str, ...]
     deletion_policy: str
-    #: What the template is made of that the resource is made of.
+    #: The resources of the template that is its type, if it is one.
     resources: "tuple[ResourcePreview, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackPreview(View):
-    """What a create would make."""
+    """The stack that a create would make."""
 
     name: str
     description: str
@@ -288,36 +288,36 @@ class StackPreview(View):
     resources: tuple[ResourcePreview, ...]
     #: The names of the resources whose condition does not hold.
     disabled: tuple[str, ...]
-    #: Resolved, as far as that is possible before anything exists; the rest, and what is secret, in words.
+    #: Resolved, as far as possible before resources exist; unknown and secret values are described in words.
     outputs: Mapping[str, Any]
-    #: What the template uses that should not be used any more, and of what lifecycle plugins warn.
+    #: Warnings about deprecated parts of the template, and those of lifecycle plugins.
     warnings: tuple[Problem, ...] = ()
-    #: What lifecycle plugins say of it, by plugin: of the stack, under "", and of resources, by their names.
+    #: The annotations of lifecycle plugins, by plugin, and by resource (those of the stack under "").
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyChange(View):
-    """How one property would change."""
+    """The change of one property by an update."""
 
     name: str
-    #: What is secret, or known only during the update, is told in words.
+    #: Values that are secret, or known only during the update, are described in words.
     before: Any
     after: Any
-    #: What the change means: UPDATE (in place), REPLACE or REFUSE.
+    #: The effect of the change: UPDATE (in place), REPLACE or REFUSE.
     meaning: str
-    #: Whether it changes for certain; else only if what it depends on turns out to have changed.
+    #: Whether it changes for certain, or only if a requirement turns out to have changed.
     is_certain: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourcePlan(View):
-    """What an update would do with one resource."""
+    """The effect of an update on one resource."""
 
     name: str
     type: str
-    #: CREATE, UPDATE (in place), REPLACE, DELETE, UNCHANGED, DEPENDS (only if what it depends on changes, or
-    #: others changed it), or REFUSE.
+    #: CREATE, UPDATE (in place), REPLACE, DELETE, UNCHANGED, DEPENDS (changes only if a requirement changes, or the real
+    #: object was changed), or REFUSE.
     action: str
     reason: str = ""
     changes: tuple[PropertyChange, ...] = ()
@@ -325,18 +325,18 @@ class ResourcePlan(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatePlan(View):
-    """What an update would do, as far as that can be told before."""
+    """The effect of an update, as far as it is known beforehand."""
 
     name: str
-    #: As it is now.
+    #: The present state.
     state: str
-    #: As they would be.
+    #: The tags after the update.
     tags: tuple[str, ...] = ()
-    #: As they would be, hidden ones masked.
+    #: The parameters after the update, hidden ones masked.
     parameters: Mapping[str, Any]
-    #: What is to be there, each after what it requires; then what is to be deleted.
+    #: The desired resources, each after its requirements; then those to be deleted.
     resources: tuple[ResourcePlan, ...]
-    #: What the new definition uses that should not be used any more, and of what lifecycle plugins warn.
+    #: Warnings about deprecated parts of the new definition, and those of lifecycle plugins.
     warnings: tuple[Problem, ...] = ()
-    #: What lifecycle plugins say of it, by plugin: of the stack, under "", and of resources, by their names.
+    #: The annotations of lifecycle plugins, by plugin, and by resource (those of the stack under "").
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

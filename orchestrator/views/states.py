@@ -1,4 +1,4 @@
-"""How far each node of an operation is, in the words of :data:`~orchestrator.views.operations.STATES`, and why."""
+"""The states of an operation's nodes, as :data:`~orchestrator.views.operations.STATES`, and their reasons."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -21,34 +21,34 @@ from orchestrator.views.operations import (
     OperationView,
 )
 
-#: The action of events that tell of a signal.
+#: The action of events of signals.
 _SIGNAL: Final = "SIGNAL"
-#: What stands in the place of a reason of what was planned and never done.
+#: The reason of a cleanup that was planned and held back.
 _HELD_BACK: Final = "not deleted: something that requires it could not be"
-#: The same of what was begun and was not done when its operation was over.
+#: The reason of an action that was begun and not done when its operation was over.
 _LEFT: Final = "begun, and not done when the operation was over"
 
 
 def is_under_way(operation: OperationView) -> bool:
-    """Whether an operation is not over."""
+    """Return whether an operation is in progress."""
     return operation.status == "IN_PROGRESS"
 
 
 def is_spare(node: NodeFact) -> bool:
-    """Whether nothing was done by a node, nor is as long as nothing changes."""
+    """Return whether a node has done nothing, and will do nothing unless a requirement changes."""
     return not node.attempt and (node.quiet or not node.action)
 
 
 def phase_of(node: NodeFact) -> str:
-    """Return a node's phase. What was held back became a join, and is a cleanup all the same."""
+    """Return a node's phase; a join with a resource is a cleanup that was held back."""
     return CLEANUP if node.phase == JOIN and node.resource_id is not None else node.phase
 
 
 def events_by_node(facts: Facts) -> Mapping[int, Sequence[EventFact]]:
-    """Return what happened at each node, by its number, in the order of the events.
+    """Return the events of each node, by its number, in the order of the events.
 
-    Events tell a resource, not a node. One resource may be changed by one node and deleted by another; and another row
-    may have taken its place meanwhile: then the name tells.
+    Events name a resource, not a node. One node may change a resource and another delete it. If the row was replaced
+    meanwhile, the node is found by the resource's name.
     """
     cleanups, others, names, removed = _Finder(), _Finder(), _Finder(), _Finder()
     for node in facts.nodes:
@@ -70,9 +70,9 @@ def events_by_node(facts: Facts) -> Mapping[int, Sequence[EventFact]]:
 
 
 def own_events(node: NodeFact, events: Sequence[EventFact]) -> Sequence[EventFact]:
-    """Return which of the events of a node tell of what the node did.
+    """Return the events of a node that record its own work.
 
-    A resource may be signalled at any time, and marked as unhealthy, or sound, when nothing is done with it.
+    Left out are those of signals, which come at any time, and of health marks of a resource at rest.
     """
     own: list[EventFact] = []
     is_over = False
@@ -103,11 +103,11 @@ def _is_deletion(event: EventFact) -> bool:
 
 
 def state_of(node: NodeFact, events: Sequence[EventFact], *, is_over: bool) -> str:
-    """Return how far a resource's node is; ``events`` are those of the node, ``is_over`` is its operation's."""
+    """Return the state of a resource's node, from its events and whether its operation is over."""
     if node.phase == JOIN or node.state == "superseded":
         return UNREACHED
     if is_over and not node.attempt and node.state in (BLOCKED, READY, WAITING):
-        # What has not begun by then never is.
+        # It will never begin.
         return UNREACHED
     if node.hook and not is_over:
         return HELD
@@ -120,23 +120,23 @@ def state_of(node: NodeFact, events: Sequence[EventFact], *, is_over: bool) -> s
 
 def _is_tried_again(node: NodeFact, events: Sequence[EventFact]) -> bool:
     if not any(event.cause for event in events):
-        # Its events are gone, or nobody wrote down why.
+        # Its events are purged, or recorded no cause.
         return bool(node.retries and node.reason)
     last = events[-1]
     begun = node.resource_status == "IN_PROGRESS"
-    # An action that goes on after a retry is looked at again, and its resource has no fault, or another one.
+    # An action that continues after a retry has no reason, or another one.
     return last.cause == RETRY and (not begun or node.reason == last.reason)
 
 
 def counter_state(node: NodeFact, operation: OperationView) -> str:
-    """Return how far a point is where edges meet."""
+    """Return the state of a join."""
     if node.state == DONE:
         return DONE
     return BLOCKED if is_under_way(operation) else UNREACHED
 
 
 def reason_of(node: NodeFact, operation: OperationView, state: str, events: Sequence[EventFact]) -> str:
-    """Return why a node is in its state; empty where nobody knows more than the state says."""
+    """Return the reason of a node's state; empty if none is known."""
     if state == HELD:
         return paused_until(node.hook or "")
     if node.phase == JOIN:
@@ -145,26 +145,26 @@ def reason_of(node: NodeFact, operation: OperationView, state: str, events: Sequ
         return _LEFT
     if state in (BLOCKED, UNCHANGED, UNREACHED):
         return ""
-    said = events[-1].reason if events else ""
-    # What is on record with the resource is what is so now, for the operation in force alone.
+    recorded = events[-1].reason if events else ""
+    # The resource's stored reason is that of the operation in force.
     now = node.reason if operation.in_force else ""
     if state in (RUNNING, READY, WAITING, RETRYING):
-        return now or (said if events and events[-1].cause else "")
-    return said or (now if state == FAILED else "")
+        return now or (recorded if events and events[-1].cause else "")
+    return recorded or (now if state == FAILED else "")
 
 
 def was_begun(node: NodeFact, events: Sequence[EventFact]) -> bool:
-    """Whether the action of a node was ever begun; what only came as far as a hook before it was not."""
+    """Return whether the action of a node was ever begun; one that stopped at a hook before it was not."""
     if not events:
-        # Another operation had begun it; or its events are gone.
+        # Another operation had begun it, or its events are purged.
         return bool(node.attempt) and not node.hook
     return any(event.action != HOOK for event in events)
 
 
 def tries_of(node: NodeFact, events: Sequence[EventFact]) -> int:
-    """Return how often an action was begun: 1, and one more for each time that it was lost or tried again.
+    """Return how often an action was begun: once, and once more for each time that it was lost or tried again.
 
-    The store's attempts are more: to look again at what is under way is one there.
+    The store counts more attempts, because each check of an action under way is one.
     """
     if not node.attempt:
         return 0

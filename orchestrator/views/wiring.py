@@ -1,7 +1,7 @@
-"""Who requires whom in an operation, as it is drawn.
+"""The wiring of an operation's graph: the nodes that are drawn, and the edges between them.
 
-The store keeps for each node whom it counts down. Here that is turned into edges between resources, and the points
-where many edges meet; what stands for nothing itself, and leads to no resource, is left out.
+The store has, for each node, those that it counts down. These become edges between resources and joins; joins that lead
+to no resource are left out.
 """
 
 from collections import deque
@@ -17,10 +17,9 @@ Edge = tuple[int, int]
 
 
 def is_counter(node: NodeFact) -> bool:
-    """Whether a node only counts others as one. A cleanup that was held back became a join, and has its resource.
+    """Return whether a node only counts others; a join with a resource is a cleanup that was held back.
 
-    A cleanup that only a replacement would call for stands for nothing until there is one: then it is not quiet any
-    more.
+    A cleanup that only a replacement would need counts as one until there is a replacement: then it is not quiet.
     """
     if node.phase == END or (node.phase == JOIN and node.resource_id is None):
         return True
@@ -29,7 +28,7 @@ def is_counter(node: NodeFact) -> bool:
 
 @dataclass(frozen=True)
 class Wiring:
-    """The nodes that are drawn, and whom each of them requires and is required by; all by numbers, ascending."""
+    """The nodes that are drawn, with the requirements and dependents of each; by number, ascending."""
 
     nodes: Mapping[int, NodeFact]
     requirements: Mapping[int, Sequence[int]]
@@ -37,7 +36,7 @@ class Wiring:
 
     @classmethod
     def of(cls, nodes: Iterable[NodeFact]) -> "Wiring":
-        """Tie an operation's nodes to each other."""
+        """Return the wiring of an operation's nodes."""
         given = {node.no: node for node in sorted(nodes, key=lambda node: node.no)}
         drawn = _drawn(given)
         dependents = {
@@ -56,7 +55,7 @@ class Wiring:
 
     @cached_property
     def in_order(self) -> tuple[int, ...]:
-        """All numbers, each after those that it requires."""
+        """All numbers, each after its requirements."""
         missing = {no: len(others) for no, others in self.requirements.items()}
         following = deque(no for no, count in missing.items() if not count)
         order = []
@@ -70,13 +69,13 @@ class Wiring:
         return tuple(order)
 
     def behind(self, no: int) -> frozenset[int]:
-        """Return whatever requires a node, by however many steps; not the node itself."""
+        """Return the direct and indirect dependents of a node, without the node itself."""
         return frozenset(_reached(no, self.dependents)) - {no}
 
-    def around(self, no: int, depth: int) -> dict[int, int]:
-        """Return what a node requires, and what requires it, by at most ``depth`` steps, nearest first.
+    def neighbourhood(self, no: int, depth: int) -> dict[int, int]:
+        """Return the requirements and dependents of a node within ``depth`` steps, with their distance, nearest first.
 
-        With the number of steps. To pass a point where edges meet is no step; one that leads no further is left out.
+        Passing a join is no step; a join that leads to no other chosen node is left out.
         """
         found = {no: 0}
         for ties in (self.requirements, self.dependents):
@@ -86,7 +85,7 @@ class Wiring:
         return dict(sorted(kept, key=lambda entry: (entry[1], entry[0])))
 
     def _ties(self, no: int, chosen: Collection[int]) -> bool:
-        """Whether a node is a resource, or ties chosen ones to each other."""
+        """Return whether a node is a resource, or a join between chosen ones."""
         if not is_counter(self.nodes[no]):
             return True
         return all(
@@ -103,13 +102,13 @@ class Wiring:
                 if taken > depth or steps.get(other, taken + 1) <= taken:
                     continue
                 steps[other] = taken
-                # Whatever is nearer is looked at first.
+                # Nearer nodes are visited first.
                 (following.appendleft if free else following.append)(other)
         return steps
 
 
 def _drawn(nodes: Mapping[int, NodeFact]) -> dict[int, None]:
-    """Return the numbers of what is drawn: all resources, and the counters that some resource waits for."""
+    """Return the numbers of the nodes to draw: all resources, and the counters that a resource waits for."""
     drawn = {no for no, node in nodes.items() if not is_counter(node)}
     counters = [node for node in nodes.values() if is_counter(node) and node.phase != END]
     added = True
