@@ -1,4 +1,4 @@
-"""Queries: what faces read of stacks and operations.
+"""Queries: reads of stacks and operations for faces.
 
 A query changes nothing, loads no plugin and calls no other system.
 """

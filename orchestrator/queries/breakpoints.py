@@ -1,4 +1,4 @@
-"""Breakpoints at which the resources of a stack stand, as faces show them."""
+"""Breakpoints (hooks) at which the resources of a stack stand, for faces."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -7,24 +7,24 @@ from orchestrator.store.nodes.breakpoints import StandingNode
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import HookView
 
-#: How many of the resources that a stack waits for are named in one sentence.
+#: The most resources that one sentence names.
 MOST_NAMED: Final = 5
 
 
 def hook_view(standing: StandingNode) -> HookView:
-    """Return what the faces show of a node that stands at a hook."""
+    """Return the view of a node that stands at a hook."""
     return HookView(
         resource=standing.path, uuid=standing.resource_id, kind=standing.hook, since=standing.since
     )
 
 
 def waits_for(standing: Sequence[HookView]) -> str:
-    """Return in words what a stack waits for."""
+    """Return the sentence that names the hooks for which a stack waits."""
     named = ", ".join(f"{each.resource} ({each.kind})" for each in standing[:MOST_NAMED])
     more = f" and {len(standing) - MOST_NAMED} more" if len(standing) > MOST_NAMED else ""
     return f"paused until these hooks are cleared: {named}{more}"
 
 
 def hooks_by_row(store: Store, stack_id: str) -> Mapping[str, str]:
-    """Return the hooks at which the resources of a stack, and of those in it, stand, by the ids of their rows."""
+    """Return the hooks at which resources of a stack and its nested stacks stand, by the ids of their rows."""
     return {standing.resource_id: standing.hook for standing in store.breakpoints.standing(stack_id)}

@@ -1,45 +1,45 @@
-"""What one operation's definition changed of the one before it: unified diffs, and never a value that is hidden."""
+"""Changes between an operation's definition and the one before it: unified diffs, without hidden values."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Any, Final
 
-from orchestrator.queries.definition_source import Given
+from orchestrator.queries.definition_source import DefinitionSource
 from orchestrator.queries.sources import shown_source
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.views.operations import ChangesView, OperationView
 
-#: Longer texts are not compared line by line: that takes longer than anybody waits.
+#: Longer texts are not compared line by line, which would take too long.
 MOST_LINES: Final = 20_000
-#: How many lines of a diff are told, and how many characters of a line.
-_TOLD_LINES: Final = 2_000
-_TOLD_CHARACTERS: Final = 500
-#: What stands for a value that is not there, and for one that is not shown.
+#: The most lines of a diff, and the most characters of a line.
+_SHOWN_LINES: Final = 2_000
+_SHOWN_CHARACTERS: Final = 500
+#: The texts in place of a missing value, and of one that is not shown.
 ABSENT: Final = "(none)"
 NOT_SHOWN: Final = "(not shown)"
 
 
 def changes_of(
     operation: OperationView,
-    before: Given | None,
-    after: Given,
+    before: DefinitionSource | None,
+    after: DefinitionSource,
     content: Callable[[str], str],
     *,
     shows_values: bool = False,
 ) -> ChangesView:
-    """Return what is other in a definition than in the one before it.
+    """Return the differences between a definition and the one before it.
 
     Args:
-        operation: What gave the stack the definition.
-        before: None for the first: then all of it is new.
+        operation: The operation that gave the stack the definition.
+        before: The definition before it; None if it is the first.
         after: The definition.
-        content: Reads a file by its digest; it is asked of those that differ.
+        content: Reads a file by its digest; it is called for files that differ.
         shows_values: Whether values of parameters and the contents of files are shown; hidden parameters never are.
     """
-    old = before or Given(traversal_id="", source="", resources={})
+    old = before or DefinitionSource(traversal_id="", source="", resources={})
     hidden = old.hidden | after.hidden
-    # Where nobody can tell of one of them, nothing is told of the difference.
+    # If the resources of one of them are unknown, no differences are shown.
     was = (old.resources or {}) if after.resources is not None else {}
     now = (after.resources or {}) if old.resources is not None else {}
     return ChangesView(
@@ -56,7 +56,7 @@ def changes_of(
         ),
         added=tuple(sorted(now.keys() - was.keys())),
         removed=tuple(sorted(was.keys() - now.keys())),
-        changed=tuple(sorted(_other(was, now))),
+        changed=tuple(sorted(_changed(was, now))),
     )
 
 
@@ -68,14 +68,14 @@ def _diff(before: str, after: str) -> tuple[str, ...]:
     if len(old) + len(new) > MOST_LINES:
         return (f"({len(old)} lines before, {len(new)} after: too many to be compared)",)
     lines = list(unified_diff(old, new, n=3, lineterm=""))[2:]
-    told = [_cut(line) for line in lines[:_TOLD_LINES]]
-    if len(lines) > len(told):
-        told.append(f"({len(lines) - len(told)} more lines)")
-    return tuple(told)
+    shown = [_cut(line) for line in lines[:_SHOWN_LINES]]
+    if len(lines) > len(shown):
+        shown.append(f"({len(lines) - len(shown)} more lines)")
+    return tuple(shown)
 
 
 def _lines(text: str) -> list[str]:
-    """Return a text's lines. What was made by a program may be JSON on a single one."""
+    """Return a text's lines; JSON on a single line, as programs write it, is indented first."""
     lines = text.splitlines()
     if len(lines) == 1 and text.startswith("{"):
         try:
@@ -86,27 +86,27 @@ def _lines(text: str) -> list[str]:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= _TOLD_CHARACTERS else f"{line[: _TOLD_CHARACTERS - 3]}..."
+    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[: _SHOWN_CHARACTERS - 3]}..."
 
 
 def _parameters(
     before: Mapping[str, Any], after: Mapping[str, Any], hidden: Iterable[str], *, shows_values: bool
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield name, value before and value after of each parameter that has another value."""
+    """Yield the name, the value before and the value after of each changed parameter."""
     absent = object()
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, absent), after.get(name, absent)
         if old == new:
             continue
-        told = []
+        shown = []
         for value in (old, new):
             if value is absent:
-                told.append(ABSENT)
+                shown.append(ABSENT)
             elif name in hidden:
-                told.append(HIDDEN)
+                shown.append(HIDDEN)
             else:
-                told.append(_text(value) if shows_values else NOT_SHOWN)
-        yield name, told[0], told[1]
+                shown.append(_text(value) if shows_values else NOT_SHOWN)
+        yield name, shown[0], shown[1]
 
 
 def _text(value: Any) -> str:
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 def _files(
     before: Mapping[str, str], after: Mapping[str, str], content: Callable[[str], str] | None
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each file that differs, with how; without ``content``, nobody may see that."""
+    """Yield each file that differs with its diff, which is not shown without ``content``."""
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) == after.get(name):
             continue
@@ -135,8 +135,8 @@ def _environments(
             yield name, found
 
 
-def _other(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the resources of which both templates say something, and not the same."""
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of resources that both templates have, with different definitions."""
     for name in before.keys() & after.keys():
         if before[name] != after[name]:
             yield name

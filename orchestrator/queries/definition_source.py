@@ -1,4 +1,4 @@
-"""A definition that a stack was given, read from the store as far as two of them are compared."""
+"""The source of an operation's definition, as far as two definitions are compared."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,40 +20,40 @@ from orchestrator.template.document import read_document
 
 log = structlog.get_logger()
 
-#: What is told of an environment: nothing that may hold values of parameters, or passwords of who is told of events.
-_TOLD: Final = ("resource_registry", "parameter_merge_strategies")
+#: The parts of an environment that are shown. The others may hold values of parameters, or passwords of event sinks.
+_SHOWN: Final = ("resource_registry", "parameter_merge_strategies")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """A definition."""
+class DefinitionSource:
+    """The texts and values of a definition."""
 
     traversal_id: str
-    #: The template's text, whose values are not masked.
+    #: The template's text, with unmasked values.
     source: str
-    #: By name, without those that every stack has; and the names of the hidden ones.
+    #: The parameters by name, without pseudo parameters, and the names of hidden ones.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()
-    #: Files by name, each with its digest; environments by name, with as much of their text as may be shown.
+    #: The digests of files by name, and the parts of environments that may be shown by name.
     files: Mapping[str, str] = field(default_factory=dict)
     environments: Mapping[str, str] = field(default_factory=dict)
-    #: What the template says of each resource that it wants, wherever in the text that stands; None if nobody can tell.
+    #: The definition of each resource, without its position in the text; None if the template cannot be read.
     resources: Mapping[str, Any] | None = None
 
 
-def given_by(store: Store, settings: Settings, traversal: TraversalRow) -> Given:
-    """Return the definition that an operation gave a stack, or went by."""
+def source_of(store: Store, settings: Settings, traversal: TraversalRow) -> DefinitionSource:
+    """Return the source of an operation's definition."""
     stored = store.templates.load(traversal.template_id)
     context = store.traversals.context(traversal.id)
     limits = Limits.of(settings)
     resources: dict[str, Any] | None = None
     try:
         template = load_template(store, traversal.template_id, context, settings)
-        resources = {name: _said(definition) for name, definition in template.resources.items()}
+        resources = {name: _without_place(definition) for name, definition in template.resources.items()}
     except IsothermError as error:
-        # It was sound when it was stored: by now, a function that it calls is not installed here any more.
+        # It was valid when it was stored, but calls a function that is not installed any more.
         log.warning("a stored template cannot be read", traversal=traversal.id, error=str(error))
-    return Given(
+    return DefinitionSource(
         traversal_id=traversal.id,
         source=stored.source,
         parameters={name: value for name, value in context["parameters"].items() if not is_pseudo(name)},
@@ -64,15 +64,15 @@ def given_by(store: Store, settings: Settings, traversal: TraversalRow) -> Given
     )
 
 
-def _said(definition: ResourceDefinition) -> dict[str, Any]:
+def _without_place(definition: ResourceDefinition) -> dict[str, Any]:
     return {key: value for key, value in definition.fragment().items() if key not in PLACE_KEYS}
 
 
 def _environments(stored: StoredTemplate, limits: Limits) -> dict[str, str]:
-    told = {}
+    found = {}
     for file, source in stored.environments:
         document, _ = read_document(source, file=file, limits=limits)
         data = document.data if isinstance(document.data, Mapping) else {}
-        shown = {name: data[name] for name in _TOLD if name in data}
-        told[file] = yaml.safe_dump(shown, sort_keys=True) if shown else ""
-    return told
+        shown = {name: data[name] for name in _SHOWN if name in data}
+        found[file] = yaml.safe_dump(shown, sort_keys=True) if shown else ""
+    return found

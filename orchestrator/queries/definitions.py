@@ -1,4 +1,4 @@
-"""What a stack was to be by one operation, as it is shown to people: never a value that a template hides."""
+"""The definition of a stack by one operation, for faces; hidden values are masked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from orchestrator.views.stacks import View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionView(View):
-    """A definition: the template's text, what it was given, and what came with it."""
+    """A definition: the template's text, the parameters, and the names of environments and files."""
 
     traversal_id: str
-    #: The template's name and text; asterisks stand for the defaults that are not shown.
+    #: The template's name and text; defaults that are not shown are replaced by asterisks.
     file: str
     source: str
-    #: By name; hidden ones are masked. None for each, where no values are shown.
+    #: The values by name; hidden ones are masked. None for each if no values are shown.
     parameters: Mapping[str, Any]
-    #: The names of environments, and of files with how many characters are in each.
+    #: The names of environments, and of files with their lengths in characters.
     environments: tuple[str, ...]
     files: tuple[tuple[str, int], ...]
     #: Whether values of parameters are shown, but for hidden ones.
@@ -29,10 +29,10 @@ class DefinitionView(View):
 
 
 def definition_of(store: Store, traversal: TraversalRow, *, shows_values: bool) -> DefinitionView:
-    """Return the definition that a stack was given by an operation.
+    """Return the definition that an operation gave a stack.
 
-    ``shows_values`` is whether values of parameters are shown, their defaults in the template among them; hidden ones
-    never are.
+    With ``shows_values``, values of parameters are shown, their defaults in the template included; hidden ones never
+    are.
     """
     stored = store.templates.load(traversal.template_id)
     context = store.traversals.context(traversal.id)
@@ -51,5 +51,5 @@ def definition_of(store: Store, traversal: TraversalRow, *, shows_values: bool) 
 
 
 def is_pseudo(name: str) -> bool:
-    """Return whether a parameter is one that every stack has, as ``OS::stack_name``."""
+    """Return whether a parameter is a pseudo parameter, such as ``OS::stack_name``."""
     return "::" in name

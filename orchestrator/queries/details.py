@@ -1,25 +1,25 @@
-"""All that is shown of one resource in an operation."""
+"""The details of one resource in an operation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestrator.errors import NotFound
-from orchestrator.queries.graph import Seen
+from orchestrator.queries.graph import ObservedOperation
 from orchestrator.queries.timeline import Moments
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.operations import RETRYING, WAITING, ResourceDetails
 from orchestrator.views.wiring import Wiring, is_counter
 
-#: How many events are told.
+#: The most events that are shown.
 _EVENTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What is on record with a resource besides how it goes."""
+    """The stored data of a resource besides the facts of its operation."""
 
-    #: The fragment of the template that is to be applied, or was; None if nobody knows it any more.
+    #: The fragment of the template that is or was to be applied; None if unknown.
     fragment: Mapping[str, Any] | None = None
     created_at: float | None = None
     updated_at: float | None = None
@@ -34,12 +34,12 @@ def node_of(facts: Facts, no: int) -> NodeFact:
     for node in facts.nodes:
         if node.no == no and not is_counter(node):
             return node
-    raise NotFound(f"the operation has no resource number {no}; its graph tells the numbers of its resources")
+    raise NotFound(f"the operation has no resource number {no}; its graph has the numbers of its resources")
 
 
 def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
-    """Return all that is shown of one resource, which the operation has under this number."""
-    seen = Seen(facts)
+    """Return the details of the resource with this number, which the operation must have (:func:`node_of`)."""
+    seen = ObservedOperation(facts)
     wiring = seen.wiring
     happened = seen.happened.get(no, ())
     return ResourceDetails(
@@ -62,12 +62,12 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
 
 
 def _due_at(facts: Facts, no: int) -> float | None:
-    """Return when somebody is to look at a node next; nobody is to once its operation is no longer in force."""
+    """Return when a node is due next; None once its operation is no longer in force."""
     return node_of(facts, no).due_at if facts.operation.in_force else None
 
 
 def _properties(fragment: Mapping[str, Any] | None) -> Mapping[str, object]:
-    """Return the properties as the template has them: what a function results in is not told."""
+    """Return the properties as in the template, with unresolved functions."""
     properties = (fragment or {}).get("definition", {}).get("p", {})
     # A template may give all properties by one function.
     return properties if isinstance(properties, Mapping) else {"properties": properties}
@@ -78,7 +78,7 @@ def _names(wiring: Wiring, no: int, ties: Mapping[int, Sequence[int]]) -> tuple[
 
 
 def _tied(wiring: Wiring, no: int, ties: Mapping[int, Sequence[int]]) -> Iterator[int]:
-    """Yield the resources on the other ends of a node's edges, through points where edges meet."""
+    """Yield the resources on the other ends of a node's edges, through joins."""
     seen, following = set(), list(ties[no])
     while following:
         other = following.pop()

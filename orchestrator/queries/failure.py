@@ -1,4 +1,4 @@
-"""Why an operation failed: what failed by itself, the likely root first, and what was never begun because of it."""
+"""Why an operation failed: the failures of their own, the likely root first, and the resources that they block."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
@@ -6,26 +6,26 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from orchestrator.queries.graph import Seen
+from orchestrator.queries.graph import ObservedOperation
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.operations import FAILED, UNREACHED, FailedView, FailureView
 from orchestrator.views.states import was_begun
 from orchestrator.views.wiring import is_counter
 
-#: How many of those that were never begun because of a failure are named.
+#: The most blocked resources that a failure names.
 NAMED: Final = 20
-#: How many stacks in stacks are looked into at most; there are never so many.
+#: The most nested stacks that are followed; the real depth is always less.
 _DEEPEST: Final = 50
 
-#: What is told of one operation on a stack in a stack: by the stack's id, as of an operation that it was a part of.
-Inside = Callable[[str, Facts], Facts | None]
+#: Finds the facts of a failed operation on a nested stack, by the stack's id and the facts of the outer operation.
+FindNested = Callable[[str, Facts], Facts | None]
 
 
 @dataclass(frozen=True)
 class Failures:
-    """What failed in one operation, and what was never begun."""
+    """The failures of one operation, and the resources that were never begun."""
 
-    seen: Seen
+    seen: ObservedOperation
 
     @cached_property
     def unreached(self) -> frozenset[int]:
@@ -39,16 +39,16 @@ class Failures:
 
     @cached_property
     def failed(self) -> tuple[FailedView, ...]:
-        """All that failed, the likely root first: what failed first; of those at the same time, what blocks most."""
+        """All failures, the likely root first: by time, and of simultaneous ones by how many resources they block."""
         nodes = [node for node in self.seen.resources if self.seen.states[node.no] == FAILED]
         views = [self._view(node) for node in nodes]
         return tuple(sorted(views, key=_likelihood))
 
     def split(self) -> tuple[tuple[FailedView, ...], tuple[FailedView, ...]]:
-        """Return the roots, and the failures after the operation had failed already.
+        """Return the roots, and the other failures.
 
-        A root is what failed while all that it required was done. What a cleanup or a check failed at stops nothing
-        else, so there may be many before the operation is over.
+        A root is a failure of a resource whose requirements were done, before the operation had failed. There may be
+        many, because the failures of cleanups and checks do not end the operation.
         """
         ended_at = self.seen.facts.operation.ended_at
         roots: list[FailedView] = []
@@ -59,7 +59,7 @@ class Failures:
         return tuple(roots), tuple(later)
 
     def _is_root(self, no: int) -> bool:
-        """Whether nothing failed that a resource required, through points where edges meet."""
+        """Return whether none of a resource's requirements failed, through joins."""
         following = deque(self.seen.wiring.requirements[no])
         while following:
             other = following.popleft()
@@ -92,16 +92,16 @@ class Failures:
 
     def _names(self, numbers: Collection[int]) -> list[str]:
         layers: Mapping[int, int] = {no: self.seen.vertices[no].layer for no in numbers}
-        # What comes first in the graph is missed first.
+        # In the order of the graph.
         return [self.seen.wiring.nodes[no].key for no in sorted(numbers, key=lambda no: (layers[no], no))]
 
 
-def failure_of(facts: Facts, inside: Inside = lambda _stack_id, _outer: None) -> FailureView:
-    """Return why an operation failed; ``inside`` finds what was done meanwhile to a stack that a resource is.
+def failure_of(facts: Facts, nested: FindNested = lambda _stack_id, _outer: None) -> FailureView:
+    """Return why an operation failed; ``nested`` finds the facts of failed operations on nested stacks.
 
-    The likely root is followed into the stacks in stacks, down to the resource that failed by itself.
+    The likely root is followed into nested stacks, down to the resource that failed by itself.
     """
-    failures = Failures(Seen(facts))
+    failures = Failures(ObservedOperation(facts))
     roots, later = failures.split()
     view = FailureView(
         operation=facts.operation,
@@ -111,17 +111,17 @@ def failure_of(facts: Facts, inside: Inside = lambda _stack_id, _outer: None) ->
         later=later,
         unreached=len(failures.unreached),
     )
-    return _with_path(view, facts, inside) if roots else view
+    return _with_path(view, facts, nested) if roots else view
 
 
-def _with_path(view: FailureView, facts: Facts, inside: Inside) -> FailureView:
-    """Add where the likely root really is."""
+def _with_path(view: FailureView, facts: Facts, nested: FindNested) -> FailureView:
+    """Add the path through nested stacks to the likely root."""
     root, path, stack_id = view.roots[0], [view.roots[0].name], None
     while root.nested_stack_id is not None and len(path) < _DEEPEST:
-        deeper = inside(root.nested_stack_id, facts)
+        deeper = nested(root.nested_stack_id, facts)
         if deeper is None:
             break
-        found, _ = Failures(Seen(deeper)).split()
+        found, _ = Failures(ObservedOperation(deeper)).split()
         if not found:
             break
         stack_id, facts, root = root.nested_stack_id, deeper, found[0]

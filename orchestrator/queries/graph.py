@@ -1,4 +1,4 @@
-"""An operation's graph as it is drawn: all of it, what is around one resource, or groups of resources."""
+"""An operation's graph with positions: all of it, the neighbourhood of one resource, or groups of resources."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,59 +25,59 @@ from orchestrator.views.states import (
 )
 from orchestrator.views.wiring import Wiring, is_counter
 
-#: The parts of a graph that can be asked for.
+#: The parts of a graph.
 ALL, FOCUS, GROUPS = "all", "focus", "groups"
-#: A graph of more vertices is told in groups unless all of it is asked for, and so many are told of a focus at most.
+#: A graph of more vertices is shown in groups unless all of it is requested; a focus has at most so many.
 MOST_VERTICES: Final = 2000
 
 
 @dataclass(frozen=True)
-class Seen:
-    """An operation's facts, with what follows from them for each node. What is asked for first is found once."""
+class ObservedOperation:
+    """An operation's facts, with values for each node that are computed from them once, at the first use."""
 
     facts: Facts
 
     @cached_property
     def wiring(self) -> Wiring:
-        """Who requires whom."""
+        """The nodes that are drawn, with their edges."""
         return Wiring.of(self.facts.nodes)
 
     @cached_property
     def happened(self) -> Mapping[int, Sequence[EventFact]]:
-        """What happened at each node where something did, whoever did it."""
+        """The events of each node that has any."""
         return events_by_node(self.facts)
 
     @cached_property
     def events(self) -> Mapping[int, Sequence[EventFact]]:
-        """What each node did, where it did something."""
+        """The events of each node that record its own work."""
         nodes = self.wiring.nodes
         return {no: own_events(nodes[no], events) for no, events in self.happened.items() if no in nodes}
 
     @cached_property
     def states(self) -> Mapping[int, str]:
-        """How far each node is that is drawn."""
+        """The state of each node that is drawn."""
         return {no: self._state(node) for no, node in self.wiring.nodes.items()}
 
     @cached_property
     def vertices(self) -> Mapping[int, Vertex]:
-        """Every node that is drawn, with its layer; none of them has a place yet."""
+        """Every node that is drawn, with its layer but without a position."""
         layers = lay_out(tuple(self.wiring.nodes), self.wiring.edges).layers
         return {no: self._vertex(node, layers[no]) for no, node in self.wiring.nodes.items()}
 
     @property
     def resources(self) -> Sequence[NodeFact]:
-        """The nodes that each stand for a resource."""
+        """The nodes with a resource."""
         return [node for node in self.wiring.nodes.values() if not is_counter(node)]
 
     def counts(self) -> dict[str, int]:
-        """Return how many resources are in each state."""
+        """Return the number of resources in each state."""
         counts = Counter(self.states[node.no] for node in self.resources)
         return {state: counts[state] for state in STATES}
 
     def find(self, resource: str | int) -> NodeFact:
         """Return the node of a resource by its name, or by the node's number, which may be text.
 
-        Of several of a name, that which makes or changes the resource.
+        Among several of one name, it is the one that makes or changes the resource.
 
         Raises:
             NotFound: the operation has none; the nearest name is given.
@@ -131,16 +131,16 @@ def picture_of(
 
     Args:
         facts: The operation.
-        part: ``all`` or ``groups``; None for all, or for groups where there are more than ``MOST_VERTICES``.
-        focus: The name of a resource, or its vertex' number: what is around it is told, whatever ``part`` says.
-        depth: How many edges away from the focus others may be.
+        part: ``all`` or ``groups``; None for all, or for groups if there are more than ``MOST_VERTICES``.
+        focus: The name of a resource, or its vertex's number, whose neighbourhood is returned, whatever ``part``.
+        depth: The largest distance from the focus, in edges.
 
     Raises:
         NotFound: the operation has no such resource; the nearest name is given.
         InvalidInput: there is no such part, or the depth is negative.
     """
     _refuse(part, depth)
-    seen = Seen(facts)
+    seen = ObservedOperation(facts)
     if part is None:
         part = ALL if len(seen.wiring.nodes) <= MOST_VERTICES else GROUPS
     counts = seen.counts()
@@ -170,14 +170,14 @@ def _refuse(part: str | None, depth: int) -> None:
         raise InvalidInput(problems)
 
 
-def _focused(picture: GraphPicture, seen: Seen, focus: int, depth: int) -> GraphPicture:
+def _focused(picture: GraphPicture, seen: ObservedOperation, focus: int, depth: int) -> GraphPicture:
     near = tuple(seen.wiring.neighbourhood(focus, depth))
     shown = tuple(sorted(near[:MOST_VERTICES]))
-    told = replace(picture, part=FOCUS, focus=focus, depth=depth, omitted=len(near) - len(shown))
-    return _drawn(told, seen, shown)
+    focused = replace(picture, part=FOCUS, focus=focus, depth=depth, omitted=len(near) - len(shown))
+    return _drawn(focused, seen, shown)
 
 
-def _drawn(picture: GraphPicture, seen: Seen, shown: Sequence[int]) -> GraphPicture:
+def _drawn(picture: GraphPicture, seen: ObservedOperation, shown: Sequence[int]) -> GraphPicture:
     chosen = frozenset(shown)
     edges = seen.wiring.edges
     if len(chosen) < len(seen.wiring.nodes):

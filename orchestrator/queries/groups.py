@@ -1,4 +1,4 @@
-"""A graph of groups: all resources of one layer and one type as one box. For graphs that nobody could look at whole."""
+"""A graph of groups, for graphs too large to show whole: one box for all resources of one layer and one type."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from orchestrator.queries.layout import lay_out_layers
 from orchestrator.views.operations import FAILED, RESOURCE, STATES, Group, Vertex
 from orchestrator.views.wiring import Wiring
 
-#: How many resources of a group are named.
+#: The most resources that a group names.
 _NAMED: Final = 5
 
 
@@ -24,7 +24,7 @@ def groups_of(
     number = {key: index for index, key in enumerate(keys)}
     group_of = {vertex.no: number[key] for key, group in members.items() for vertex in group}
     edges = sorted(set(_edges(wiring, group_of)))
-    # Layers in which only points are where edges meet are left out.
+    # Layers that have only joins are left out.
     rows = {layer: row for row, layer in enumerate(sorted({layer for layer, _ in keys}))}
     places = lay_out_layers({number[key]: rows[key[0]] for key in keys}, edges).places
     groups = tuple(_group(key, members[key], places[number[key]]) for key in keys)
@@ -32,8 +32,8 @@ def groups_of(
 
 
 def _edges(wiring: Wiring, group_of: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield the edges between groups, many of them often; those through points where edges meet among them."""
-    #: By number of such a point: the groups that are required through it.
+    """Yield the edges between groups, also those through joins; an edge may come several times."""
+    #: The groups that are required through a join, by its number.
     through: dict[int, frozenset[int]] = {}
     for no in wiring.in_order:
         required: set[int] = set()

@@ -1,4 +1,4 @@
-"""What is over as the faces show it: events and operations, from their rows."""
+"""Events and operations for faces, from their rows."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,18 +9,17 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.operation_rows import CallRow
 from orchestrator.views.stacks import EventView, PluginCallView, TraversalView
 
-#: What people call that which happened to resources, by the events that tell of it.
+#: The events that count as made, changed and deleted resources.
 _MADE = ("CREATE_COMPLETE", "ADOPT_COMPLETE")
-# What is brought back to a snapshot was made or updated by the same operation before.
+# Without RESTORE_COMPLETE: the same operation has made or updated a restored resource before.
 _CHANGED = ("UPDATE_COMPLETE", "SUSPEND_COMPLETE", "RESUME_COMPLETE")
 _DELETED = ("DELETE_COMPLETE",)
 
 
 def _is_failure(happened: str, action: str) -> bool:
-    """Whether an event tells that an operation failed at something.
+    """Return whether an event records a failure of its operation.
 
-    Resources are marked as unhealthy, and signalled, at any time: the operation that happens to be in force has no part
-    in it.
+    Signals and health marks come at any time, and are not part of the operation in force.
     """
     if happened == "SIGNAL_FAILED" or (happened == "CHECK_FAILED" and action != CHECK):
         return False
@@ -28,7 +27,7 @@ def _is_failure(happened: str, action: str) -> bool:
 
 
 def event_view(row: EventRow, stack: StackRow) -> EventView:
-    """Return an event of a stack."""
+    """Return the view of an event of a stack."""
     return EventView(
         id=row.id,
         at=row.at,
@@ -52,9 +51,9 @@ def traversal_view(
     nodes: Mapping[str, int] | None = None,
     calls: Sequence[CallRow] = (),
 ) -> TraversalView:
-    """Return an operation on a stack.
+    """Return the view of an operation on a stack.
 
-    ``nodes`` are its resources by their state, ``calls`` what lifecycle plugins were asked and told.
+    ``nodes`` are the counts of its resources by state, ``calls`` its calls of lifecycle plugins.
     """
     return TraversalView(
         id=row.id,

@@ -1,7 +1,7 @@
-"""Where the boxes of a graph are drawn: in layers from top to bottom, whatever is required above what requires it.
+"""The layout of a graph: boxes in layers from top to bottom, each below its requirements.
 
-Pure, and quick enough for every graph there may be: the longest path gives the layer, a few sweeps the order within
-it, and a layer that is too wide for a screen is folded into rows. The same graph always looks the same.
+Pure functions, fast enough for the largest graphs: the longest path gives the layer, a few sweeps the order within it,
+and a layer that is too wide for a screen is folded into rows. The same graph always has the same layout.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-#: How much wider a box is than high; whoever draws with other boxes gets another shape of the whole, and no overlap.
+#: The width of a box divided by its height. Boxes of another shape do not overlap either.
 BOX_SHAPE: Final = 3.6
-#: From the middle of a box to that of the next: beside it, below it in the same layer, below it in the next layer.
+#: The distance between the centres of boxes: side by side, below each other in a layer, and in adjacent layers.
 COLUMN: Final = 1.25
 ROW: Final = 1.6
 LAYER: Final = 2.4
-#: How much wider than high a picture may be before its layers are folded no further.
+#: The width of a picture divided by its height up to which layers are folded.
 SCREEN_SHAPE: Final = 1.6
-#: Layers of that many boxes are never folded.
+#: Layers of so many boxes are never folded.
 NARROW: Final = 8
-#: How often all layers are put in order: by their ties to one side, and after that by all ties. The former gets the
-#: whole into shape, the latter shortens edges by a fifth more. In a large graph nobody could follow an edge anyway.
+#: The number of sweeps that order all layers: by edges to one side, and then by all edges. The former find the order,
+#: the latter shorten edges by another fifth. Large graphs get fewer sweeps.
 _SWEEPS: Final = (8, 4)
 _SWEEPS_IF_LARGE: Final = (2, 1)
 _LARGE: Final = 3000
-#: How many graphs' places are remembered.
+#: The number of cached layouts.
 _REMEMBERED: Final = 16
 
 Ties = Mapping[int, Sequence[int]]
@@ -32,10 +32,10 @@ Ties = Mapping[int, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """By number: in which layer a box is, from 0, and where its middle is, in units of one box.
+    """The layer of each box, from 0, and the position of its centre in units of one box, by number.
 
-    The layer is how many edges it is away at most from a box that requires nothing. It may be drawn further down, as
-    long as that is above all that requires it.
+    The layer is the length of the longest path to a box without requirements. A box may be drawn further down, but
+    always above its dependents.
     """
 
     layers: Mapping[int, int]
@@ -44,9 +44,9 @@ class Layout:
 
 @lru_cache(maxsize=_REMEMBERED)
 def lay_out(boxes: tuple[int, ...], edges: tuple[tuple[int, int], ...]) -> Layout:
-    """Return where boxes are drawn; an edge is (requirer, required), and there is no circle of them.
+    """Return the layout of a graph without cycles; an edge is (requirer, required).
 
-    The places of the graphs that were asked for last are remembered: a graph stays as it is while its states change.
+    The last layouts are cached, because a graph stays the same while its states change.
     """
     above, below = _ties(boxes, edges)
     layers = _layers(boxes, above, below)
@@ -54,7 +54,7 @@ def lay_out(boxes: tuple[int, ...], edges: tuple[tuple[int, int], ...]) -> Layou
 
 
 def lay_out_layers(layers: Mapping[int, int], edges: Iterable[tuple[int, int]]) -> Layout:
-    """Return where boxes are drawn whose layers are known; an edge goes from a layer to one above."""
+    """Return the layout of boxes with known layers; an edge goes from a layer to one above."""
     return Layout(layers, _places(layers, *_ties(layers, edges)))
 
 
@@ -68,7 +68,7 @@ def _ties(boxes: Iterable[int], edges: Iterable[tuple[int, int]]) -> tuple[Ties,
 
 
 def _layers(boxes: Sequence[int], above: Ties, below: Ties) -> dict[int, int]:
-    """Return how many edges each box is away at most from one that requires nothing."""
+    """Return the length of the longest path from each box to one without requirements."""
     layers = dict.fromkeys(boxes, 0)
     missing = {box: len(others) for box, others in above.items()}
     following = [box for box in boxes if not missing[box]]
@@ -84,10 +84,10 @@ def _layers(boxes: Sequence[int], above: Ties, below: Ties) -> dict[int, int]:
 
 
 def _lowered(layers: Mapping[int, int], above: Ties, below: Ties) -> dict[int, int]:
-    """Return in which row of layers each box is drawn: where its edges are short.
+    """Return the row in which each box is drawn, so that its edges are short.
 
-    What more boxes require than it requires itself is brought down to the first of them. So a volume is above its
-    server, and not at the top of everything because it requires nothing.
+    A box with more dependents than requirements is moved down to just above the first dependent: a volume is drawn
+    above its server, and not at the top.
     """
     rows = dict(layers)
     for box in sorted(layers, key=lambda box: -layers[box]):
@@ -111,15 +111,15 @@ def _places(layers: Mapping[int, int], above: Ties, below: Ties) -> dict[int, tu
 
 
 def _put_in_order(rows: Sequence[list[int]], above: Ties, below: Ties) -> None:
-    """Bring each layer into the order of the middles of what its boxes are tied to, above and below in turn."""
+    """Sort each layer by the mean position of the adjacent boxes, above and below in turn."""
     at: dict[int, float] = {}
     for row in rows:
         _number(row, at)
     one_sided, all_sided = _SWEEPS if len(at) <= _LARGE else _SWEEPS_IF_LARGE
-    around = {box: [*above[box], *below[box]] for box in at}
+    adjacent = {box: [*above[box], *below[box]] for box in at}
     for sweep in range(one_sided + all_sided):
         down = sweep % 2 == 0
-        ties = around if sweep >= one_sided else above if down else below
+        ties = adjacent if sweep >= one_sided else above if down else below
         for row in rows if down else reversed(rows):
             middles = {box: _middle(ties[box], at, at[box]) for box in row}
             row.sort(key=middles.__getitem__)
@@ -127,7 +127,7 @@ def _put_in_order(rows: Sequence[list[int]], above: Ties, below: Ties) -> None:
 
 
 def _number(row: Sequence[int], at: dict[int, float]) -> None:
-    # From 0 to 1, whatever their number: else what is tied to narrow layers alone would be all to the left.
+    # From 0 to 1 for any width, or boxes adjacent to narrow layers would all go to the left.
     width = len(row)
     for index, box in enumerate(row):
         at[box] = (index + 0.5) / width
@@ -142,7 +142,7 @@ Columns = list[list[int]]
 
 
 def _folded(rows: Sequence[Sequence[int]]) -> list[Columns]:
-    """Fold what is too wide: as few columns as the shape of a screen allows."""
+    """Fold wide layers into as few columns as the shape of a screen allows."""
     widest = max(len(row) for row in rows)
     low, high = min(NARROW, widest), widest
     while low < high:
@@ -167,7 +167,7 @@ def _columns(row: Sequence[int], most_columns: int) -> Columns:
 
 
 def _across(folded: Sequence[Columns]) -> dict[int, float]:
-    """Return how far each box is from the middle line, left or right, if every layer is centred."""
+    """Return the horizontal distance of each box from the middle line, with every layer centred."""
     across = {}
     for columns in folded:
         first = -(len(columns) - 1) / 2 * COLUMN
@@ -177,7 +177,7 @@ def _across(folded: Sequence[Columns]) -> dict[int, float]:
 
 
 def _straighten(folded: Sequence[Columns], across: dict[int, float], above: Ties, below: Ties) -> None:
-    """Move boxes towards the middle of what they are tied to, as near as the order allows."""
+    """Move boxes towards the mean position of the adjacent boxes, as near as the order allows."""
     passes = ((above, folded), (below, folded[::-1]), (above, folded))
     for ties, layers in passes if len(across) <= _LARGE else passes[:1]:
         for columns in layers:
@@ -190,8 +190,8 @@ def _straighten(folded: Sequence[Columns], across: dict[int, float], above: Ties
 
 
 def _apart(wanted: Sequence[float]) -> list[float]:
-    """Return the places nearest to those wanted, in the same order and a column apart (least squares)."""
-    # Without the distances, the places may not fall: neighbours that would are put in the middle of them together.
+    """Return the positions nearest to those wanted, in the same order and a column apart (least squares)."""
+    # Isotonic regression: without the distances, positions must not fall; neighbours that would are averaged.
     blocks: list[tuple[float, int]] = []
     for index, place in enumerate(wanted):
         total, count = place - index * COLUMN, 1
@@ -204,7 +204,7 @@ def _apart(wanted: Sequence[float]) -> list[float]:
 
 
 def _measured(folded: Sequence[Columns], across: Mapping[int, float]) -> dict[int, tuple[float, float]]:
-    """Return the middles of all boxes; the whole begins at (0, 0)."""
+    """Return the centres of all boxes; the picture begins at (0, 0)."""
     left = min(across.values()) - 0.5
     places, top = {}, 0.5
     for columns in folded:

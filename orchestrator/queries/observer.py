@@ -1,11 +1,11 @@
-"""Reads what the pages show, from the store alone."""
+"""The observer: reads of stacks and operations for the dashboard's pages, from the store alone."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.config.settings import Settings
 from orchestrator.queries.changes import changes_of
-from orchestrator.queries.definition_source import given_by
+from orchestrator.queries.definition_source import source_of
 from orchestrator.queries.definitions import DefinitionView, definition_of
 from orchestrator.queries.details import Recorded, details_of, node_of
 from orchestrator.queries.failure import failure_of
@@ -29,52 +29,52 @@ from orchestrator.views.operations import (
     Timeline,
 )
 
-#: How many operations on a stack in a stack are looked through for the one that was a part of another.
+#: The most operations on a nested stack that are searched for the one that belonged to an outer operation.
 _LOOKED_THROUGH: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackQuery:
-    """Which stacks a list is to have, and in which order."""
+    """The filter, order and page of a list of stacks."""
 
     #: A part of the name or of a tag, or a whole id.
     search: str = ""
-    #: As ``CREATE_FAILED``; empty for all.
+    #: States such as ``CREATE_FAILED``; empty for all.
     states: tuple[str, ...] = ()
     #: name, state, created, updated or last_event.
     sort: str = "updated"
     descending: bool = True
     offset: int = 0
     limit: int = 50
-    #: Whether those in other stacks are among them, and those that are deleted.
+    #: Whether nested and deleted stacks are included.
     nested: bool = False
     deleted: bool = False
 
 
 class Observer:
-    """Pictures of stacks, for faces: every name is looked up in the settings' project; safe for threads."""
+    """Reads of stacks and operations, by names in the settings' project; threads may share it."""
 
     def __init__(self, settings: Settings, store: Store, *, fresh_seconds: float = 0.0) -> None:
         """Prepare to read.
 
         Args:
-            settings: Whose project is looked at.
-            store: What is read.
-            fresh_seconds: For how long an operation's facts are good for others who ask, as long as nothing happens.
+            settings: The settings, with the project.
+            store: The state of record.
+            fresh_seconds: How long an operation's facts are reused while there are no new events.
         """
         self.settings = settings
         self._facts = RecentFacts(
             store.observations.facts, store.observations.horizon.look, fresh_seconds=fresh_seconds
         )
         self._store = store
-        #: What is shown of stacks besides how they go.
-        self.showing = StackQueries(settings, store)
+        #: The other queries of stacks.
+        self.queries = StackQueries(settings, store)
 
     def stacks(self, query: StackQuery) -> StackPage:
         """Return one page of the list of stacks.
 
         Raises:
-            InvalidInput: there is no such order, or a number is out of its bounds.
+            InvalidInput: there is no such order, or a number is out of bounds.
         """
         return self._store.stack_pages.page(
             project=self.settings.project,
@@ -89,21 +89,21 @@ class Observer:
         )
 
     def facts(self, name: str, traversal_id: str | None = None) -> Facts:
-        """Return one operation on a stack, which may be deleted, as it is now; None for the one in force.
+        """Return the facts of one operation on a stack, which may be deleted; None for the operation in force.
 
         Raises:
-            NotFound: there is no such stack, the nearest name is given; or it has no such traversal.
+            NotFound: there is no such stack (the nearest name is given), or it has no such traversal.
         """
         stack = self._past(name)
         return self._facts(stack.id, traversal_id or stack.traversal_id)
 
     def operation(self, name: str, traversal_id: str | None = None) -> OperationView:
-        """Return the head of one operation on a stack, as in :meth:`facts`."""
+        """Return one operation on a stack, as in :meth:`facts`."""
         stack = self._past(name)
         return self._store.observations.operation(stack.id, traversal_id or stack.traversal_id)
 
     def head(self, name: str, traversal_id: str | None = None) -> HeadView:
-        """Return the head of pages about one operation, as in :meth:`facts`."""
+        """Return the head of pages about one operation on a stack, as in :meth:`facts`."""
         stack = self._past(name)
         head = self._store.observations.head(stack.id, traversal_id or stack.traversal_id)
         return HeadView(
@@ -128,8 +128,8 @@ class Observer:
     ) -> GraphPicture:
         """Return the graph of one operation on a stack, as in :meth:`facts`, with positions.
 
-        ``part`` is ``all`` or ``groups``; None for all where that can be looked at, else groups. With ``focus``, a
-        resource's name or a vertex' number, it is what is at most ``depth`` edges away from that.
+        ``part`` is ``all`` or ``groups``; None for all, or for groups of a large graph. With ``focus``, a resource's
+        name or a vertex's number, the graph is that of its neighbours within ``depth`` edges.
 
         Raises:
             NotFound: there is no such stack, traversal or resource; the nearest name is given.
@@ -138,29 +138,29 @@ class Observer:
         return picture_of(self.facts(name, traversal_id), part=part, focus=focus, depth=depth)
 
     def timeline(self, name: str, *, traversal_id: str | None = None) -> Timeline:
-        """Return when what was done in one operation on a stack, as in :meth:`facts`."""
+        """Return the timeline of one operation on a stack, as in :meth:`facts`."""
         return timeline_of(self.facts(name, traversal_id))
 
     def failure(self, name: str, *, traversal_id: str | None = None) -> FailureView:
-        """Return why one operation on a stack failed, as in :meth:`facts`; nothing failed if it has no roots.
+        """Return why one operation on a stack failed, as in :meth:`facts`; without roots, nothing failed.
 
-        The likely root is followed into stacks in stacks.
+        The likely root is followed into nested stacks.
         """
-        return failure_of(self.facts(name, traversal_id), self._inside)
+        return failure_of(self.facts(name, traversal_id), self._failed_nested)
 
     def details(self, name: str, no: int, *, traversal_id: str | None = None) -> ResourceDetails:
-        """Return all that is shown of one resource in an operation on a stack, as in :meth:`facts`.
+        """Return the details of one resource in an operation on a stack, as in :meth:`facts`.
 
         Raises:
-            NotFound: there is no such stack or traversal; or it has no resource under this number.
+            NotFound: there is no such stack or traversal, or it has no resource with this number.
         """
         facts = self.facts(name, traversal_id)
         return details_of(facts, no, self._recorded(facts, node_of(facts, no)))
 
     def changes(self, name: str, traversal_id: str, *, shows_values: bool = False) -> ChangesView:
-        """Return what one operation's definition changed of the one before it; a stack may be deleted.
+        """Return the changes of one operation's definition to the one before it; the stack may be deleted.
 
-        Values of parameters and contents of files are shown only where they are asked for; hidden ones never.
+        Values of parameters and contents of files are shown only with ``shows_values``, and hidden ones never.
 
         Raises:
             NotFound: there is no such stack, or it has no such traversal.
@@ -171,8 +171,8 @@ class Observer:
         earlier = self._store.past.traversals(stack.id, before=after, limit=1)
         return changes_of(
             operation,
-            given_by(self._store, self.settings, earlier[0]) if earlier else None,
-            given_by(self._store, self.settings, after),
+            source_of(self._store, self.settings, earlier[0]) if earlier else None,
+            source_of(self._store, self.settings, after),
             self._store.templates.file,
             shows_values=shows_values,
         )
@@ -182,15 +182,15 @@ class Observer:
         if node.resource_id is None:
             return Recorded(fragment=fragment)
         if not (fragment or {}).get("definition"):
-            # What is deleted, or taken as it is, is what it was made.
+            # Nodes of deletions, and of operations on resources as they are, have no definition of their own.
             fragment = self._store.histories.applied(node.resource_id)
         row = self._store.stacks.row(node.resource_id)
         if row is None:
             return Recorded(fragment=fragment)
         return Recorded(fragment=fragment, created_at=row.created_at, updated_at=row.updated_at)
 
-    def _inside(self, stack_id: str, outer: Facts) -> Facts | None:
-        """Return what failed in a stack while an operation went on that it was a part of; None if nothing did."""
+    def _failed_nested(self, stack_id: str, outer: Facts) -> Facts | None:
+        """Return the facts of a nested stack's operation that failed during an outer one; None if none did."""
         begun_at, ended_at = outer.operation.begun_at, outer.operation.ended_at
         for row in self._store.past.traversals(stack_id, limit=_LOOKED_THROUGH):
             if row.ended_at is not None and row.ended_at < begun_at:
@@ -203,29 +203,26 @@ class Observer:
     def definition(
         self, name: str, traversal_id: str | None = None, *, shows_values: bool = False
     ) -> DefinitionView:
-        """Return what a stack was to be by one operation, as in :meth:`facts`; values only where they are asked for."""
+        """Return the definition of one operation on a stack, as in :meth:`facts`; values only with ``shows_values``."""
         stack = self._past(name)
         traversal = self._store.past.traversal(stack.id, traversal_id or stack.traversal_id)
         return definition_of(self._store, traversal, shows_values=shows_values)
 
     def stacks_in(self, name: str) -> dict[str, str]:
-        """Return the ids of the stacks in a stack, those in them left out, by the ids of the resources they are."""
+        """Return the ids of the stacks nested directly in a stack, by the ids of their resources."""
         children = self._store.families.children(self._past(name).id)
         return {child.parent_resource: child.id for child in children if child.parent_resource}
 
     def processes(self) -> tuple[ProcessView, ...]:
-        """Return the engine's processes, those that are there first.
-
-        What they work on in other projects is left out.
-        """
+        """Return the engine's processes, live ones first, with their work in the settings' project."""
         return self._store.processes.all(project=self.settings.project)
 
     def stuck(self) -> tuple[StuckView, ...]:
-        """Return the work that nobody does though somebody should, the longest first."""
+        """Return the project's stuck work, the longest first."""
         return self._store.stuck.all(project=self.settings.project)
 
     def moment(self) -> tuple[int, float]:
-        """Return the id up to which no event is missing, and the time by the database's clock."""
+        """Return the id up to which no event is missing, and the database's time."""
         return self._store.observations.moment()
 
     def _past(self, name: str) -> StackRow:

@@ -1,4 +1,4 @@
-"""The outputs of a stack, by what its resources are now."""
+"""The outputs of a stack, resolved with the stored data of its resources."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from orchestrator.views.stacks import OutputView
 def outputs_of(
     store: Store, stack: StackRow, template: Template, context: Mapping[str, Any], settings: Settings
 ) -> tuple[OutputView, ...]:
-    """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""
+    """Return a stack's outputs; one that cannot be resolved yet has an error in place of a value."""
     if not template.outputs or stack.deleted_at is not None:
         return ()
     rows = store.stacks.resources(stack.id)

@@ -1,4 +1,4 @@
-"""How far the operation of a stack is, and whether it is over."""
+"""The progress of a stack's operation, and whether it is over."""
 
 from orchestrator.queries.breakpoints import hook_view
 from orchestrator.queries.stacks import stack_view
@@ -9,7 +9,7 @@ from orchestrator.views.stacks import Progress
 
 
 def progress_of(store: Store, stack: StackRow, *, stays_for_steps: bool) -> Progress:
-    """Return how far the operation of a stack is, and whether it is over.
+    """Return the progress of a stack's operation.
 
     With ``stays_for_steps`` it is not over while steps of the stack or of its nested stacks are under way, nor before
     the lifecycle plugins were called: a process that carries out the work itself ends afterwards.

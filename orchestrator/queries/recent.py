@@ -1,4 +1,4 @@
-"""Facts that were read a moment ago, for whoever asks for the same: many look at one stack at once."""
+"""Recent facts: a short cache of operations' facts, for many clients that look at the same stack."""
 
 import threading
 import time
@@ -15,16 +15,16 @@ class _Read:
 
 
 class RecentFacts:
-    """Reads facts, or returns those that are still true; safe for threads.
+    """A cache of facts; threads may share it.
 
-    Facts are read anew once anything happened to any stack, and after a while in any case: that a resource is ready is
-    no event. Nothing is kept for longer than that.
+    Facts are read again after any new event of any stack, and after ``fresh_seconds`` in any case, because not every
+    change is an event (a resource that becomes ready is none).
 
     Args:
         read: Reads the facts of an operation, by its stack's id and its own.
         newest: Returns the id up to which no event is missing.
-        fresh_seconds: For how long facts are fresh if nothing happens; 0 reads them each time.
-        clock: Tells seconds that only pass.
+        fresh_seconds: How long facts are reused without new events; 0 reads them each time.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RecentFacts:
         known = self._fresh().get(key)
         if known is not None and known.facts.cursor == self._newest():
             return known.facts
-        # Taken before: what is read is no older.
+        # Before the read, so that the facts are not older.
         at = self._clock()
         facts = self._read(stack_id, traversal_id)
         with self._lock:
@@ -59,7 +59,7 @@ class RecentFacts:
         return facts
 
     def _fresh(self) -> dict[tuple[str, str], _Read]:
-        """Forget what is not fresh any more, and return the rest."""
+        """Remove facts that are not fresh any more, and return the rest."""
         since = self._clock() - self._fresh_seconds
         with self._lock:
             self._known = {key: each for key, each in self._known.items() if each.at > since}

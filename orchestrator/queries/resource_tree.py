@@ -1,4 +1,4 @@
-"""The resources of a stack, and of the stacks in it, as one list that reads like a tree."""
+"""The resources of a stack and its nested stacks, as one list in the order of the tree."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -8,10 +8,10 @@ from orchestrator.store.stacks.stacks import ResourceRow
 def in_tree_order(
     stack_id: str, rows: Mapping[str, Sequence[ResourceRow]], *, depth: int, within: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], ResourceRow]]:
-    """Yield each row of a stack, followed by those of the stack that it is, down to ``depth`` stacks in stacks.
+    """Yield each row of a stack, followed by those of its nested stack, down to ``depth`` levels of nesting.
 
-    ``rows`` are those of all stacks by the stack's id; that of a stack in a stack is the id of the row that it is. With
-    each row come the names of the resources that it is in, outermost first.
+    Each comes with the names of the resources that it is nested in, outermost first. ``rows`` are those of all stacks
+    by the stack's id; the id of a nested stack is that of its row in the parent stack.
     """
     for row in rows.get(stack_id, ()):
         yield within, row

@@ -1,4 +1,4 @@
-"""Snapshots of a stack, as faces show them."""
+"""Snapshots of a stack, for faces."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from orchestrator.views.stacks import SnapshotView
 
 
 def snapshot_view(row: SnapshotRow, entries: Sequence[Entry] = ()) -> SnapshotView:
-    """Return what is shown of a snapshot: never what it holds, which may be secret."""
+    """Return the view of a snapshot, without the data of its entries, which may be secret."""
     return SnapshotView(
         id=row.id,
         name=row.name,

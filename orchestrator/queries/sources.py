@@ -1,7 +1,6 @@
-"""A template's text as it may be shown: without the values that it gives to hidden parameters."""
+"""A template's text for faces, without the default values of hidden parameters."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import yaml
 
@@ -16,39 +15,39 @@ def shown_source(source: str, *, with_defaults: bool) -> str:
 
     Args:
         source: The text, YAML or JSON.
-        with_defaults: Whether the defaults of other parameters are shown; else asterisks stand for them, too.
+        with_defaults: Whether the defaults of other parameters are shown; otherwise they are asterisks too.
     """
     try:
-        # Nothing but places is taken from what is read here, so what stands for what YAML refuses may be anything.
+        # Only positions are used from the parsed text, so characters that YAML refuses may be replaced by any others.
         readable = without_surrogates(source) if looks_like_json(source) else source
         document = yaml.compose(readable, Loader=yaml.CSafeLoader)
     except yaml.YAMLError:
-        # What nobody can read, nobody can tell the values in.
+        # Without parsing, the hidden values cannot be found.
         return HIDDEN
     shown, last = [], 0
     for start, end in sorted(set(_defaults(document, with_defaults=with_defaults))):
         if start < last:
             continue
         value = source[start:end]
-        # A block of text ends where the next line begins.
+        # The value of a block scalar includes the line break after it.
         shown += [source[last:start], HIDDEN, value[len(value.rstrip()) :]]
         last = end
     return "".join((*shown, source[last:]))
 
 
 def _defaults(document: yaml.Node | None, *, with_defaults: bool) -> Iterator[tuple[int, int]]:
-    """Yield where the defaults are that are not shown."""
+    """Yield the positions of the defaults that are not shown."""
     for declared in _entries(_entries(document).get("parameters")).values():
-        told = _entries(declared)
-        hidden = told.get("hidden")
+        parameter = _entries(declared)
+        hidden = parameter.get("hidden")
         is_hidden = isinstance(hidden, yaml.ScalarNode) and hidden.value.strip().lower() in _TRUE
-        default = told.get("default")
+        default = parameter.get("default")
         if default is not None and (is_hidden or not with_defaults):
             yield default.start_mark.index, default.end_mark.index
 
 
-def _entries(node: Any) -> dict[str, yaml.Node]:
-    """Return what a mapping holds; nothing of what is none."""
+def _entries(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    """Return the entries of a mapping; none if the node is not a mapping."""
     if not isinstance(node, yaml.MappingNode):
         return {}
     return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}

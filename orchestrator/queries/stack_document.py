@@ -1,6 +1,6 @@
-"""A stack as one document: what ``isotherm stack export`` writes and ``isotherm stack adopt`` reads.
+"""A stack as one document, which ``isotherm stack export`` writes and ``isotherm stack adopt`` reads.
 
-Heat's abandon document: its names, and a template and environments as maps. Secrets are in it.
+It is Heat's abandon document, with the template and environments as maps. It includes secrets.
 """
 
 import json
@@ -16,7 +16,7 @@ from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.template.document import parse_document
 from orchestrator.template.functions.base import kind_of
 
-#: What a document must be.
+#: The expected document, in words.
 _WANTED: Final = "a map, as 'isotherm stack export' writes it"
 
 
@@ -25,8 +25,9 @@ def document_of(
 ) -> dict[str, Any]:
     """Return a stack, its definition and its resources as plain JSON types.
 
-    ``rows`` are those of the stack and of all stacks in it, by the stack's id; that of a stack in a stack is the id of
-    the row that it is, whose entry holds those of its resources. Of several rows of one name, that in force is told.
+    ``rows`` are those of the stack and its nested stacks, by the stack's id. The id of a nested stack is that of its
+    row in the parent stack, whose entry has the resources of the nested stack. Among several rows of one name, it is
+    the one in force.
     """
     environments = [
         parse_document(each.source, file=each.file, limits=limits).data or {}
@@ -74,10 +75,10 @@ def read_stack_document(text: str, *, file: str, limits: Limits) -> Mapping[str,
     """Return a document from its text, JSON or YAML.
 
     Raises:
-        InvalidInput: it cannot be read, is no map, or says nothing of resources.
+        InvalidInput: it cannot be read, is no map, or has no resources.
     """
     try:
-        # Most are; and a stack of many resources has a document larger than a person would write.
+        # Most are JSON, which is parsed without the limits for texts that users write.
         document = json.loads(text)
     except (ValueError, RecursionError):
         document = parse_document(text, file=file, limits=limits).data
@@ -85,7 +86,7 @@ def read_stack_document(text: str, *, file: str, limits: Limits) -> Mapping[str,
         raise InvalidInput([Problem(path=file, message=f"expected {_WANTED}, found {kind_of(document)}")])
     if not isinstance(document.get("resources"), dict):
         found = kind_of(document["resources"]) if "resources" in document else "nothing"
-        message = f"expected a map of what is there of each resource, found {found}"
+        message = f"expected a map with an entry for each resource, found {found}"
         raise InvalidInput(
             [Problem(path="resources", message=message, hint=f"in {file}: expected {_WANTED}")]
         )
@@ -93,10 +94,10 @@ def read_stack_document(text: str, *, file: str, limits: Limits) -> Mapping[str,
 
 
 def definition_in(document: Mapping[str, Any], name: str, *, file: str) -> StackJob:
-    """Return the job that gives the stack ``name`` the definition that is in a document.
+    """Return the job that gives the stack ``name`` the definition of a document.
 
     Raises:
-        InvalidInput: there is none, or parts of it are nothing like that; with a problem for each.
+        InvalidInput: the document has no definition, or parts of it are invalid; with a problem for each.
     """
     reader = _Definition(document, file)
     job = StackJob(
@@ -113,10 +114,10 @@ def definition_in(document: Mapping[str, Any], name: str, *, file: str) -> Stack
 
 
 def tags_in(document: Mapping[str, Any], *, file: str) -> tuple[str, ...]:
-    """Return the tags that are in a document; none, if it says nothing of them.
+    """Return the tags of a document; none if it has none.
 
     Raises:
-        InvalidInput: they are none.
+        InvalidInput: they are not valid tags.
     """
     tags = document.get("tags") or ()
     if not are_tags(tags):
@@ -125,14 +126,14 @@ def tags_in(document: Mapping[str, Any], *, file: str) -> tuple[str, ...]:
 
 
 class _Definition:
-    """Reads the parts of a document's definition, and gathers what is wrong with them."""
+    """Reads the parts of a document's definition, and collects their problems."""
 
     def __init__(self, document: Mapping[str, Any], file: str) -> None:
         self.problems: list[Problem] = []
         self._document, self._file = document, file
 
     def part(self, name: str, kind: type, words: str, otherwise: Any = None) -> Any:
-        """Return a part; ``otherwise`` if there is none, unless that is None: then there must be one."""
+        """Return a part; if it is missing, ``otherwise``, or a problem if that is None."""
         value = self._document.get(name)
         if value is None and otherwise is not None:
             return otherwise
@@ -152,14 +153,14 @@ class _Definition:
         return part if isinstance(part, dict) else {}
 
     def environments(self) -> tuple[EnvironmentSource, ...]:
-        """Return the environments, of which there may be one that is no list, as Heat writes it."""
-        said = self._document.get("environment")
-        maps = said if isinstance(said, list) else [said] if said else []
+        """Return the environments: a list, or a single one that is not in a list, as in Heat."""
+        given = self._document.get("environment")
+        maps = given if isinstance(given, list) else [given] if given else []
         names = self.part("environment_files", list, "a list of names", [])
         names = names if isinstance(names, list) and len(names) == len(maps) else ["environment"] * len(maps)
         for index, each in enumerate(maps):
             if not isinstance(each, dict):
-                path = f"environment.{index}" if isinstance(said, list) else "environment"
+                path = f"environment.{index}" if isinstance(given, list) else "environment"
                 self._fault(path, f"expected an environment, a map, found {kind_of(each)}")
         return tuple(
             EnvironmentSource(file=str(name), source=json.dumps(each, indent=2))

@@ -1,4 +1,4 @@
-"""What faces show of stacks: read from the store, and never changed here."""
+"""Queries of stacks for faces: stacks, resources, events, operations, outputs, graphs, snapshots and hooks."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -41,7 +41,7 @@ from orchestrator.views.stacks import (
 
 
 class StackQueries:
-    """Reads of stacks, for faces: every name is looked up in the settings' project."""
+    """Queries of stacks, by names in the settings' project."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
@@ -52,15 +52,15 @@ class StackQueries:
     def stacks(
         self, *, nested: bool = False, tags: Collection[str] = (), tags_any: Collection[str] = ()
     ) -> list[StackView]:
-        """Return all stacks that are not deleted, oldest first; those in other stacks only if ``nested``.
+        """Return the stacks that are not deleted, oldest first, with nested stacks only if ``nested``.
 
-        Only those that have all of ``tags``, and any of ``tags_any``.
+        They have all of ``tags``, and at least one of ``tags_any``, if given.
         """
         rows = self._store.stacks.all(project=self.settings.project, nested=nested)
         return [stack_view(row) for row in rows if has_tags(row.tags, every=tags, some=tags_any)]
 
     def stack(self, name: str) -> StackView:
-        """Return one stack with parameters and outputs.
+        """Return one stack with its parameters and outputs.
 
         Raises:
             NotFound: there is none of this name or id.
@@ -84,7 +84,7 @@ class StackQueries:
         return replace(view, reason=waits_for(standing)) if standing else view
 
     def definition(self, name: str) -> StackJob:
-        """Return the job that would give a stack the definition that it has, secrets included.
+        """Return the job that would give a stack its present definition, secrets included.
 
         Raises:
             NotFound: there is none of this name or id.
@@ -93,14 +93,14 @@ class StackQueries:
         return replace(job_of_template(self._store, stack, stack.template_id), rollback=stack.rollback)
 
     def export(self, name: str) -> dict[str, Any]:
-        """Return a stack whole as one document, secrets included, shaped by :mod:`orchestrator.queries.stack_document`.
+        """Return a stack as one document (:mod:`orchestrator.queries.stack_document`), secrets included.
 
         Raises:
             NotFound: there is none of this name or id.
         """
         stack = self._find(name)
         definition = job_of_template(self._store, stack, stack.template_id)
-        # A stack without resources is one all the same.
+        # Stacks without resources are included.
         rows: dict[str, list[ResourceRow]] = {
             each.id: [] for each in self._store.families.in_tree(stack.root_id)
         }
@@ -109,9 +109,12 @@ class StackQueries:
         return document_of(stack, definition, rows, Limits.of(self.settings))
 
     def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
-        """Return a stack's resources, the oldest first, and those of one age by their names.
+        """Return a stack's resources, sorted by age and name.
 
-        Each is followed by those of the stack that it is, down to ``depth`` stacks in stacks.
+        Each is followed by those of its nested stack, down to ``depth`` levels of nesting.
+
+        Raises:
+            NotFound: there is no such stack.
         """
         stack = self._find(name)
         if not depth:
@@ -124,9 +127,9 @@ class StackQueries:
             by_stack.setdefault(row.stack_id, []).append(row)
         found = in_tree_order(stack.id, by_stack, depth=depth)
         hooks = hooks_by_row(self._store, stack.id)
-        said = self._store.annotations.all(list(by_stack))
+        annotations = self._store.annotations.all(list(by_stack))
         return [
-            resource_view(row, names, hooks.get(row.id), within, said.get((row.stack_id, row.name)))
+            resource_view(row, names, hooks.get(row.id), within, annotations.get((row.stack_id, row.name)))
             for within, row in found
         ]
 
@@ -139,8 +142,9 @@ class StackQueries:
         stack = self._find(name)
         names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
         row = self._store.stacks.resource(stack.id, resource)
-        said = self._store.annotations.of(stack.id, row.name)
-        return resource_view(row, names, hooks_by_row(self._store, stack.id).get(row.id), said=said)
+        annotations = self._store.annotations.of(stack.id, row.name)
+        hook = hooks_by_row(self._store, stack.id).get(row.id)
+        return resource_view(row, names, hook, annotations=annotations)
 
     def events(
         self,
@@ -154,7 +158,7 @@ class StackQueries:
     ) -> list[EventView]:
         """Return a stack's events with an id above ``after`` and below ``before``, oldest first, at most ``limit``.
 
-        Of a deleted stack too, until it is purged: by its id, or by its name as long as no other stack has that.
+        The stack may be deleted, until it is purged: by its id, or by its name unless another stack has it.
 
         Raises:
             NotFound: there is no such stack.
@@ -177,7 +181,7 @@ class StackQueries:
     def history(self, name: str, *, after: str = "", limit: int = 1000) -> list[TraversalView]:
         """Return a stack's operations, newest first, at most ``limit``; with ``after``, those older than that one.
 
-        Of a deleted stack too, as in :meth:`events`.
+        The stack may be deleted, as in :meth:`events`.
 
         Raises:
             NotFound: there is no such stack, or it has no such traversal.
@@ -200,7 +204,7 @@ class StackQueries:
         )
 
     def outputs(self, name: str) -> tuple[OutputView, ...]:
-        """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""
+        """Return a stack's outputs; one that cannot be resolved yet has an error in place of a value."""
         row = self._find(name)
         context = self._store.traversals.context(row.traversal_id)
         return self._outputs(row, self._template(row, context), context)
@@ -234,7 +238,7 @@ class StackQueries:
         return [snapshot_view(row) for row in self._store.snapshots.all(self._find(name).id)]
 
     def snapshot(self, name: str, snapshot: str) -> SnapshotView:
-        """Return one snapshot of a stack, with the resources of which it holds something.
+        """Return one snapshot of a stack, with its resources.
 
         Raises:
             NotFound: there is no such stack or snapshot.
@@ -243,7 +247,7 @@ class StackQueries:
         return snapshot_view(row, self._store.snapshots.entries(row))
 
     def hooks(self, name: str) -> list[HookView]:
-        """Return where a stack's resources stand at hooks, longest first.
+        """Return the hooks at which a stack's resources stand, longest first.
 
         Raises:
             NotFound: there is no such stack.
@@ -266,7 +270,7 @@ class StackQueries:
 
 
 def warnings_in(context: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return the warnings about the definition that a traversal brings about; ``context`` is the traversal's."""
+    """Return the warnings about a traversal's definition, which are in its context."""
     return tuple(map(Problem.from_wire, context.get("warnings", ())))
 
 
@@ -276,7 +280,7 @@ def stack_view(
     parameters: Mapping[str, Any] | None = None,
     outputs: tuple[OutputView, ...] = (),
 ) -> StackView:
-    """Return what is shown of a stack's row."""
+    """Return the view of a stack's row."""
     return StackView(
         id=row.id,
         name=row.name,
@@ -299,7 +303,7 @@ def stack_view(
 
 
 def begun_view(row: StackRow, context: Mapping[str, Any]) -> StackView:
-    """Return what is shown of a stack as its operation begins, without what requires its template to be parsed.
+    """Return the view of a stack as its operation begins, without values for which its template must be parsed.
 
     ``context`` is that of the operation's traversal.
     """
@@ -314,11 +318,12 @@ def resource_view(
     names: Mapping[str, str],
     hook: str | None,
     within: tuple[str, ...] = (),
-    said: PluginAnnotations | None = None,
+    annotations: PluginAnnotations | None = None,
 ) -> ResourceView:
-    """Return what is shown of a resource's row.
+    """Return the view of a resource's row.
 
-    ``names`` are those of rows by id, ``hook`` is where it stands, ``said`` is what lifecycle plugins said of it.
+    ``names`` are the names of rows by id, ``hook`` is the hook at which it stands, and ``within`` has the resources
+    that it is nested in.
     """
     return ResourceView(
         within=within,
@@ -334,7 +339,7 @@ def resource_view(
         requires=tuple(sorted(names[each] for each in row.requires if each in names)),
         attributes={".".join(map(str, path)): value for path, value in row.attributes},
         metadata=row.metadata,
-        annotations=said or {},
+        annotations=annotations or {},
         created_at=row.created_at,
         updated_at=row.updated_at,
     )

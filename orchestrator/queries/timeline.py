@@ -1,4 +1,4 @@
-"""When what was done in an operation, and which chain of resources decided how long it took."""
+"""The timeline of an operation, and its critical path."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import cached_property
 from math import inf
 
 from orchestrator.model.messages import JOIN
-from orchestrator.queries.graph import Seen
+from orchestrator.queries.graph import ObservedOperation
 from orchestrator.queries.phases import spans_of
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.operations import (
@@ -28,18 +28,18 @@ from orchestrator.views.wiring import is_counter
 
 @dataclass(frozen=True)
 class Moments:
-    """When each node of an operation was released, and when it was done."""
+    """The times at which each node of an operation was released and done."""
 
-    seen: Seen
+    seen: ObservedOperation
 
     @cached_property
     def spans(self) -> Mapping[int, Sequence[Span]]:
-        """The spans of each resource with which anything was done, or is to be; by number."""
+        """The spans of each resource with a bar, by number."""
         return self._walked[0]
 
     @cached_property
     def done_at(self) -> Mapping[int, float]:
-        """When each node that is done was; those that failed, and were passed on, among them."""
+        """The time at which each node was done or failed, by number; nodes that were passed on included."""
         return self._walked[1]
 
     @cached_property
@@ -60,7 +60,7 @@ class Moments:
         return spans, done_at
 
     def is_bar(self, node: NodeFact) -> bool:
-        """Whether a node is a resource with which anything was done, or is to be whatever happens."""
+        """Return whether a node has a bar: a resource with work that was done, or will be done in any case."""
         return not is_counter(node) and not is_spare(node)
 
     def _released_at(self, node: NodeFact, done_at: Mapping[int, float]) -> float | None:
@@ -76,7 +76,7 @@ class Moments:
         facts = self.seen.facts
         events = self.seen.events.get(node.no, ())
         if not events and node.attempt and facts.trimmed:
-            # Something happened, and nobody knows what.
+            # Its events are purged.
             return ()
         over_at = None
         if self.seen.states[node.no] in OVER:
@@ -91,9 +91,9 @@ class Moments:
         )
 
     def before(self, no: int) -> int | None:
-        """Return the resource that a resource waited for longest; None if it waited for none.
+        """Return the requirement that a resource waited for longest; None if it waited for none.
 
-        Points where edges meet, and what there was nothing to do about, are passed by.
+        Joins, and resources without work, are followed to their requirements.
         """
         while True:
             done = [other for other in self.seen.wiring.requirements[no] if other in self.done_at]
@@ -105,11 +105,11 @@ class Moments:
 
 
 def timeline_of(facts: Facts) -> Timeline:
-    """Return when what was done in an operation.
+    """Return the timeline of an operation.
 
-    What there was nothing to do about has no bar, nor has a cleanup that only a replacement would call for.
+    Resources without work have no bar, nor has a cleanup that only a replacement would need.
     """
-    seen = Seen(facts)
+    seen = ObservedOperation(facts)
     moments = Moments(seen)
     critical = critical_path(moments)
     bars = [_bar(seen, no, spans, is_critical=no in critical) for no, spans in moments.spans.items()]
@@ -125,16 +125,15 @@ def timeline_of(facts: Facts) -> Timeline:
 
 
 def critical_path(moments: Moments) -> tuple[int, ...]:
-    """Return the chain of resources that decided how long an operation took, first to last.
+    """Return the chain of resources that determined the duration of an operation, first to last.
 
-    Its last is that which ended last before the operation was over; what goes on after a failure decided nothing. While
-    any are under way, it is of these the one that was begun first.
+    The last one is the resource that ended last before the operation was over, or while some are under way, the one of
+    these that was begun first. Work that continues after a failure does not count.
     """
     begun = {no: spans for no, spans in moments.spans.items() if _begun_at(spans) is not None}
     until = _until(moments.seen.facts)
     in_time = {no: spans for no, spans in begun.items() if _end(spans) <= until}
-    # An operation that failed, and at nothing that failed, ran out of time, or was told to end: what was under way then
-    # is what it waited for.
+    # An operation that failed without a failed resource timed out or was cancelled: it waited for what was under way.
     states, operation = moments.seen.states, moments.seen.facts.operation
     if operation.status == "COMPLETE" or any(states[no] == FAILED for no in in_time):
         begun = in_time
@@ -143,7 +142,7 @@ def critical_path(moments: Moments) -> tuple[int, ...]:
 
     def rank(no: int) -> tuple[float, float, int]:
         end, begun_at = min(_end(begun[no]), until), _begun_at(begun[no]) or 0.0
-        # Of those that ended at the same time, it is that which may have waited for the others.
+        # Among simultaneous ends, the one that began last may have waited for the others.
         return (-end, begun_at, no) if _end(begun[no]) > until else (-end, -begun_at, -no)
 
     no: int | None = min(begun, key=rank)
@@ -155,13 +154,13 @@ def critical_path(moments: Moments) -> tuple[int, ...]:
 
 
 def _until(facts: Facts) -> float:
-    """Return when an operation was over; now, if it is not."""
+    """Return when an operation ended; the present time if it is in progress."""
     ended_at = facts.operation.ended_at
     return facts.as_of if ended_at is None else ended_at
 
 
 def _begun_at(spans: Sequence[Span]) -> float | None:
-    """Return when anything was done first; None if nothing was yet."""
+    """Return when work on a resource began; None if it has not."""
     return next((span.start for span in spans if span.kind not in (SPAN_WAITING, SPAN_QUEUED)), None)
 
 
@@ -171,7 +170,7 @@ def _end(spans: Sequence[Span]) -> float:
 
 
 def _seconds(chain: Sequence[Sequence[Span]], until: float) -> dict[str, float]:
-    """Return how long a chain took, by kind of span. Each waited for the one before: that is told of that one."""
+    """Return the seconds of a chain by kind of span, without waiting, which is the time of the resource before."""
     seconds = dict.fromkeys(SPANS[1:], 0.0)
     for spans in chain:
         for span in spans:
@@ -181,7 +180,7 @@ def _seconds(chain: Sequence[Sequence[Span]], until: float) -> dict[str, float]:
     return {kind: round(took, 6) for kind, took in seconds.items()}
 
 
-def _bar(seen: Seen, no: int, spans: Sequence[Span], *, is_critical: bool) -> Bar:
+def _bar(seen: ObservedOperation, no: int, spans: Sequence[Span], *, is_critical: bool) -> Bar:
     vertex = seen.vertices[no]
     return Bar(
         no=no,

@@ -79,7 +79,7 @@ class SectionView(View):
     #: Why it is not ok.
     message: str = ""
     #: Its data, in MiB and counts; without instances.
-    data: Mapping[str, object] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
     #: The number of a hypervisor's instances.
     instances: int | None = None
 

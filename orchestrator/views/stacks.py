@@ -316,8 +316,8 @@ class ResourcePlan(View):
 
     name: str
     type: str
-    #: CREATE, UPDATE (in place), REPLACE, DELETE, UNCHANGED, DEPENDS (changes only if a requirement changes, or the real
-    #: object was changed), or REFUSE.
+    #: CREATE, UPDATE (in place), REPLACE, DELETE, UNCHANGED, DEPENDS (changes only if a requirement changes, or if the
+    #: real object was changed), or REFUSE.
     action: str
     reason: str = ""
     changes: tuple[PropertyChange, ...] = ()

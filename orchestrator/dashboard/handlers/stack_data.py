@@ -29,7 +29,7 @@ Question = Callable[[Observer, str, Mapping[str, str]], dict[str, Any]]
 def events(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
     """Return some of a stack's events, newest first; ``more`` says whether there are older ones of the kind."""
     limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
-    found = observer.showing.events(
+    found = observer.queries.events(
         name,
         after=whole(arguments, "after", 0),
         before=whole(arguments, "before", 0) or None,
@@ -44,7 +44,7 @@ def resources(observer: Observer, name: str, arguments: Mapping[str, str]) -> di
     """Return a stack's resources, without any value of theirs; those of stacks in it too, where that is asked."""
     depth = _DEEPEST if flag(arguments, "nested") else 0
     rows = []
-    for view in observer.showing.resources(name, depth=depth):
+    for view in observer.queries.resources(name, depth=depth):
         row = view.to_dict()
         for private in ("attributes", "metadata", "annotations"):
             del row[private]
@@ -60,7 +60,7 @@ def timeline(observer: Observer, name: str, arguments: Mapping[str, str]) -> dic
 def history(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
     """Return a stack's operations, newest first; ``more`` says whether there are older ones."""
     limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
-    found = observer.showing.history(name, after=arguments.get("after", ""), limit=limit + 1)
+    found = observer.queries.history(name, after=arguments.get("after", ""), limit=limit + 1)
     return {"operations": [each.to_dict() for each in found[:limit]], "more": len(found) > limit}
 
 
@@ -94,7 +94,7 @@ class EventsFile(DataHandler):
         # By its id: another stack may take the name before all is sent.
         project = self.observer.settings.project
         stack = await self.ask(lambda: self.application.store.past.stack(name, project=project))
-        read = partial(self.observer.showing.events, stack.id, limit=_SAVED_AT_ONCE)
+        read = partial(self.observer.queries.events, stack.id, limit=_SAVED_AT_ONCE)
         found = await self.ask(lambda: read(wanted=event_filter(arguments)))
         wanted = event_filter(arguments)
         self.set_header("Content-Type", "application/json; charset=UTF-8")
@@ -147,7 +147,7 @@ class OutputsData(DataHandler):
         """Send them."""
         sees = self.visitor.sees_values
         cursor, as_of = await self.ask(self.observer.moment)
-        outputs = [each.to_dict() for each in await self.ask(lambda: self.observer.showing.outputs(name))]
+        outputs = [each.to_dict() for each in await self.ask(lambda: self.observer.queries.outputs(name))]
         if not sees:
             outputs = [{**each, "value": None, "error": ""} for each in outputs]
         self.answer({"outputs": outputs, "shows_values": sees, "cursor": cursor, "as_of": as_of})

@@ -6,16 +6,18 @@ import pytest
 
 from orchestrator.queries import changes
 from orchestrator.queries.changes import changes_of
-from orchestrator.queries.definition_source import Given
+from orchestrator.queries.definition_source import DefinitionSource
 from orchestrator.views.operations import ChangesView
 from tests.unit.orchestrator.queries.made import OPERATION
 
 
-def definition(source: str = "a: 1\n", **fields: Any) -> Given:
-    return Given(traversal_id="t", source=source, resources=fields.pop("resources", {}), **fields)
+def definition(source: str = "a: 1\n", **fields: Any) -> DefinitionSource:
+    return DefinitionSource(traversal_id="t", source=source, resources=fields.pop("resources", {}), **fields)
 
 
-def compared(before: Given | None, after: Given, *, shows_values: bool = True) -> ChangesView:
+def compared(
+    before: DefinitionSource | None, after: DefinitionSource, *, shows_values: bool = True
+) -> ChangesView:
     return changes_of(OPERATION, before, after, contents, shows_values=shows_values)
 
 
@@ -54,7 +56,7 @@ def test_resources_are_added_removed_and_changed() -> None:
 
 
 def test_where_one_of_two_templates_cannot_be_read_no_resource_is_told_as_new() -> None:
-    unread = Given(traversal_id="t", source="a: 1\n")
+    unread = DefinitionSource(traversal_id="t", source="a: 1\n")
     view = compared(unread, definition(resources={"a": {}}))
     assert (view.added, view.removed, view.changed) == ((), (), ())
 
