@@ -78,7 +78,7 @@ class Problem:
         hint = f" ({self.hint})" if self.hint else ""
         return f"{place}{path}{self.message}{hint}"
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, object]:
         """Return plain types, the inverse of :meth:`from_wire`."""
         return asdict(self)
 

@@ -39,7 +39,7 @@ class Codec:
             )
             raise InvalidInput([problem]) from error
 
-    def pack(self, value: Any) -> bytes:
+    def pack(self, value: object) -> bytes:
         """Return ``value`` as bytes, encrypted where there is a key."""
         packed: bytes = msgpack.packb(value)
         return _PLAIN + packed if self._fernet is None else _SECRET + self._fernet.encrypt(packed)

@@ -5,7 +5,7 @@ a restore. Nested stacks have no tags; plugins see those of the outermost stack.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Final, TypeGuard
 
 from orchestrator.errors import InvalidInput, Problem
 
@@ -28,7 +28,7 @@ def is_tag(value: object) -> bool:
     )
 
 
-def are_tags(value: object) -> bool:
+def are_tags(value: object) -> TypeGuard[Sequence[str]]:
     """Return whether ``value`` is a valid list of tags: see :data:`TAGS`."""
     return isinstance(value, (list, tuple)) and len(value) <= MOST_TAGS and all(map(is_tag, value))
 
@@ -38,7 +38,7 @@ def each_once(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tags))
 
 
-def check_tags(tags: Any) -> None:
+def check_tags(tags: object) -> None:
     """Check that a value is a valid list of tags, or None.
 
     Raises:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import unified_diff
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.queries.definition_source import DefinitionSource
 from orchestrator.queries.sources import shown_source
@@ -90,7 +90,7 @@ def _cut(line: str) -> str:
 
 
 def _parameters(
-    before: Mapping[str, Any], after: Mapping[str, Any], hidden: Iterable[str], *, shows_values: bool
+    before: Mapping[str, object], after: Mapping[str, object], hidden: Iterable[str], *, shows_values: bool
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the name, the value before and the value after of each changed parameter."""
     absent = object()
@@ -109,7 +109,7 @@ def _parameters(
         yield name, shown[0], shown[1]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return _cut(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str))
 
 
@@ -135,7 +135,7 @@ def _environments(
             yield name, found
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
     """Yield the names of resources that both templates have, with different definitions."""
     for name in before.keys() & after.keys():
         if before[name] != after[name]:

@@ -46,7 +46,7 @@ def source_of(store: Store, settings: Settings, traversal: TraversalRow) -> Defi
     stored = store.templates.load(traversal.template_id)
     context = store.traversals.context(traversal.id)
     limits = Limits.of(settings)
-    resources: dict[str, Any] | None = None
+    resources: dict[str, Mapping[str, object]] | None = None
     try:
         template = load_template(store, traversal.template_id, context, settings)
         resources = {name: _without_place(definition) for name, definition in template.resources.items()}
@@ -64,7 +64,7 @@ def source_of(store: Store, settings: Settings, traversal: TraversalRow) -> Defi
     )
 
 
-def _without_place(definition: ResourceDefinition) -> dict[str, Any]:
+def _without_place(definition: ResourceDefinition) -> Mapping[str, object]:
     return {key: value for key, value in definition.fragment().items() if key not in PLACE_KEYS}
 
 

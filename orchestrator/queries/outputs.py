@@ -35,7 +35,7 @@ def outputs_of(
 def _output_view(
     key: str,
     output: OutputDefinition,
-    resolve: Callable[[StackDefinition], Any],
+    resolve: Callable[[StackDefinition], object],
     definition: StackDefinition,
 ) -> OutputView:
     try:

@@ -22,7 +22,7 @@ _WANTED: Final = "a map, as 'isotherm stack export' writes it"
 
 def document_of(
     stack: StackRow, definition: StackJob, rows: Mapping[str, Sequence[ResourceRow]], limits: Limits
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a stack, its definition and its resources as plain JSON types.
 
     ``rows`` are those of the stack and its nested stacks, by the stack's id. The id of a nested stack is that of its
@@ -50,14 +50,14 @@ def document_of(
     }
 
 
-def _entries_of(stack_id: str, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, Any]:
+def _entries_of(stack_id: str, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, dict[str, object]]:
     present: dict[str, ResourceRow] = {}
     for row in rows.get(stack_id, ()):
         present[row.name] = max(present.get(row.name, row), row, key=standing)
     return {name: _entry_of(row, rows) for name, row in present.items()}
 
 
-def _entry_of(row: ResourceRow, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, Any]:
+def _entry_of(row: ResourceRow, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, object]:
     inside = {"resources": _entries_of(row.id, rows)} if row.id in rows else {}
     return {
         **inside,
@@ -93,7 +93,7 @@ def read_stack_document(text: str, *, file: str, limits: Limits) -> Mapping[str,
     return document
 
 
-def definition_in(document: Mapping[str, Any], name: str, *, file: str) -> StackJob:
+def definition_in(document: Mapping[str, object], name: str, *, file: str) -> StackJob:
     """Return the job that gives the stack ``name`` the definition of a document.
 
     Raises:
@@ -113,7 +113,7 @@ def definition_in(document: Mapping[str, Any], name: str, *, file: str) -> Stack
     return job
 
 
-def tags_in(document: Mapping[str, Any], *, file: str) -> tuple[str, ...]:
+def tags_in(document: Mapping[str, object], *, file: str) -> tuple[str, ...]:
     """Return the tags of a document; none if it has none.
 
     Raises:
@@ -128,7 +128,7 @@ def tags_in(document: Mapping[str, Any], *, file: str) -> tuple[str, ...]:
 class _Definition:
     """Reads the parts of a document's definition, and collects their problems."""
 
-    def __init__(self, document: Mapping[str, Any], file: str) -> None:
+    def __init__(self, document: Mapping[str, object], file: str) -> None:
         self.problems: list[Problem] = []
         self._document, self._file = document, file
 

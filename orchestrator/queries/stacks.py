@@ -92,7 +92,7 @@ class StackQueries:
         stack = self._find(name)
         return replace(job_of_template(self._store, stack, stack.template_id), rollback=stack.rollback)
 
-    def export(self, name: str) -> dict[str, Any]:
+    def export(self, name: str) -> dict[str, object]:
         """Return a stack as one document (:mod:`orchestrator.queries.stack_document`), secrets included.
 
         Raises:

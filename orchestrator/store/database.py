@@ -9,7 +9,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -22,6 +22,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.store.direct import Direct, PostgresDirect, SqliteDirect, driver_of
+from orchestrator.store.rows import Values
 
 log = structlog.get_logger()
 
@@ -153,7 +154,7 @@ class Database:
         """Return the SQL for ``column IN <the list of integers bound as name>``; bind with :meth:`integers`."""
         return f"= ANY(:{name})" if self.postgres else f"IN (SELECT value FROM json_each(:{name}))"
 
-    def integers(self, values: Sequence[int]) -> Any:
+    def integers(self, values: Sequence[int]) -> list[int] | str:
         """Return a list of integers as the value to bind for :meth:`in_list`."""
         return list(values) if self.postgres else json.dumps(list(values))
 
@@ -182,7 +183,7 @@ class Database:
         )
 
         @sa.event.listens_for(engine, "connect")
-        def prepare(connection: sqlite3.Connection, _record: Any) -> None:
+        def prepare(connection: sqlite3.Connection, _record: object) -> None:
             # The driver must not begin transactions of its own: ours are IMMEDIATE, so that processes queue for the
             # write lock at the start of a transaction, and none fails in its middle.
             connection.isolation_level = None
@@ -326,7 +327,7 @@ def database_time(connection: sa.Connection, database: Database) -> float:
     return float(connection.execute(sa.text(f"SELECT {database.now}")).scalar_one())
 
 
-def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Values]) -> None:
     """Insert many rows with the same columns at once, on PostgreSQL by COPY."""
     if not rows:
         return

@@ -8,11 +8,13 @@ import functools
 import re
 import sqlite3
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 import sqlalchemy as sa
+
+from orchestrator.store.rows import AnyRow, Values
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
@@ -20,10 +22,10 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 class Direct(Protocol):
     """One transaction, or on PostgreSQL one statement that is a transaction."""
 
-    def rows(self, sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+    def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
         """Run a statement with ``:names``; return its rows, which have the columns as attributes."""
 
-    def count(self, sql: str, values: Mapping[str, Any]) -> int:
+    def count(self, sql: str, values: Values) -> int:
         """Run a statement; return how many rows it changed."""
 
 
@@ -41,7 +43,7 @@ class SqliteDirect:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def rows(self, sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+    def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
         """Run a statement; return its rows."""
         cursor = self._connection.execute(sql, values)
         found = cursor.fetchall()
@@ -50,7 +52,7 @@ class SqliteDirect:
         make = _row_type(tuple(column[0] for column in cursor.description))
         return [make(row) for row in found]
 
-    def count(self, sql: str, values: Mapping[str, Any]) -> int:
+    def count(self, sql: str, values: Values) -> int:
         """Run a statement; return how many rows it changed."""
         return self._connection.execute(sql, values).rowcount
 
@@ -67,7 +69,7 @@ class PostgresDirect:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def rows(self, sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+    def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
         """Run a statement; return its rows."""
         cursor = self._connection.execute(_for_psycopg(sql), values, prepare=True)
         found: Sequence[Any] = cursor.fetchall()
@@ -76,7 +78,7 @@ class PostgresDirect:
         make = _row_type(tuple(column[0] for column in cursor.description))
         return [make(row) for row in found]
 
-    def count(self, sql: str, values: Mapping[str, Any]) -> int:
+    def count(self, sql: str, values: Values) -> int:
         """Run a statement; return how many rows it changed."""
         changed: int = self._connection.execute(_for_psycopg(sql), values, prepare=True).rowcount
         return changed

@@ -1,13 +1,14 @@
 """The event log: the events of all stacks in order, for clients that follow them."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.history.observing import Observations, ObservedEvent
+from orchestrator.store.rows import Query
 
 #: The actions that make a stack: each stack has one of them, once.
 MAKING: Final = ("CREATE", "ADOPT")
@@ -50,7 +51,7 @@ class EventLog:
     def oldest(self, stack_id: str | None = None) -> int | None:
         """Return the oldest id, of one stack or of all; None if there is none."""
         event = tables.event
-        sql: sa.Select[Any] = sa.select(sa.func.min(event.c.id))
+        sql: Query = sa.select(sa.func.min(event.c.id))
         if stack_id is not None:
             sql = sql.where(event.c.stack_id == stack_id)
         with self._db.read() as connection:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -11,6 +10,7 @@ from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
+from orchestrator.store.rows import Query
 
 #: How long a read waits for open transactions that may still write an event with a lower id.
 _PATIENCE_SECONDS = 0.5
@@ -85,7 +85,7 @@ class Events:
         return EventRow(**row._mapping)
 
     @staticmethod
-    def _rows() -> sa.Select[Any]:
+    def _rows() -> Query:
         return sa.select(*(tables.event.c[name] for name in EventRow.__dataclass_fields__))
 
     def _fits(self, wanted: EventFilter) -> Iterator[sa.ColumnElement[bool]]:

@@ -6,7 +6,6 @@ No statement here reads a packed value, so the results hold no values of a stack
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,6 +15,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.nodes.orders import numbers_of
+from orchestrator.store.rows import AnyRow
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.facts import EventFact, Facts, NodeFact
 from orchestrator.views.operations import OperationView
@@ -216,7 +216,7 @@ class Observations:
         return tuple(found)
 
     @staticmethod
-    def _nodes(connection: sa.Connection, stack_id: str, traversal_id: str) -> Sequence[Any]:
+    def _nodes(connection: sa.Connection, stack_id: str, traversal_id: str) -> Sequence[AnyRow]:
         """Return a traversal's nodes by number, each with its resource's state and nested stack."""
         node, resource, stack = tables.node, tables.resource, tables.stack
         # The nested stack made last; those that it replaced are deleted.
@@ -261,7 +261,7 @@ class Observations:
         return connection.execute(sql).all()
 
     @staticmethod
-    def _events(connection: sa.Connection, stack_id: str, traversal_id: str) -> Sequence[Any]:
+    def _events(connection: sa.Connection, stack_id: str, traversal_id: str) -> Sequence[AnyRow]:
         """Return a traversal's events about resources, oldest first."""
         event = tables.event
         sql = sa.select(*(event.c[name] for name in EventFact.__dataclass_fields__), event.c.type).where(
@@ -270,7 +270,7 @@ class Observations:
         return connection.execute(sql.order_by(event.c.id)).all()
 
 
-def _node(row: Any, otherwise_type: str) -> NodeFact:
+def _node(row: AnyRow, otherwise_type: str) -> NodeFact:
     return NodeFact(
         no=row.no,
         key=row.key,
@@ -294,7 +294,7 @@ def _node(row: Any, otherwise_type: str) -> NodeFact:
     )
 
 
-def _event(row: Any) -> EventFact:
+def _event(row: AnyRow) -> EventFact:
     values = dict(row._mapping)
     del values["type"]
     return EventFact(**values)

@@ -4,13 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
 from orchestrator.errors import NotFound
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.rows import AnyRow, Query
 from orchestrator.store.stacks.stacks import StackRow, Stacks
 
 
@@ -93,12 +93,12 @@ class Past:
         return self._counted(stack_id, rows)[0]
 
     @staticmethod
-    def _rows() -> sa.Select[Any]:
+    def _rows() -> Query:
         traversal = tables.traversal
         names = ("id", "action", "status", "reason", "template_id", "created_at", "ended_at", "counted")
         return sa.select(*(traversal.c[name] for name in names))
 
-    def _counted(self, stack_id: str, rows: Sequence[Any]) -> list[TraversalRow]:
+    def _counted(self, stack_id: str, rows: Sequence[AnyRow]) -> list[TraversalRow]:
         """Return the traversals with the counts of their purged and present events."""
         event = tables.event
         sql = (
@@ -114,7 +114,7 @@ class Past:
         return [_row(row, counts[row.id]) for row in rows]
 
 
-def _row(row: Any, counts: Mapping[str, int]) -> TraversalRow:
+def _row(row: AnyRow, counts: Mapping[str, int]) -> TraversalRow:
     # A superseded traversal with a reason had failed before.
     failed = row.status == "SUPERSEDED" and row.reason
     return TraversalRow(

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -11,6 +10,7 @@ from cache.constraints.counters import Counts
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.rows import AnyRow
 
 _NAMES = tuple(Counts.__slots__)
 _ADD = sa.text(
@@ -116,7 +116,7 @@ class CacheFlushes:
             raise Unavailable(f"the database does not answer: {error.orig}") from error
 
 
-def _totals(rows: Sequence[sa.Row[Any]]) -> dict[str, CacheTotals]:
+def _totals(rows: Sequence[AnyRow]) -> dict[str, CacheTotals]:
     return {
         row.client: CacheTotals(
             counts=Counts(**{name: getattr(row, name) for name in _NAMES}), since=row.since

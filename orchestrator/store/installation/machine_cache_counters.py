@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -10,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.rows import AnyRow
 
 _ADD = sa.text(
     "INSERT INTO node_counter (name, since, amount) VALUES (:name, :now, :amount) "
@@ -66,7 +66,7 @@ class NodeCounters:
             return _totals(connection.execute(table.delete().returning(*table.c)).all())
 
 
-def _totals(rows: Sequence[sa.Row[Any]]) -> NodeTotals:
+def _totals(rows: Sequence[AnyRow]) -> NodeTotals:
     found = sorted(rows, key=lambda row: str(row.name))
     return NodeTotals(
         since=min((row.since for row in found), default=None), amounts={row.name: row.amount for row in found}

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -11,6 +11,7 @@ from orchestrator.model.messages import END
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.rows import AnyRow
 from orchestrator.views.operations import ProcessView
 
 #: A process that has not reported for so long is removed.
@@ -109,7 +110,7 @@ class Processes:
         process = tables.process
         with self._db.snapshot() as connection:
             now = database_time(connection, self._db)
-            rows: Sequence[Any] = connection.execute(
+            rows: Sequence[AnyRow] = connection.execute(
                 sa.select(process).order_by(process.c.kind, process.c.host, process.c.pid, process.c.name)
             ).all()
             leases = self._leases(connection, project)
@@ -158,7 +159,7 @@ class Processes:
             for row in connection.execute(sql)
         ]
 
-    def _view(self, row: Any, leases: Sequence[_Lease], now: float) -> ProcessView:
+    def _view(self, row: AnyRow, leases: Sequence[_Lease], now: float) -> ProcessView:
         silent = row.seen_at < now - self._timings.lease_seconds
         return ProcessView(
             name=row.name,

@@ -12,6 +12,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS, waits
+from orchestrator.store.rows import AnyRow, Query
 
 #: The most events that are read at once.
 BATCH = 500
@@ -213,7 +214,7 @@ class SinkCursors:
         """Extend the lease of a cursor; False if another process holds it, or it was removed."""
         return self._change(claim, lease_seconds)
 
-    def _change(self, claim: CursorClaim, lease_seconds: float, **values: Any) -> bool:
+    def _change(self, claim: CursorClaim, lease_seconds: float, **values: object) -> bool:
         cursor = tables.sink_cursor
         with self._db.write() as connection:
             now = database_time(connection, self._db)
@@ -333,7 +334,7 @@ class SinkCursors:
         for row in behind:
             self._bound(row, most)
 
-    def _bound(self, row: Any, most: int) -> None:
+    def _bound(self, row: AnyRow, most: int) -> None:
         cursor, event = tables.sink_cursor, tables.event
         waiting = event.c.id > row.position
         if row.stack_id is not None:
@@ -379,7 +380,7 @@ _SHOWN: Sequence[str] = (
 )
 
 
-def _of_waiting(sql: sa.Select[Any]) -> sa.ColumnElement[Any]:
+def _of_waiting(sql: Query) -> sa.ColumnElement[Any]:
     """Return a query of events as a column, restricted to those that wait for a cursor.
 
     It is two queries, because a single one for "all stacks, or this one" cannot use the index on a stack's events.
@@ -409,7 +410,7 @@ def _held(name: str, owner: str, attempt: int) -> sa.ColumnElement[bool]:
     return (cursor.c.name == name) & (cursor.c.owner == owner) & (cursor.c.attempt == attempt)
 
 
-def _event(row: sa.Row[Any]) -> Event:
+def _event(row: AnyRow) -> Event:
     return Event(
         id=row.id,
         at=row.at,

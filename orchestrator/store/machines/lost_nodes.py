@@ -1,12 +1,13 @@
 """Residents of a lost machine: the resources on it are marked unhealthy, to be made anew elsewhere."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from orchestrator.model.actions import CHECK
 from orchestrator.store import tables
+from orchestrator.store.rows import AnyRow, Values
 
 #: The most rows that one statement names.
 _AT_ONCE: Final = 500
@@ -54,10 +55,10 @@ def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
     return ""
 
 
-def _lock_with_parents(connection: sa.Connection, ids: Sequence[str]) -> list[sa.Row[Any]]:
+def _lock_with_parents(connection: sa.Connection, ids: Sequence[str]) -> list[AnyRow]:
     """Lock stacks and those that they are nested in, so that no operation begins on them; return their rows."""
     stack = tables.stack
-    found: dict[str, sa.Row[Any]] = {}
+    found: dict[str, AnyRow] = {}
     wanted = set(ids)
     while wanted:
         some = sorted(wanted)[:_AT_ONCE]
@@ -81,7 +82,7 @@ def _doubt(connection: sa.Connection, row_ids: Collection[str], reason: str) -> 
         )
 
 
-def _event(row: sa.Row[Any], current: dict[str, str], reason: str, now: float) -> dict[str, Any]:
+def _event(row: AnyRow, current: dict[str, str], reason: str, now: float) -> Values:
     deleted = row.action == "DELETE"
     return {
         "at": now,

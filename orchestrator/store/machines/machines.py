@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.machines.lost_nodes import lose_residents
+from orchestrator.store.rows import AnyRow, Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +249,7 @@ class Machines:
             return [Resident(**row._mapping) for row in connection.execute(self._residents(name))]
 
     @staticmethod
-    def _residents(name: str) -> sa.Select[Any]:
+    def _residents(name: str) -> Query:
         resource, stack = tables.resource, tables.stack
         shown = (resource.c[each] for each in ("id", "name", "type", "action", "status", "physical_id"))
         return (
@@ -258,7 +259,7 @@ class Machines:
             .order_by(stack.c.name, resource.c.name, resource.c.id)
         )
 
-    def _select(self) -> sa.Select[Any]:
+    def _select(self) -> Query:
         return sa.select(tables.machine, sa.literal_column(self._db.now).label("now"))
 
 
@@ -268,6 +269,6 @@ def _is_on(name: str) -> sa.ColumnElement[bool]:
     return (resource.c.on_node == name) & ~gone
 
 
-def _machine(row: Any) -> MachineRow:
+def _machine(row: AnyRow) -> MachineRow:
     values = dict(row._mapping)
     return MachineRow(report=json.loads(values.pop("said")), **values)

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -13,6 +12,7 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.nodes import Nodes
+from orchestrator.store.rows import AnyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +133,8 @@ class Breakpoints:
         )
 
     def _count_down(
-        self, connection: sa.Connection, standing: StandingNode, row: Any, seconds: float
-    ) -> list[Any]:
+        self, connection: sa.Connection, standing: StandingNode, row: AnyRow, seconds: float
+    ) -> list[AnyRow]:
         """Count down the dependents of a node that is done, and return those that became ready."""
         values = {
             "traversal_id": standing.traversal_id,
@@ -149,7 +149,7 @@ class Breakpoints:
         return [each for each in rows if each.remaining == 0 and each.state == "ready"]
 
     @staticmethod
-    def _record(connection: sa.Connection, standing: StandingNode, now: float) -> Any:
+    def _record(connection: sa.Connection, standing: StandingNode, now: float) -> AnyRow:
         """Record the event that a hook was cleared; return the resource's row, with the stack's name."""
         resource, stack = tables.resource, tables.stack
         row = connection.execute(

@@ -2,8 +2,7 @@
 
 import functools
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder
@@ -12,11 +11,10 @@ from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Timings
 from orchestrator.store.nodes.orders import numbers_of
+from orchestrator.store.rows import AnyRow, Values
 
 #: How often a claim is tried whose resource is released, or changed by another transaction, at the same moment.
 CLAIM_TRIES = 3
-#: The result of a claim whose resource is locked, or has just changed: its node waits for the lock.
-_TURNED_AWAY: Final = object()
 
 
 class NodeClaims:
@@ -47,19 +45,20 @@ class NodeClaims:
         for _ in range(CLAIM_TRIES):
             with self._db.direct() as direct:
                 row = claim(direct, values)
-            if row is not _TURNED_AWAY:
-                return None if row is None else self._claimed(order, row, worker)
+            if row is None:
+                return None
+            if row.type is not None:
+                return self._claimed(order, row, worker)
+            # The resource is locked, or has just changed: the node waits for the lock.
             if not self._is_free_again(values):
                 return None
         return None
 
-    def _claim_postgres(self, direct: Direct, values: Mapping[str, Any]) -> Any:
+    def _claim_postgres(self, direct: Direct, values: Values) -> AnyRow | None:
         rows = direct.rows(statements.PG_CLAIM.at(self._db.now), values)
-        if not rows:
-            return None
-        return _TURNED_AWAY if rows[0].type is None else rows[0]
+        return rows[0] if rows else None
 
-    def _is_free_again(self, values: Mapping[str, Any]) -> bool:
+    def _is_free_again(self, values: Values) -> bool:
         """Make a node ready that waits for a resource which is not locked any more; return whether it was so.
 
         The holder may have released the lock just before the node waited for it, and so woken no node.
@@ -67,7 +66,7 @@ class NodeClaims:
         with self._db.direct() as direct:
             return direct.count(statements.PG_READY_IF_FREE.at(self._db.now), values) == 1
 
-    def _claim_sqlite(self, direct: Direct, values: Mapping[str, Any]) -> Any:
+    def _claim_sqlite(self, direct: Direct, values: Values) -> AnyRow | None:
         rows = direct.rows(statements.SQLITE_CLAIM_READ.at(self._db.now), values)
         if not rows:
             return None
@@ -103,7 +102,7 @@ class NodeClaims:
         direct.count(statements.INSERT_EVENT, event)
         return row
 
-    def _claimed(self, order: CheckOrder, row: Any, worker: str) -> Claim:
+    def _claimed(self, order: CheckOrder, row: AnyRow, worker: str) -> Claim:
         unpack = self._unpack
         # A token of another action is kept for the node that continues that action.
         goes_on = (row.was_action, row.was_status) == (row.action, "IN_PROGRESS")

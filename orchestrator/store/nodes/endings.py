@@ -1,7 +1,7 @@
 """Finishes of steps: the outcome is written, and the dependents are counted down if the node is done."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from orchestrator.store.nodes.failing import fail_traversal, hold_stack
 from orchestrator.store.nodes.orders import NodeOrders, numbers_of, text_of
 from orchestrator.store.nodes.requirements import both
 from orchestrator.store.nodes.stopping import stop_at_hook
+from orchestrator.store.rows import AnyRow, Values
 from orchestrator.store.stacks.unclean import goes_on, hold_back
 from orchestrator.views.facts import RETRY
 
@@ -82,7 +83,7 @@ class NodeEndings:
             return Finished(accepted=True, ready=self._orders.wake_resource(claim.resource_id))
         return Finished(accepted=True, ready=self._released_orders(claim, released, values["node_data"]))
 
-    def _finish_failed(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
+    def _finish_failed(self, claim: Claim, outcome: Outcome, values: Values) -> Finished:
         order = claim.order
         with self._db.write() as connection:
             hold_stack(connection, order.traversal_id)
@@ -106,7 +107,7 @@ class NodeEndings:
             )
         return Finished(accepted=True, ready=(end,) if end else self._orders.wake_resource(claim.resource_id))
 
-    def _go_on(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
+    def _go_on(self, claim: Claim, outcome: Outcome, values: Values) -> Finished:
         """Finish an action of a node that continues with another one: an update, or a replacement.
 
         Or with another try at an action that has not begun. In a traversal that is over, nothing follows.
@@ -155,7 +156,7 @@ class NodeEndings:
         return Finished(accepted=True, ready=orders)
 
     @staticmethod
-    def _is_news(connection: sa.Connection, values: Mapping[str, Any]) -> bool:
+    def _is_news(connection: sa.Connection, values: Values) -> bool:
         """Return whether the last retry of a resource had another reason, by its events: the row has a new one."""
         event = tables.event
         last = sa.select(event.c.reason).where(
@@ -164,7 +165,7 @@ class NodeEndings:
         found = connection.execute(last.where(event.c.cause == RETRY).order_by(event.c.id.desc()).limit(1))
         return bool(found.scalar() != values["reason"])
 
-    def _stop(self, claim: Claim, outcome: Outcome, values: Mapping[str, Any]) -> Finished:
+    def _stop(self, claim: Claim, outcome: Outcome, values: Values) -> Finished:
         with self._db.write() as connection:
             status = stop_at_hook(connection, self._db, claim, outcome, values)
         if status is None:
@@ -214,8 +215,8 @@ class NodeEndings:
         )
 
     def _finish_postgres(
-        self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
-    ) -> tuple[str, Sequence[Any]] | None:
+        self, direct: Direct, outcome: Outcome, values: Values
+    ) -> tuple[str, Sequence[AnyRow]] | None:
         if outcome.ending is Ending.RETRY:
             statement = statements.PG_RETRY
         elif outcome.ending not in _PASSED_ON:
@@ -229,8 +230,8 @@ class NodeEndings:
         return rows[0].traversal_status, [row for row in rows if row.no is not None] if with_released else []
 
     def _finish_sqlite(
-        self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
-    ) -> tuple[str, Sequence[Any]] | None:
+        self, direct: Direct, outcome: Outcome, values: Values
+    ) -> tuple[str, Sequence[AnyRow]] | None:
         now = self._db.now
         if direct.count(statements.SQLITE_FINISH_NODE.at(now), values) != 1:
             return None
@@ -244,7 +245,7 @@ class NodeEndings:
                 released = self._count_down(direct, values)
         return direct.rows(statements.TRAVERSAL_STATUS, values)[0].status, released
 
-    def _count_down(self, direct: Direct, values: Mapping[str, Any]) -> list[Any]:
+    def _count_down(self, direct: Direct, values: Values) -> list[AnyRow]:
         if self._db.postgres:
             direct.rows(statements.PG_LOCK_DEPENDENTS, values)
         rows = direct.rows(statements.count_down(self._db.now, self._db.in_list("dependents")), values)
@@ -298,13 +299,13 @@ class NodeEndings:
             "worker": claim.worker,
         }
 
-    def _pack(self, value: Any) -> bytes | None:
+    def _pack(self, value: object) -> bytes | None:
         return None if value is None else self._codec.pack(value)
 
     # -- what became ready -------------------------------------------------------------------------------------
 
     def _released_orders(
-        self, claim: Claim, released: Sequence[Any], own: bytes | None
+        self, claim: Claim, released: Sequence[AnyRow], own: bytes | None
     ) -> tuple[CheckOrder, ...]:
         order = claim.order
         own_data = {order.no: own} if own is not None else {}
@@ -352,7 +353,7 @@ def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:
     return claim.action, _STATUS[outcome.ending]
 
 
-def _released(rows: Sequence[Any]) -> list[Any]:
+def _released(rows: Sequence[AnyRow]) -> list[AnyRow]:
     """Return the counted-down nodes that wait for nothing else."""
     return [row for row in rows if row.remaining == 0 and row.state == "ready"]
 

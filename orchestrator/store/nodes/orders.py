@@ -12,6 +12,7 @@ from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Timings
+from orchestrator.store.rows import AnyRow, Values
 
 #: The most requirements whose node data travel with a message; the check reads those of more from the store.
 MESSAGE_REQUIREMENTS = 64
@@ -34,7 +35,7 @@ class NodeOrders:
 
     def orders(
         self,
-        rows: Sequence[Any],
+        rows: Sequence[AnyRow],
         *,
         stack_id: str,
         stack: str,
@@ -124,7 +125,7 @@ class NodeOrders:
         values["numbers"] = self._db.integers(sorted(numbers))
         return self._wake(f"node.traversal_id = :traversal AND node.no {self._db.in_list('numbers')}", values)
 
-    def _wake(self, which: str, values: Mapping[str, Any]) -> tuple[CheckOrder, ...]:
+    def _wake(self, which: str, values: Values) -> tuple[CheckOrder, ...]:
         now = self._db.now
         live = "traversal_id IN (SELECT id FROM traversal WHERE status IN ('IN_PROGRESS', 'FAILED'))"
         ready = f"""
@@ -150,12 +151,12 @@ class NodeOrders:
         )
 
 
-def _stack_of(connection: sa.Connection, traversal_id: str) -> Any:
+def _stack_of(connection: sa.Connection, traversal_id: str) -> AnyRow:
     sql = "SELECT s.id, s.name FROM stack s JOIN traversal t ON t.stack_id = s.id WHERE t.id = :id"
     return connection.execute(text_of(sql), {"id": traversal_id}).one()
 
 
-def _passes(row: Any) -> bool:
+def _passes(row: AnyRow) -> bool:
     """Return whether a ready node has nothing to do, and is passed on like a join."""
     return bool(row.quiet) and (row.phase != CONVERGE or not row.changed)
 

@@ -1,8 +1,5 @@
 """Stops at breakpoints: before a node's action, or after it and before its dependents are counted down."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import sqlalchemy as sa
 
 from orchestrator.model.breakpoints import HOOK, paused_until
@@ -10,6 +7,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
+from orchestrator.store.rows import Values
 
 
 def stop_at_hook(
@@ -17,7 +15,7 @@ def stop_at_hook(
     database: Database,
     claim: Claim,
     outcome: Outcome,
-    values: Mapping[str, Any],
+    values: Values,
 ) -> str | None:
     """Finish a step whose outcome names a hook, in the caller's transaction; its dependents are not counted down.
 

@@ -6,7 +6,6 @@ cannot change any more, and removes a row after those that point at it. The cond
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,6 +15,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.purging import unneeded
 from orchestrator.store.purging.removals import BATCH, Removals
+from orchestrator.store.rows import AnyRow
 
 Condition = sa.ColumnElement[bool]
 
@@ -79,8 +79,8 @@ class _Run:
 
     def _remove(self, kind: str, table: sa.Table, which: Condition) -> Iterator[Removed]:
         if self._wanted.dry_run:
-            sql = sa.select(sa.func.count()).select_from(table).where(which)
-            yield Removed(kind=kind, count=self._removals.read(sql)[0][0])
+            sql = sa.select(sa.func.count().label("number")).select_from(table).where(which)
+            yield Removed(kind=kind, count=self._removals.read(sql)[0].number)
             return
         while count := self._removals.remove(table, which):
             yield Removed(kind=kind, count=count)
@@ -89,7 +89,7 @@ class _Run:
 
     # -- deleted stacks ----------------------------------------------------------------------------------------
 
-    def _deleted_stacks(self) -> list[Any]:
+    def _deleted_stacks(self) -> list[AnyRow]:
         """Return the deleted stacks to remove, each after the stacks nested in it."""
         rows = self._removals.read(unneeded.deleted_stacks(self._old, self._wanted.project, self._now))
         if not rows:
@@ -106,7 +106,7 @@ class _Run:
                 chosen.append(row)
         return chosen
 
-    def _remove_stack(self, stack: Any) -> Iterator[Removed]:
+    def _remove_stack(self, stack: AnyRow) -> Iterator[Removed]:
         event, snapshot, traversal = tables.event, tables.snapshot, tables.traversal
         yield from self._remove("events", event, event.c.stack_id == stack.id)
         snapshots = sa.select(snapshot.c.id).where(snapshot.c.stack_id == stack.id)
@@ -151,7 +151,7 @@ class _Run:
 
     # -- living stacks -----------------------------------------------------------------------------------------
 
-    def _living_stacks(self) -> Iterator[Any]:
+    def _living_stacks(self) -> Iterator[AnyRow]:
         """Yield the living stacks that have rows to remove; most have none."""
         after = ""
         while rows := self._removals.read(unneeded.living_stacks(self._wanted.project, after).limit(BATCH)):
@@ -164,7 +164,7 @@ class _Run:
             yield from (row for row in rows if row.id in thick)
             after = rows[-1].id
 
-    def _thin_out(self, stack: Any) -> Iterator[Removed]:
+    def _thin_out(self, stack: AnyRow) -> Iterator[Removed]:
         """Remove the history that a living stack does not need."""
         yield from self._trim(stack.id)
         for row in self._removals.read(unneeded.old_traversals(stack.id, stack.traversal_id, self._settled)):

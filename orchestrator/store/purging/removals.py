@@ -3,7 +3,6 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -11,6 +10,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.purging import unneeded
+from orchestrator.store.rows import AnyRow, Query
 from orchestrator.store.traversals.templates import StoredTemplate
 
 #: The most rows that one transaction removes.
@@ -44,7 +44,7 @@ class Removals:
             return database_time(connection, self._db)
 
     @retrying
-    def read(self, sql: sa.Select[Any]) -> Sequence[Any]:
+    def read(self, sql: Query) -> Sequence[AnyRow]:
         """Return the rows of a query."""
         with self._db.read() as connection:
             return connection.execute(sql).all()

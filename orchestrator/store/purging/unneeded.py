@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CONVERGE, OPERATE
 from orchestrator.store import tables
+from orchestrator.store.rows import Query
 from orchestrator.store.traversals.operation_rows import OVER
 
 Condition = sa.ColumnElement[bool]
@@ -45,7 +46,7 @@ def never_begun(old: float, project: str | None) -> Condition:
 # -- deleted stacks ----------------------------------------------------------------------------------------------------
 
 
-def deleted_stacks(old: float, project: str | None, now: float) -> sa.Select[Any]:
+def deleted_stacks(old: float, project: str | None, now: float) -> Query:
     """Return the query of stacks deleted by then whose post-operation work is done, the innermost first.
 
     A nested stack is kept until its parent has recorded the deletion, and any stack until its event sinks have received
@@ -77,13 +78,13 @@ def deleted_stacks(old: float, project: str | None, now: float) -> sa.Select[Any
     return sql.order_by(stack.c.depth.desc(), stack.c.deleted_at)
 
 
-def nested_stacks() -> sa.Select[Any]:
+def nested_stacks() -> Query:
     """Return the query of nested stacks."""
     stack = tables.stack
     return sa.select(stack.c.id, stack.c.parent_id).where(stack.c.parent_id.is_not(None))
 
 
-def traversals_of(stack_id: str) -> sa.Select[Any]:
+def traversals_of(stack_id: str) -> Query:
     """Return the query of a stack's traversals."""
     traversal = tables.traversal
     return sa.select(traversal.c.id).where(traversal.c.stack_id == stack_id)
@@ -92,7 +93,7 @@ def traversals_of(stack_id: str) -> sa.Select[Any]:
 # -- living stacks -----------------------------------------------------------------------------------------------------
 
 
-def living_stacks(project: str | None, after: str) -> sa.Select[Any]:
+def living_stacks(project: str | None, after: str) -> Query:
     """Return the query of the stacks that are not deleted, in the order of their ids, after ``after``."""
     stack = tables.stack
     sql = sa.select(stack.c.id, stack.c.traversal_id).where(stack.c.deleted_at.is_(None), stack.c.id > after)
@@ -101,7 +102,7 @@ def living_stacks(project: str | None, after: str) -> sa.Select[Any]:
     return sql.order_by(stack.c.id)
 
 
-def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[sa.Select[Any]]:
+def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[Query]:
     """Yield the queries for the stacks, among some, that have rows to remove: traversals, resources, events."""
     stack, traversal, resource, event = tables.stack, tables.traversal, tables.resource, tables.event
     yield (
@@ -124,7 +125,7 @@ def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[sa
     )
 
 
-def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
+def old_traversals(stack_id: str, in_force: str, old: float) -> Query:
     """Return the query of a stack's old traversals that cannot change any more, oldest first."""
     stack, traversal = tables.stack, tables.traversal
     # The rollback of a stack that never was complete reads which rows were adopted.
@@ -147,12 +148,12 @@ def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
     )
 
 
-def _with_something_due() -> sa.Select[Any]:
+def _with_something_due() -> Query:
     node = tables.node
     return sa.select(node.c.traversal_id).where(node.c.due_at.is_not(None))
 
 
-def _holding_snapshots() -> sa.Select[Any]:
+def _holding_snapshots() -> Query:
     """Return the query of traversals whose nodes hold the entries of a failed snapshot, until it is deleted."""
     snapshot, entry = tables.snapshot, tables.snapshot_resource
     kept = sa.exists().where(entry.c.snapshot_id == snapshot.c.id)

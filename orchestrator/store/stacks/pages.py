@@ -10,6 +10,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
+from orchestrator.store.rows import AnyRow
 from orchestrator.store.stacks.nested_stacks import chunked
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.operations import OVER, StackPage, StackSummary
@@ -118,7 +119,7 @@ class StackPages:
         }[sort]
 
     @staticmethod
-    def _rows(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Any]:
+    def _rows(connection: sa.Connection, ids: Sequence[str]) -> dict[str, AnyRow]:
         stack, traversal, event = tables.stack, tables.traversal, tables.event
         last = (
             sa.select(event.c.at).where(event.c.stack_id == stack.c.id).order_by(event.c.id.desc()).limit(1)
@@ -136,7 +137,7 @@ class StackPages:
         )
         return {row.id: row for row in connection.execute(sql).all()}
 
-    def _tallies(self, connection: sa.Connection, rows: Mapping[str, Any]) -> Mapping[str, Tally]:
+    def _tallies(self, connection: sa.Connection, rows: Mapping[str, AnyRow]) -> Mapping[str, Tally]:
         """Return the tally of each stack's operation in force, by the traversal's id."""
         under_way = {row.traversal_id: row.ended_at is None for row in rows.values()}
         found = {each: self._known[each] for each in under_way if each in self._known}
@@ -154,7 +155,7 @@ def _state() -> sa.ColumnElement[str]:
     return tables.stack.c.action.op("||")(sa.literal_column("'_'")).op("||")(tables.stack.c.status)
 
 
-def _summary(row: Any, tally: Tally) -> StackSummary:
+def _summary(row: AnyRow, tally: Tally) -> StackSummary:
     return StackSummary(
         **row._mapping,
         state=f"{row.action}_{row.status}",

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.rows import Values
 from orchestrator.store.stacks.stacks import ResourceRow
 
 
@@ -100,7 +101,7 @@ class Scalings:
         return now
 
     @retrying
-    def write_attributes(self, group: ResourceRow, attributes: Sequence[Any]) -> bool:
+    def write_attributes(self, group: ResourceRow, attributes: Sequence[object]) -> bool:
         """Replace the stored attributes of a group.
 
         False if it has changed since the row was read, or a traversal works on it, which then stores them.
@@ -115,7 +116,7 @@ class Scalings:
 
     @staticmethod
     def _change(
-        connection: sa.Connection, row: ResourceRow, values: Mapping[str, Any], where: sa.ColumnElement[bool]
+        connection: sa.Connection, row: ResourceRow, values: Values, where: sa.ColumnElement[bool]
     ) -> None:
         version = tables.resource.c.metadata_version
         changed = connection.execute(
@@ -134,7 +135,7 @@ def _at_rest(row: ResourceRow) -> sa.ColumnElement[bool]:
     )
 
 
-def _event(row: ResourceRow, traversal_id: str, sentence: str, now: float) -> dict[str, Any]:
+def _event(row: ResourceRow, traversal_id: str, sentence: str, now: float) -> Values:
     return {
         "at": now,
         "stack_id": row.stack_id,

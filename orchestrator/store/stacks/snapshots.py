@@ -1,6 +1,6 @@
 """Snapshots of stacks: each begins and ends in the transactions of its traversal, and is deleted outside of one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.rows import AnyRow, Query, Values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +186,7 @@ class Snapshots:
         )
         with self._db.read() as connection:
             # Steps that ran when it failed may have finished since.
-            rows: Sequence[Any] = [*connection.execute(left).all(), *connection.execute(kept).all()]
+            rows: Sequence[AnyRow] = [*connection.execute(left).all(), *connection.execute(kept).all()]
         packed = {each.name: each for each in rows}
         return [
             Entry(name=name, type=packed[name].type, entry=self._codec.unpack(packed[name].entry))
@@ -228,12 +229,12 @@ class Snapshots:
     @retrying
     def fail_delete(self, snapshot_id: str, reason: str) -> None:
         """Record why the deletion of a snapshot failed; it can be tried again."""
-        values: Mapping[str, Any] = {"action": "DELETE", "status": "FAILED", "reason": reason}
+        values: Values = {"action": "DELETE", "status": "FAILED", "reason": reason}
         with self._db.write() as connection:
             connection.execute(
                 tables.snapshot.update().where(tables.snapshot.c.id == snapshot_id).values(**values)
             )
 
     @staticmethod
-    def _rows() -> sa.Select[Any]:
+    def _rows() -> Query:
         return sa.select(*(tables.snapshot.c[name] for name in SnapshotRow.__dataclass_fields__))

@@ -14,6 +14,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.rows import AnyRow, Query
 from orchestrator.store.stacks.in_service import DEFINING, serves
 
 #: The most ids that one statement names.
@@ -106,7 +107,7 @@ class JobRow:
     refusal: Mapping[str, Any] | None
 
 
-def stack_rows() -> sa.Select[Any]:
+def stack_rows() -> Query:
     """Return the statement that reads stacks; the columns are the fields of a :class:`StackRow`."""
     return sa.select(*(tables.stack.c[name] for name in StackRow.__dataclass_fields__))
 
@@ -245,12 +246,12 @@ class Stacks:
         return None if row is None else self._resource(row)
 
     @staticmethod
-    def _resource_rows() -> sa.Select[Any]:
+    def _resource_rows() -> Query:
         resource = tables.resource
         names = (name for name in ResourceRow.__dataclass_fields__ if name != "unread")
         return sa.select(*(resource.c[name] for name in names))
 
-    def _resource(self, row: Any) -> ResourceRow:
+    def _resource(self, row: AnyRow) -> ResourceRow:
         def unpack(data: bytes | None, default: Any) -> Any:
             return default if data is None else self._codec.unpack(data)
 
@@ -284,7 +285,7 @@ class Stacks:
 
     @retrying
     def write_signal(
-        self, row: ResourceRow, traversal_id: str, metadata: Mapping[str, Any], reason: str
+        self, row: ResourceRow, traversal_id: str, metadata: Mapping[str, object], reason: str
     ) -> bool:
         """Replace a resource's metadata and record the signal as an event.
 
@@ -369,7 +370,7 @@ class Stacks:
         return done.stack_id if done else None
 
     @retrying
-    def refuse_job(self, job_id: str, refusal: Mapping[str, Any]) -> None:
+    def refuse_job(self, job_id: str, refusal: Mapping[str, object]) -> None:
         """Record that a job was refused, and why. The first result of a job stands."""
         try:
             with self._db.write() as connection:

@@ -6,11 +6,11 @@ All counts of resources by state come from here, so that they agree.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import sqlalchemy as sa
 
 from orchestrator.store import tables
+from orchestrator.store.rows import AnyRow
 from orchestrator.views.facts import NodeFact
 from orchestrator.views.heads import counted
 from orchestrator.views.operations import DONE, UNCHANGED
@@ -88,7 +88,7 @@ def under_way(connection: sa.Connection, traversal_ids: Sequence[str]) -> dict[s
     return {row.id: row.status == "IN_PROGRESS" for row in connection.execute(sql)}
 
 
-def _alike(row: Any) -> NodeFact:
+def _alike(row: AnyRow) -> NodeFact:
     return NodeFact(
         no=0,
         key="",

@@ -5,7 +5,7 @@ its attempt, which fences writes under an older one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
@@ -14,6 +14,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.rows import Values
 from orchestrator.store.traversals.operation_rows import (
     AGREED,
     ASKING,
@@ -112,7 +113,7 @@ class Ledger:
         self,
         row: OperationRow,
         position: int,
-        annotations: Mapping[str, Any] | None,
+        annotations: Mapping[str, object] | None,
         *,
         seconds: float,
         lease_seconds: float,
@@ -245,7 +246,7 @@ class Ledger:
         with self._db.write() as connection:
             self._hold(connection, row, (LEAVING,), None, **self._over(connection))
 
-    def _over(self, connection: sa.Connection) -> dict[str, Any]:
+    def _over(self, connection: sa.Connection) -> Values:
         """Return the values of an operation that is over."""
         now = database_time(connection, self._db)
         return {"state": OVER, "leased_until": None, "shown": None, "ended_at": now}
@@ -312,7 +313,7 @@ class Ledger:
         row: OperationRow,
         states: Sequence[str],
         lease_seconds: float | None,
-        **values: Any,
+        **values: object,
     ) -> None:
         """Lock an operation until the transaction ends, set ``values``, and extend its lease if one is given.
 
@@ -330,14 +331,14 @@ class Ledger:
 
     @staticmethod
     def _take(
-        connection: sa.Connection, operation_id: str, *, owner: str, until: float, **values: Any
+        connection: sa.Connection, operation_id: str, *, owner: str, until: float, **values: object
     ) -> None:
         operation = tables.operation
         taken = {"owner": owner, "leased_until": until, "attempt": operation.c.attempt + 1, **values}
         connection.execute(operation.update().where(operation.c.id == operation_id).values(**taken))
 
     @staticmethod
-    def _call(connection: sa.Connection, row: OperationRow, position: int, **values: Any) -> None:
+    def _call(connection: sa.Connection, row: OperationRow, position: int, **values: object) -> None:
         call = tables.operation_call
         mine = (call.c.operation_id == row.id) & (call.c.position == position)
         if connection.execute(call.update().where(mine).values(**values)).rowcount == 0:

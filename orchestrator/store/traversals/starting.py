@@ -4,7 +4,6 @@ import json
 import operator
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
@@ -17,6 +16,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, bulk_insert, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
+from orchestrator.store.rows import Values
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import DEFINING
 from orchestrator.store.stacks.sinks import write_stack_sinks
@@ -190,7 +190,7 @@ class TraversalStarts:
         if not frozenset(connection.execute(replacements).scalars()) <= frozenset(new.known):
             raise _Overtaken
 
-    def _stack_values(self, new: NewTraversal, now: float) -> dict[str, Any]:
+    def _stack_values(self, new: NewTraversal, now: float) -> Values:
         return {
             "name": new.stack,
             "action": new.plan.action,
@@ -288,7 +288,7 @@ class TraversalStarts:
             }
             connection.execute(resource.update().where(again).values(**applied))
 
-    def _resource_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
+    def _resource_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, object]]:
         ids = {node.no: node.resource_id for node in new.plan.nodes}
         for node in new.plan.nodes:
             if node.resource_id is not None and node.resource_id in new.new_types:
@@ -306,7 +306,7 @@ class TraversalStarts:
                     **self._adopted(new, node.resource_id),
                 }
 
-    def _adopted(self, new: NewTraversal, resource_id: str) -> dict[str, Any]:
+    def _adopted(self, new: NewTraversal, resource_id: str) -> Values:
         """Return the columns of a row to be adopted: in progress, but not started until its node is claimed."""
         if not new.adopted:
             return {}
@@ -319,7 +319,7 @@ class TraversalStarts:
             "data": self._codec.pack(dict(adopted.data)),
         }
 
-    def _node_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
+    def _node_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, object]]:
         for node in new.plan.nodes:
             ready = node.state == "ready"
             fragment = dict(node.fragment or {})

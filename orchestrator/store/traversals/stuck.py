@@ -1,7 +1,7 @@
 """Stuck work: nodes that are overdue, undelivered, or lost with their worker."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -9,6 +9,7 @@ from orchestrator.model.messages import CHECKED_PHASES, END
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.rows import AnyRow
 from orchestrator.views.operations import StuckView
 
 #: The most that are returned, the longest first.
@@ -38,7 +39,7 @@ class Stuck:
         views = [self._view(row, now) for row in rows]
         return tuple(sorted(views, key=lambda view: -view.seconds))
 
-    def _rows(self, connection: sa.Connection, project: str, now: float) -> Sequence[Any]:
+    def _rows(self, connection: sa.Connection, project: str, now: float) -> Sequence[AnyRow]:
         node, traversal, stack, resource = tables.node, tables.traversal, tables.stack, tables.resource
         late = now - self._timings.redeliver_seconds
         # The sweep does not publish again while the queue is long, which it is without workers too.
@@ -80,7 +81,7 @@ class Stuck:
         )
 
     @staticmethod
-    def _view(row: Any, now: float) -> StuckView:
+    def _view(row: AnyRow, now: float) -> StuckView:
         return StuckView(
             stack=row.name,
             stack_id=row.id,

@@ -4,7 +4,7 @@ Nodes that are due are made ready or published again. Any number of sweepers may
 that no other has locked.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.nodes import Nodes
+from orchestrator.store.rows import AnyRow, Values
 from orchestrator.store.traversals.ledger import Ledger
 from orchestrator.views.facts import LOST
 
@@ -62,7 +63,7 @@ class Sweeper:
         timed_out = self._fail_overdue()
         with self._db.write() as connection:
             now = database_time(connection, self._db)
-            rows: Sequence[Any] = connection.execute(self._due(), {"now": now, "batch": BATCH}).all()
+            rows: Sequence[AnyRow] = connection.execute(self._due(), {"now": now, "batch": BATCH}).all()
             if backlog and any(_was_sent(row) for row in rows) and self._is_queued(connection, backlog):
                 self._postpone(connection, now)
                 rows = [row for row in rows if not _was_sent(row)]
@@ -148,7 +149,7 @@ class Sweeper:
         connection.execute(node.update().where(*sent).values(due_at=now + self._timings.redeliver_seconds))
 
     @staticmethod
-    def _write(connection: sa.Connection, changes: Sequence[Mapping[str, Any]]) -> None:
+    def _write(connection: sa.Connection, changes: Sequence[Values]) -> None:
         """Write the new states of due nodes, in the order of their keys."""
         if changes:
             sql = (
@@ -159,7 +160,7 @@ class Sweeper:
             in_order = sorted(changes, key=lambda change: (change["traversal_id"], change["no"]))
             connection.execute(sa.text(sql), in_order)
 
-    def _record_lost(self, connection: sa.Connection, row: Any) -> None:
+    def _record_lost(self, connection: sa.Connection, row: AnyRow) -> None:
         """Record the event that an attempt on a resource was lost."""
         if row.resource_id is None:
             return
@@ -173,7 +174,7 @@ class Sweeper:
         connection.execute(sa.text(statements.LOST_EVENT.at(self._db.now)), values)
 
     @staticmethod
-    def _unlock(connection: sa.Connection, row: Any) -> None:
+    def _unlock(connection: sa.Connection, row: AnyRow) -> None:
         """Release the resource that a lost attempt has locked."""
         resource = tables.resource
         held = (
@@ -231,7 +232,7 @@ class Sweeper:
         """Fail the nodes that are between two steps; a running step ends by itself."""
         node, resource, event = tables.node, tables.resource, tables.event
         between = node.c.state.in_(("waiting", "ready")) & (node.c.attempt > 0) & (node.c.phase != END)
-        rows: Sequence[Any] = connection.execute(
+        rows: Sequence[AnyRow] = connection.execute(
             node.update()
             .where(tables.in_traversal(traversal_id), between)
             .values(state="failed", due_at=None)
@@ -268,12 +269,12 @@ class Sweeper:
             )
 
 
-def _was_sent(row: Any) -> bool:
+def _was_sent(row: AnyRow) -> bool:
     """Return whether the message of a due node should be in the queue."""
     return row.state == "ready" and row.phase in CHECKED_PHASES
 
 
-def _settle(row: Any, now: float, redeliver_seconds: float) -> dict[str, Any]:
+def _settle(row: AnyRow, now: float, redeliver_seconds: float) -> dict[str, Any]:
     """Return the new state of a due node; it is to be published if it has a new due time."""
     over = row.status == "SUPERSEDED" and row.phase != END
     never = row.status == "FAILED" and row.attempt == 0 and row.phase != END
