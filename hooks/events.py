@@ -54,15 +54,13 @@ class EventSink(Hook):
 
     One process at a time delivers events to a sink, one call after the other, each in a thread of its own.
     The delivered
-    position is on record, so that the next process continues after it. A sink that raised, or took too long,
-    is closed; a
-    new one is made that continues from the record.
+    position is on record, so that the next process continues after it. A sink that raised, or took too long, is
+    closed; a new one is made that continues from the record.
     """
 
     noun = "event sink"
-    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink receives the events
-    #: of that
-    #: stack and its nested stacks only; an object per stack, made anew whenever there are events to deliver.
+    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink receives the events of
+    #: that stack and its nested stacks only; an object per stack, made anew whenever there are events to deliver.
     in_environments: ClassVar[bool] = False
     #: The options allowed in an environment; the sink is made with these instead of ``Options``. None: the same.
     EnvironmentOptions: ClassVar[type[HookOptions] | None] = None
@@ -89,7 +87,7 @@ class EventSink(Hook):
 
 
 def find_event_sinks(
-    said: Mapping[str, Mapping[str, Any]] | None = None,
+    configured: Mapping[str, Mapping[str, Any]] | None = None,
     namespace: str = NAMESPACE,
     *,
     in_environments: Sequence[str] = (),
@@ -98,12 +96,12 @@ def find_event_sinks(
     """Return every installed sink, and its faults.
 
     Args:
-        said: The sinks' settings, by name.
+        configured: The sinks' settings, by name.
         namespace: The entry point group.
         in_environments: The names of the sinks that environments of stacks may use.
         passes_by: See :func:`hooks.loading.installed.find_hooks`.
     """
-    installed = find_hooks(namespace, EventSink, said, section="event_sinks", passes_by=passes_by)
+    installed = find_hooks(namespace, EventSink, configured, section="event_sinks", passes_by=passes_by)
     strays = [
         fault
         for number, name in enumerate(in_environments)
@@ -113,7 +111,7 @@ def find_event_sinks(
 
 
 def load_event_sinks(
-    said: Mapping[str, Mapping[str, Any]] | None = None,
+    configured: Mapping[str, Mapping[str, Any]] | None = None,
     namespace: str = NAMESPACE,
     *,
     in_environments: Sequence[str] = (),
@@ -121,14 +119,16 @@ def load_event_sinks(
     """Return the enabled sinks, ordered by name.
 
     Args:
-        said: The sinks' settings, by name.
+        configured: The sinks' settings, by name.
         namespace: The entry point group.
         in_environments: The names of the sinks that environments of stacks may use.
 
     Raises:
         HookNotLoaded: some of them cannot be used; the message names the faults of each.
     """
-    installed = find_event_sinks(said, namespace, in_environments=in_environments, passes_by=in_environments)
+    installed = find_event_sinks(
+        configured, namespace, in_environments=in_environments, passes_by=in_environments
+    )
     return installed.enabled()
 
 

@@ -54,12 +54,12 @@ class HookSettings(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     enabled: bool | None = Field(
-        default=None, description="Whether it is at work; if nothing is said, as the hook itself says."
+        default=None, description="Whether it is enabled; by default as the hook itself defines."
     )
     time_limit_seconds: float | None = Field(
         default=None,
         gt=0,
         le=MOST_SECONDS,
-        description="No call of it takes longer: it is given up then, as if it had failed. If nothing is said, as the "
-        "hook itself says.",
+        description="No call of it takes longer: it is given up then, as if it had failed. By default as the hook "
+        "itself defines.",
     )

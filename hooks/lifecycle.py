@@ -123,7 +123,7 @@ class LifecyclePlugin(Hook):
 
 
 def find_lifecycle_plugins(
-    said: Mapping[str, Mapping[str, Any]] | None = None,
+    configured: Mapping[str, Mapping[str, Any]] | None = None,
     namespace: str = NAMESPACE,
     *,
     passes_by: Collection[str] | None = None,
@@ -131,12 +131,12 @@ def find_lifecycle_plugins(
     """Return every installed plugin, the enabled ones first and in order, with its faults.
 
     Args:
-        said: The plugins' settings, by name.
+        configured: The plugins' settings, by name.
         namespace: The entry point group.
         passes_by: See :func:`hooks.loading.installed.find_hooks`.
     """
     installed = find_hooks(
-        namespace, LifecyclePlugin, said, section="lifecycle", check=_order_faults, passes_by=passes_by
+        namespace, LifecyclePlugin, configured, section="lifecycle", check=_order_faults, passes_by=passes_by
     )
     plugins = [each.hook for each in installed.hooks if each.hook is not None]
     names = {each.name for each in installed.hooks}
@@ -153,18 +153,18 @@ def find_lifecycle_plugins(
 
 
 def load_lifecycle_plugins(
-    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+    configured: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
 ) -> tuple[InstalledHook[LifecyclePlugin], ...]:
     """Return the enabled plugins in the order of their calls.
 
     Args:
-        said: The plugins' settings, by name.
+        configured: The plugins' settings, by name.
         namespace: The entry point group.
 
     Raises:
         HookNotLoaded: some of them cannot be used; the message names the faults of each.
     """
-    return find_lifecycle_plugins(said, namespace, passes_by=()).enabled()
+    return find_lifecycle_plugins(configured, namespace, passes_by=()).enabled()
 
 
 def _order_faults(plugin: LifecyclePlugin) -> list[str]:
@@ -173,13 +173,13 @@ def _order_faults(plugin: LifecyclePlugin) -> list[str]:
     ordinal: object = plugin.ordinal
     if not isinstance(ordinal, int) or isinstance(ordinal, bool):
         faults.append(f"its ordinal must be a whole number, not {ordinal!r}")
-    for said in ("before", "after"):
-        names: object = getattr(plugin, said)
+    for relation in ("before", "after"):
+        names: object = getattr(plugin, relation)
         # A string is a collection of strings too.
         if (
             isinstance(names, str)
             or not isinstance(names, Collection)
             or not all(isinstance(name, str) for name in names)
         ):
-            faults.append(f"its {said} must be names of plugins in a list or a tuple, not {names!r}")
+            faults.append(f"its {relation} must be names of plugins in a list or a tuple, not {names!r}")
     return faults

@@ -20,9 +20,8 @@ class FrozenResource:
     #: Such as ``Isotherm::Http::Object``; aliases of the environment are followed.
     type: str
     #: By name, with functions resolved; ``hooks.values.unknown.UNKNOWN`` where only a resource gives the value,
-    #: ``******``
-    #: where a value comes from a hidden parameter or a file. Under ``*``, the value of all of them if nothing more
-    #: is known.
+    #: ``******`` where a value comes from a hidden parameter or a file. Under ``*``, the value of all of them if
+    #: nothing more is known.
     properties: Mapping[str, Any] = field(default_factory=FrozenDict)
     #: The names of its requirements.
     requires: tuple[str, ...] = ()

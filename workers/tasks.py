@@ -14,7 +14,7 @@ runtime = runtime_of("worker")
 
 
 def check_resource(order: list[Any]) -> None:
-    """Take one resource one step further."""
+    """Carry out one check."""
     runtime().checker.check(CheckOrder.from_wire(order))
 
 

@@ -63,9 +63,8 @@ class ConstraintCache:
         arguments: Further arguments of the backend.
         expiration_seconds: How old an answer may be.
         max_entries: The oldest answers are evicted beyond it; memcached and dogpile's own backends have other limits.
-        lock_seconds: How long the others wait for a worker that was killed during a look-up. An answer that
-            takes longer
-            is returned but not stored, and others look it up meanwhile.
+        lock_seconds: How long the others wait for a worker that was killed during a look-up. An answer that takes
+            longer is returned but not stored, and others look it up meanwhile.
         pause_seconds: How long a store is left out after a failure.
         clock: Seconds since the epoch.
 
@@ -173,7 +172,7 @@ class ConstraintCache:
 
     @property
     def counters(self) -> Counts:
-        """Return this process's counters since the last :meth:`take`."""
+        """This process's counters since the last :meth:`take`."""
         return self._here().counters.now()
 
     def take(self) -> Counts:

@@ -123,7 +123,7 @@ class NodeStateCache:
         return self._tally.now()
 
     def dirty(self, node: str) -> bool:
-        """Whether a change is under way on a node, or was answered and has yet to take effect.
+        """Return whether a change is under way on a node, or was answered and has yet to take effect.
 
         Raises:
             StateStoreFailed: the store is out of reach.

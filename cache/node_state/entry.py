@@ -45,7 +45,7 @@ class Entry:
         )
 
     def fulfils(self, request: SnapshotRequest) -> bool:
-        """Whether it holds every requested section."""
+        """Return whether it holds every requested section."""
         return (self.complete or not request.everything) and request.keys <= self.sections.keys()
 
     def snapshot(self, node: str, request: SnapshotRequest, *, age_seconds: float, stale: bool) -> Snapshot:

@@ -350,7 +350,7 @@ def _entry_in(look: Look) -> Entry | None:
 
 
 def _must_ask(question: Question, look: Look | None) -> bool:
-    """Whether an answer may take long."""
+    """Return whether an answer may take long."""
     if look is None:
         return True
     return refusal(question, look) is None and isinstance(judge(question, look, _entry_in(look)), Miss)

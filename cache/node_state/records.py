@@ -20,7 +20,7 @@ class CommonRecord:
     boot_id: str = ""
 
     def is_due(self, now: float) -> bool:
-        """Whether a mark has expired."""
+        """Return whether a mark has expired."""
         return any(until <= now for until in self.marks.values())
 
     def settle(self, now: float) -> None:
@@ -48,7 +48,7 @@ class NodeRecord:
     offline: str = ""
 
     def is_due(self, now: float) -> bool:
-        """Whether a mark has expired."""
+        """Return whether a mark has expired."""
         return any(until <= now for until in self.marks.values())
 
     def settle(self, now: float) -> None:

@@ -193,7 +193,7 @@ class FailOpen(ProxyBackend):
     def _readable(self, entry: SerializedReturnType) -> SerializedReturnType:
         if entry is MISS or has_metadata(entry):
             return entry
-        self.report_garbage("an entry that nobody here wrote")
+        self.report_garbage("an entry that this program did not write")
         return MISS
 
     def _try(

@@ -117,10 +117,9 @@ class Leases:
             holder: The operation.
             counts: What exists, by type; None if the operation never began, and so changed nothing.
             outcome: How it ended.
-            later: Whether an undelivered message is sent again with this process's next one. The server may
-                have received
-                later operations by then: it must be able to recognize this one as older, because it
-                granted it something, or there must be none.
+            later: Whether an undelivered message is sent again with this process's next one. The server may have
+                received later operations by then: it must be able to recognize this one as older, because it granted
+                it something, or there must be none.
             within_seconds: The time-out.
 
         Raises:

@@ -8,7 +8,7 @@ from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import thawed
 from hooks.values.unknown import UNKNOWN
 
-#: Stands for a value that is unknown until a resource exists: null, because any text might be the value.
+#: Stands for a value that is unknown until a resource exists: a map, because any text might be the value.
 UNKNOWN_DOCUMENT: Final[Mapping[str, Any]] = {"$unknown": True}
 
 

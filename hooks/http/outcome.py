@@ -54,7 +54,7 @@ class Answer:
 
     @property
     def retry_after_seconds(self) -> float:
-        """Return the wait that the server requests; 0 where it has no valid Retry-After."""
+        """The wait that the server requests; 0 where it has no valid Retry-After."""
         text = self.headers.get("retry-after", "").strip()
         if text.isascii() and text.isdigit():
             return float(text[:9])

@@ -82,7 +82,7 @@ class Installed(Generic[AnyHook]):
 def find_hooks(
     namespace: str,
     kind: type[AnyHook],
-    said: Mapping[str, Mapping[str, Any]] | None = None,
+    configured: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     section: str = "",
     check: Callable[[AnyHook], Sequence[str]] = lambda _: (),
@@ -93,21 +93,21 @@ def find_hooks(
     Args:
         namespace: The entry point group.
         kind: The class that each must be derived from.
-        said: The settings, by the hook's name.
+        configured: The settings, by the hook's name.
         section: The section of the settings, for messages.
         check: Returns further faults of an instantiated hook, as sentences.
         passes_by: If given, shipped hooks without settings are not even imported, except those of these names: they
             are off by default.
     """
-    said = said or {}
+    configured = configured or {}
     by_name: dict[str, list[EntryPoint]] = {}
     # Not stevedore's manager: it loses which package brought an entry point, and lets some errors through.
     for entry in entry_points(group=namespace):
         by_name.setdefault(entry.name, []).append(entry)
     hooks = tuple(
         _passed_by(entries)
-        if passes_by is not None and name not in said and name not in passes_by and _are_ours(entries)
-        else _Finding(kind, entries, f"settings.{section}.{name}", said.get(name, {})).installed(check)
+        if passes_by is not None and name not in configured and name not in passes_by and _are_ours(entries)
+        else _Finding(kind, entries, f"settings.{section}.{name}", configured.get(name, {})).installed(check)
         for name, entries in sorted(by_name.items())
     )
     strays = tuple(
@@ -117,7 +117,7 @@ def find_hooks(
             hint=nearest(name, by_name),
             hooks=(name,),
         )
-        for name in said
+        for name in configured
         if name not in by_name
     )
     return Installed(hooks=hooks, strays=strays)
@@ -144,9 +144,11 @@ class _Unusable(Exception):
 class _Finding(Generic[AnyHook]):
     """The loading of one name, from entry points to a hook."""
 
-    def __init__(self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, said: Any) -> None:
+    def __init__(
+        self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, configured: Any
+    ) -> None:
         self._base = base
-        self._entries, self._entry, self._path, self._said = entries, entries[0], path, said
+        self._entries, self._entry, self._path, self._configured = entries, entries[0], path, configured
         self._kind: Any = None
         self._enabled: bool | None = None
 
@@ -177,7 +179,7 @@ class _Finding(Generic[AnyHook]):
             self._enabled = self._kind.enabled_by_default
         own = settings.model_extra or {}
         if not self._enabled:
-            self._refuse_options_of_disabled(own, is_said=settings.enabled is not None)
+            self._refuse_options_of_disabled(own, is_explicit=settings.enabled is not None)
             return None
         options = self._validated(self._kind.Options, own)
         hook: AnyHook = self._made(options, settings)
@@ -187,14 +189,14 @@ class _Finding(Generic[AnyHook]):
         return hook
 
     def _settings(self) -> HookSettings:
-        if not isinstance(self._said, Mapping):
+        if not isinstance(self._configured, Mapping):
             raise _Unusable(Fault(path=self._path, message="expected a table", hooks=(self._entry.name,)))
-        return self._validated(HookSettings, self._said)
+        return self._validated(HookSettings, self._configured)
 
     def _faults_beside(self) -> tuple[Fault, ...]:
         """Return the faults of its own options where its common settings are wrong."""
-        said = self._said if isinstance(self._said, Mapping) else {}
-        own = {name: value for name, value in said.items() if name not in HookSettings.model_fields}
+        configured = self._configured if isinstance(self._configured, Mapping) else {}
+        own = {name: value for name, value in configured.items() if name not in HookSettings.model_fields}
         if not own:
             return ()
         try:
@@ -235,17 +237,17 @@ class _Finding(Generic[AnyHook]):
             )
         return plugin
 
-    def _refuse_options_of_disabled(self, own: Mapping[str, Any], *, is_said: bool) -> None:
+    def _refuse_options_of_disabled(self, own: Mapping[str, Any], *, is_explicit: bool) -> None:
         """Refuse options of a disabled hook, which would be ignored in silence."""
         if not own:
             return
         try:
             self._validated(self._kind.Options, own)
         except _Unusable as error:
-            if not is_said:
+            if not is_explicit:
                 self._enabled = None
             raise error from None
-        if not is_said:
+        if not is_explicit:
             self._enabled = None
             message, hint = (
                 "options are given, but it is not enabled",
@@ -274,14 +276,14 @@ class _Finding(Generic[AnyHook]):
             raise _Unusable(self._fault(message)) from error
         return hook
 
-    def _validated(self, model: type[AnyModel], said: Mapping[str, Any]) -> AnyModel:
+    def _validated(self, model: type[AnyModel], configured: Mapping[str, Any]) -> AnyModel:
         """Return the settings, converted; messages show no values, which may be secret."""
         try:
             try:
-                return model.model_validate(dict(said))
+                return model.model_validate(dict(configured))
             except ValidationError as error:
-                decoded = _decoded(said, error)
-                if decoded == said:
+                decoded = _decoded(configured, error)
+                if decoded == configured:
                     raise
                 return model.model_validate(decoded)
         except ValidationError as error:
@@ -308,8 +310,8 @@ class _Finding(Generic[AnyHook]):
     def _fault(self, message: str, entry: EntryPoint | None = None) -> Fault:
         """Return a fault of the hook itself, with its package."""
         found = entry or self._entry
-        said = f"{self._base.noun} {found.name!r} ({origin_of(found)}) {message}"
-        return Fault(message=said, hooks=(self._entry.name,))
+        sentence = f"{self._base.noun} {found.name!r} ({origin_of(found)}) {message}"
+        return Fault(message=sentence, hooks=(self._entry.name,))
 
 
 def _time_faults(hook: Hook) -> list[str]:
@@ -321,13 +323,13 @@ def _time_faults(hook: Hook) -> list[str]:
     return [f"its time_limit_seconds must be a number of seconds from 0 to {MOST_SECONDS}, not {seconds!r}"]
 
 
-def _decoded(said: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
+def _decoded(configured: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
     """Return the settings with mistyped strings read as JSON: environment variables are all strings."""
     wrong = {fault["loc"][0] for fault in error.errors() if fault["loc"] and fault["type"].endswith("_type")}
-    decoded = dict(said)
-    for name in wrong & {name for name, value in said.items() if isinstance(value, str)}:
+    decoded = dict(configured)
+    for name in wrong & {name for name, value in configured.items() if isinstance(value, str)}:
         with suppress(ValueError):
-            decoded[str(name)] = json.loads(said[str(name)])
+            decoded[str(name)] = json.loads(configured[str(name)])
     return decoded
 
 

@@ -1,4 +1,4 @@
-"""The agent of a node: its RPCs, its hypervisors and its storage, and the brackets around whatever changes the node.
+"""The agent of a machine: its RPCs, hypervisors and storage, and the invalidation around whatever changes the machine.
 
-Knows nothing of stacks. Everything that an agent must not forget is on its own disk.
+Knows nothing of stacks. All durable state of an agent is on its own disk.
 """

@@ -1,7 +1,7 @@
-"""The agent of a node: answers reads, and carries out mutations once each, whatever is delivered how often.
+"""The agent of a machine: answers reads, and carries out each mutation once, however often it is delivered.
 
-It has no access to the state of record. Whoever runs it (``workers.agent.serving``, or embedded mode by a call) hands
-it requests from as many threads as there are.
+It has no access to the state of record. Its host (``workers.agent.serving``, or embedded mode by a call) passes
+it requests, from any number of threads.
 """
 
 import os
@@ -55,7 +55,7 @@ _SUBJECT_SECONDS: Final = 30.0
 
 
 class Agent:
-    """The agent of one node; safe for threads."""
+    """The agent of one machine; thread-safe."""
 
     def __init__(
         self,
@@ -68,15 +68,15 @@ class Agent:
         rpcs: Mapping[str, NodeRpc] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Nothing is touched yet.
+        """Keep the arguments; nothing is touched yet.
 
         Args:
-            name: The node's.
-            settings: Its operator's.
-            cache: Whom it tells what is void.
-            directory: Its own, on the node's disk.
+            name: The machine's node name.
+            settings: The operator's settings.
+            cache: Where invalidations are announced.
+            directory: Its own directory, on the machine's disk.
             shared: Whether several processes at once are this agent, as in embedded mode: they have one incarnation.
-            rpcs: What it can be asked for, by name; None: all that the installed packages bring.
+            rpcs: Its RPCs, by name; None: those of all installed packages.
             clock: Seconds since the epoch.
         """
         self.name, self.settings, self.cache, self.directory = name, settings, cache, directory
@@ -91,7 +91,7 @@ class Agent:
         self._watching = Watching(cache, name)
         self._totals: Totals | None = None
         seconds = settings.agent.backend_seconds
-        #: What its operator names, usable or not.
+        #: The configured backends, usable or not.
         self.hypervisors = hypervisors_of(
             settings.agent.hypervisors, directory / "hypervisors", seconds, self._watching.watch
         )
@@ -105,11 +105,11 @@ class Agent:
             clock=clock,
         )
 
-    # -- what it is --------------------------------------------------------------------------------------------
+    # -- identity ----------------------------------------------------------------------------------------------
 
     @cached_property
     def incarnation(self) -> str:
-        """Which agent it is: another with every start, and of a shared one with every boot."""
+        """The incarnation: a new one with every start, and for a shared agent with every boot."""
         if not self._shared:
             return self._incarnation
         file = self.directory / "incarnation.json"
@@ -121,10 +121,10 @@ class Agent:
         return str(record["incarnation"])
 
     def begin(self) -> None:
-        """Load its RPCs, and see to what another process left undone that was this agent, too, and has died.
+        """Load the RPCs, and clean up after a dead process that was this agent too (when shared).
 
-        One that has its name for itself leaves that to others: what its predecessor left is void as soon as it has
-        taken its lease, and its queue delivers again.
+        An exclusive agent need not: its predecessor's entries are invalid as soon as it has
+        taken the lease, and its queue delivers again.
 
         Raises:
             PluginMistake: a package brings RPCs that cannot be loaded.
@@ -142,11 +142,11 @@ class Agent:
 
     @property
     def totals(self) -> Totals:
-        """What the machine has, as it was when the lease was last renewed."""
+        """The machine's capacity, as of the last renewal of the lease."""
         return self._totals or self._measure()
 
     def _measure(self) -> Totals:
-        """Return the most that a hypervisor says; where none does, what was known before, or what the kernel says."""
+        """Return the largest capacity that a hypervisor reports; else the previous one, or the kernel's."""
         nodes = self.hypervisors.ask_all(lambda hypervisor: hypervisor.node()).values()
         if nodes:
             self._totals = Totals(
@@ -160,7 +160,7 @@ class Agent:
         )
 
     def lease(self) -> Lease:
-        """Return what it says of itself in its lease; backends that cannot be used are left out."""
+        """Return its lease; unusable backends are left out."""
         settings, totals = self.settings.agent, self._measure()
         return Lease(
             node=self.name,
@@ -178,12 +178,12 @@ class Agent:
         )
 
     def close(self) -> None:
-        """Let go of what its backends hold; instances go on."""
+        """Close its backends; instances keep running."""
         self._watching.close()
         self.hypervisors.close()
         self.storage.close()
 
-    # -- what its RPCs need ------------------------------------------------------------------------------------
+    # -- for RPCs ----------------------------------------------------------------------------------------------
 
     def hypervisor(self, name: str) -> Hypervisor:
         """Return a hypervisor.
@@ -211,7 +211,7 @@ class Agent:
             raise kind(self.name, f"node {self.name!r}: {error}") from error
 
     def ask(self, backends: Backends[B], name: str, call: Callable[[B], T]) -> T:
-        """Ask a backend something that changes nothing, within the time that it has.
+        """Query a backend, within its time-out; the call must change nothing.
 
         Raises:
             NotSupported: the node has none of this name.
@@ -227,10 +227,10 @@ class Agent:
 
     @contextmanager
     def alone_with(self, kind: str, name: str) -> Iterator[None]:
-        """Keep every other call about something out: what is removed must not be started meanwhile.
+        """Exclude every other call about the same subject: a removed instance must not be started meanwhile.
 
         Raises:
-            RpcRetryable: another takes long.
+            RpcRetryable: another call takes long.
         """
         try:
             held = self.locks.hold(f"{kind} {name}", wait_seconds=_SUBJECT_SECONDS)
@@ -243,16 +243,16 @@ class Agent:
             held.__exit__(None, None, None)
 
     def refuse_gone(self, kind: str, name: str) -> None:
-        """Refuse to make what was removed from this node for good.
+        """Refuse to create what was removed from this machine for good.
 
         Raises:
-            Gone: it was.
+            Gone: it was removed.
         """
         if why := self.journal.burial(kind, name):
             raise Gone(self.name, f"{kind} {name!r} {why}: a late message does not bring it back")
 
     def snapshot(self, request: SnapshotRequest) -> dict[str, Any]:
-        """Return the sections that are asked for, as plain types, and whether the node was changed meanwhile."""
+        """Return the requested sections as plain types, and whether the machine was changed meanwhile."""
         taker = SnapshotTaker(self.hypervisors, self.storage, lambda: self.boot_id)
         before = self._answering.changes
         sections = taker.take(request)
@@ -261,14 +261,14 @@ class Agent:
             "unsettled": before.inflight > 0 or before != self._answering.changes,
         }
 
-    # -- what it is asked --------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------------------
 
     def answer(self, request: Request) -> Reply:
-        """Answer a read. What goes wrong is in the reply: nothing is raised."""
+        """Answer a read. Errors are in the reply: nothing is raised."""
         return self._answering.answer(request)
 
     def carry_out(self, request: Request) -> Reply:
-        """Carry out what is no read, unless that has been done. What goes wrong is in the reply: nothing is raised."""
+        """Carry out a mutation, unless that was done before. Errors are in the reply: nothing is raised."""
         return self._answering.carry_out(request)
 
     def _identity(self) -> Identity:

@@ -1,6 +1,6 @@
-"""What is asked of an agent, and what becomes of it: a read is answered, a change is carried out once.
+"""The processing of requests by an agent: a read is answered, a change is carried out once.
 
-Handlers are given the agent; everything else about a request is seen to here, whatever the RPC.
+Handlers receive the agent; everything else about a request is done here, for all RPCs alike.
 """
 
 import inspect
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Afterwards:
-    """What an RPC returns whose effect must not come before its success is on record."""
+    """The result of an RPC whose effect must not come before its success is on record."""
 
     result: Any
     do: Callable[[], None]
@@ -35,7 +35,7 @@ class Afterwards:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who answers."""
+    """The identity of the agent that answers."""
 
     node: str
     incarnation: str
@@ -44,14 +44,14 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How many changes have begun, and how many are under way."""
+    """Counts of the changes begun, and of those under way."""
 
     seq: int
     inflight: int
 
 
-class _Told(Exception):
-    """What went wrong is on record already, as it is told."""
+class _Recorded(Exception):
+    """A fault that is already on record, in the form of the reply."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault)
@@ -59,14 +59,14 @@ class _Told(Exception):
 
 
 class Answering:
-    """Answers and carries out; safe for threads.
+    """Answers reads and carries out changes; thread-safe.
 
     Args:
-        agent: What handlers are given.
-        identity: Who the agent is at this moment.
-        cache: Whom is told what is void.
-        journal: What has been carried out.
-        rpcs: What can be asked for, by name.
+        agent: Passed to handlers.
+        identity: Returns the agent's present identity.
+        cache: Where invalidations are announced.
+        journal: The record of operations carried out.
+        rpcs: The RPCs, by name.
         clock: Seconds since the epoch.
     """
 
@@ -87,12 +87,12 @@ class Answering:
 
     @property
     def changes(self) -> Changes:
-        """What has been counted so far."""
+        """The counts so far."""
         with self._counting:
             return Changes(self._seq, self._inflight)
 
     def answer(self, request: Request) -> Reply:
-        """Answer a read. What goes wrong is in the reply: nothing is raised."""
+        """Answer a read. Errors are in the reply: nothing is raised."""
         began = self._clock()
 
         def work() -> Any:
@@ -105,7 +105,7 @@ class Answering:
         return self._reply(request, began, work)
 
     def carry_out(self, request: Request) -> Reply:
-        """Carry out what is no read, unless that has been done. What goes wrong is in the reply: nothing is raised."""
+        """Carry out a change, unless that was done before. Errors are in the reply: nothing is raised."""
         began = self._clock()
         if not request.operation_id:
             request = replace(request, operation_id=request.id)
@@ -128,14 +128,14 @@ class Answering:
             ) from error
 
     def _once(self, request: Request, delivery: Delivery) -> Any:
-        """Carry it out if that has not been done, and write down what becomes of it."""
+        """Carry it out if that was not done before, and record the outcome."""
         over = delivery.over
         if over is not None and over.error is not None:
-            raise _Told(over.error)
+            raise _Recorded(over.error)
         try:
             outcome = self._outcome(request, over)
             result = outcome.result if isinstance(outcome, Afterwards) else outcome
-            # Only after the bracket: whoever is told that it is over must not meet what was remembered before.
+            # Only after the bracket: a caller that learns of the end must not be served the entry of before.
             if over is None:
                 delivery.succeeded(result)
         except Exception as error:
@@ -143,7 +143,7 @@ class Answering:
             log.info("a change of this node failed", rpc=request.rpc, reason=fault.message)
             if over is None:
                 delivery.failed(fault)
-            raise _Told(fault) from error
+            raise _Recorded(fault) from error
         if isinstance(outcome, Afterwards):
             outcome.do()
         return result
@@ -157,7 +157,7 @@ class Answering:
 
     @contextmanager
     def _counted(self, rpc: NodeRpc) -> Iterator[None]:
-        """Let it be known to those who look meanwhile that the node is being changed."""
+        """Count the change as under way, for snapshots taken meanwhile."""
         if rpc.effect is Effect.NEUTRAL:
             yield
             return
@@ -197,9 +197,9 @@ class Answering:
         result, fault = None, None
         try:
             result = work()
-        except _Told as error:
+        except _Recorded as error:
             fault = error.fault
-        except Exception as error:  # noqa: BLE001  # whatever a handler raises is told to whoever asked
+        except Exception as error:  # noqa: BLE001  # whatever a handler raises is reported to the caller
             fault = fault_of(error, request.rpc)
         identity, changes = self._identity(), self.changes
         return Reply(

@@ -1,7 +1,7 @@
-"""The hypervisors and storage units of a node: those that its operator's settings name, found by their entry points.
+"""The hypervisors and storage units of a machine: those in its settings, loaded from their entry points.
 
-One that is missing, broken or badly configured is kept with the reason: it is told to whoever asks for it, and harms
-no other. One whose probe has failed is probed again: what it needs may have come up since.
+A missing, broken or misconfigured backend is kept with the reason, which its callers receive; it harms
+no other. One whose probe has failed is probed again: the cause may be gone.
 """
 
 import threading
@@ -23,10 +23,10 @@ from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.plugins.loading import refuse_stranger
 from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.options import read_options
-from workers.agent.patience import Asked, Patience, Unanswered
+from workers.agent.patience import Patience, PendingCall, Unanswered
 from workers.agent.storage.storage import Storage
 
-#: How soon a backend that cannot be used is probed again.
+#: The pause before an unusable backend is probed again.
 _PROBE_AGAIN_SECONDS: Final = 10.0
 
 B = TypeVar("B", bound=Hypervisor | Storage)
@@ -36,16 +36,16 @@ log = structlog.get_logger()
 
 
 class Unusable(Exception):
-    """A backend cannot be used; the sentence says why."""
+    """A backend cannot be used; the message names the reason."""
 
     def __init__(self, status: str, sentence: str) -> None:
         super().__init__(sentence)
-        #: error, timeout or absent, as a section says it.
+        #: error, timeout or absent: the status of its section.
         self.status = status
 
 
 class Backend(Generic[B]):
-    """One hypervisor or storage unit, usable or not; made when it is first needed. Safe for threads."""
+    """One hypervisor or storage unit, usable or not; made on first use. Thread-safe."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Backend(Generic[B]):
         options: Mapping[str, Any],
         begin: Callable[[B], None] = lambda _: None,
     ) -> None:
-        #: What it is called in sentences, and the name of its entry point.
+        #: Its name in messages, and the name of its entry point.
         self.who, self.kind = who, kind
-        #: What its operator says of it.
+        #: Its settings.
         self.options = options
         self.patience = Patience(who, seconds)
         self._make, self._begin = make, begin
@@ -82,7 +82,7 @@ class Backend(Generic[B]):
             return self._prove()
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Close it."""
         if isinstance(self._made, Hypervisor):
             self._made.close()
 
@@ -100,7 +100,7 @@ class Backend(Generic[B]):
             raise self._remember(fault) from fault.__cause__
         except Unanswered as error:
             raise self._remember(Unusable(TIMEOUT, str(error))) from error
-        except Exception as error:  # a plugin's own, whatever it is: the others go on
+        except Exception as error:  # a plugin's own, of any kind: the others go on
             raise self._remember(Unusable(ERROR, f"{self.who} is broken: {error}")) from error
         self._proven = True
         with suppress(Unanswered):
@@ -117,7 +117,7 @@ def _ask(backend: Backend[B], call: Callable[[B], T]) -> T:
 
 
 class Backends(Mapping[str, Backend[B]]):
-    """All hypervisors, or all storage units, that a node offers, by name."""
+    """All hypervisors, or all storage units, of a machine, by name."""
 
     def __init__(self, what: str, backends: Mapping[str, Backend[B]]) -> None:
         #: hypervisor or storage unit.
@@ -137,7 +137,7 @@ class Backends(Mapping[str, Backend[B]]):
         """Return one by its name.
 
         Raises:
-            Unusable: there is none, or it cannot be used.
+            Unusable: it does not exist, or cannot be used.
         """
         if name not in self._backends:
             hint = Nearest().hint(name, self._backends, f"it has {', '.join(self._backends) or 'none'}")
@@ -145,7 +145,7 @@ class Backends(Mapping[str, Backend[B]]):
         return self._backends[name].get()
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield those that cannot be used just now, in words, and why."""
+        """Yield a description of each backend that cannot be used now, and the reason."""
         for backend in self._backends.values():
             try:
                 backend.get()
@@ -153,25 +153,25 @@ class Backends(Mapping[str, Backend[B]]):
                 yield backend.who, str(fault)
 
     def all_usable(self) -> dict[str, B]:
-        """Return those that can be used, by name."""
+        """Return the usable ones, by name."""
         return self.ask_all(lambda backend: backend)
 
     def ask_all(self, call: Callable[[B], T]) -> dict[str, T]:
-        """Return what those answer that can, by name; all are asked at once, so that none holds up the others."""
-        asked: dict[str, Asked[T]] = {}
+        """Return the answers of those that can, by name; queried concurrently, so that none holds up the others."""
+        pending: dict[str, PendingCall[T]] = {}
         for name, backend in self._backends.items():
             with suppress(Unanswered):
-                asked[name] = backend.patience.ask(partial(_ask, backend, call))
+                pending[name] = backend.patience.ask(partial(_ask, backend, call))
         found = {}
-        for name, each in asked.items():
+        for name, each in pending.items():
             try:
                 found[name] = each.answer()
-            except Exception as error:  # noqa: BLE001  # a plugin's own, whatever it is: the others answer
+            except Exception as error:  # noqa: BLE001  # a plugin's own, of any kind: the others answer
                 log.debug("a backend is left out", backend=self._backends[name].who, reason=str(error))
         return found
 
     def close(self) -> None:
-        """Let go of all."""
+        """Close all."""
         for backend in self._backends.values():
             backend.close()
 
@@ -182,7 +182,7 @@ def hypervisors_of(
     seconds: float,
     begin: Callable[[Hypervisor], None],
 ) -> Backends[Hypervisor]:
-    """Return the hypervisors that the settings name, each with a directory of its own under ``directory``.
+    """Return the configured hypervisors, each with a directory of its own under ``directory``.
 
     ``begin`` is called with each as soon as it can be used.
     """
@@ -214,7 +214,7 @@ def hypervisors_of(
 def storage_of(
     configured: Mapping[str, Mapping[str, Any]], directory: Path, seconds: float
 ) -> Backends[Storage]:
-    """Return the storage units that the settings name, each with a directory of its own under ``directory``."""
+    """Return the configured storage units, each with a directory of its own under ``directory``."""
     kinds = {name: str(options.get("type", "")) for name, options in configured.items()}
     found = _Entries(STORAGE, set(kinds.values()))
 
@@ -252,11 +252,11 @@ class _Entries:
         self._failed: dict[str, BaseException] = {}
 
     def backend_class(self, name: str, kind: type[B], what: str) -> type[B]:
-        """Return the class to which an entry point leads.
+        """Return the class of an entry point.
 
         Raises:
-            Unusable: there is no such entry point, or it cannot be loaded.
-            PluginMistake: it leads to something else.
+            Unusable: the entry point does not exist, or cannot be loaded.
+            PluginMistake: it is something else.
         """
         with self._lock:
             if self._found is None:
@@ -277,7 +277,7 @@ class _Entries:
         def keep(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
             self._failed[entry.name] = error
 
-        # Those that are missing are told of when they are asked for.
+        # Missing ones are reported when they are used.
         manager = NamedExtensionManager(
             self._namespace,
             self._names,
@@ -288,10 +288,10 @@ class _Entries:
 
 
 def _options(model: type[BaseModel], given: Mapping[str, Any], where: str) -> Any:
-    """Read the options that an operator gives to a backend.
+    """Return a backend's settings as ``model``.
 
     Raises:
-        Unusable: they are wrong. No value is shown: it may be a secret.
+        Unusable: they are invalid. No value is shown: it may be a secret.
     """
     try:
         return read_options(model, given, fault=ValueError)

@@ -1,6 +1,6 @@
-"""What is told to the node state cache around whatever changes a node: at its beginning, and at its end.
+"""Invalidation of the machine-state cache around changes: at their beginning, and at their end.
 
-The agent does so and not its caller: a caller may die between sending and reply, and the change happens all the same.
+The agent announces changes and not its caller, which may die between sending and reply while the change happens.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from orchestrator.nodes.rpc.registry import Effect, NodeRpc
 
 
 class Invalidation(Protocol):
-    """What an agent needs of :class:`cache.node_state.cache.NodeStateCache`: to say that something is void."""
+    """The part of :class:`cache.node_state.cache.NodeStateCache` that agents need to invalidate entries."""
 
     def mutating(
         self,
@@ -25,22 +25,22 @@ class Invalidation(Protocol):
         flush: bool = False,
         deferred: bool = False,
     ) -> AbstractContextManager[None]:
-        """Void what is kept before and after the body, whatever happens in it, and keep nothing in between."""
+        """Invalidate entries before and after the body, whatever happens in it, and store none in between."""
 
     @property
     def counters(self) -> NodeStateCounts:
-        """What was voided in this process, and why."""
+        """The invalidations in this process, and their reasons."""
 
     def settle(self, node: str, operation_id: str) -> None:
-        """Say that nothing more comes of an operation whose end was not told."""
+        """Announce that an operation without an announced end has no further effect."""
 
 
 def bracket(
     cache: Invalidation, node: str, rpc: NodeRpc, request: Request, *, again: bool
 ) -> AbstractContextManager[None]:
-    """Return the bracket around one call of an RPC; around a neutral one there is none.
+    """Return the bracket of one call of an RPC; of a neutral one, an empty bracket.
 
-    One that was done before, and is only told ``again``, has no effect that is still to come.
+    A call that was carried out before and is only repeated (``again``) has no effect to come.
     """
     if rpc.effect is Effect.NEUTRAL:
         return nullcontext()

@@ -1,7 +1,7 @@
-"""What a node has promised to its instances, and whether there is room for one more: the last word before a start.
+"""Capacity reserved for instances on this machine: the final check before one starts.
 
-Whoever places instances has counted before, in the ledger; two who did not count together meet here. A promise lasts
-until the instance is removed, whether it runs or not. It is kept on the node's disk.
+Placement has reserved capacity in the database before; reservations that did not see each other are checked here. One
+lasts until the instance is removed, running or not, and is kept on the machine's disk.
 """
 
 import hashlib
@@ -15,13 +15,13 @@ from orchestrator.nodes.rpc.errors import NoCapacity
 from workers.agent.locks import Locks
 from workers.agent.records import read_record, write_record
 
-#: Looking at all promises takes milliseconds.
+#: The longest wait for the lock; reading all reservations takes milliseconds.
 _WAIT_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What a machine has."""
+    """The capacity of a machine."""
 
     memory_mib: int
     vcpus: int
@@ -29,13 +29,13 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What an instance was promised."""
+    """The capacity reserved for an instance."""
 
     memory_mib: int
     vcpus: int
 
     def exceeds(self, other: "Promise") -> bool:
-        """Whether anything of it is more."""
+        """Return whether it is more in any respect."""
         return self.memory_mib > other.memory_mib or self.vcpus > other.vcpus
 
     def union(self, other: "Promise") -> "Promise":
@@ -44,18 +44,18 @@ class Promise:
 
 
 class Claims:
-    """The promises of one node; safe for threads, and for other processes that share the directory."""
+    """The reservations of one machine; safe for threads, and for other processes that share the directory."""
 
     def __init__(self, node: str, directory: Path, locks: Locks, settings: AgentSettings) -> None:
         self._node, self._directory, self._locks, self._settings = node, directory, locks, settings
 
     def claim(self, hypervisor: str, name: str, wanted: Promise, totals: Totals) -> Promise | None:
-        """Promise room to an instance instead of what it was promised before; return that.
+        """Reserve capacity for an instance in place of its earlier reservation; return that.
 
-        An instance that asks for no more than it has been promised is never refused.
+        An instance that needs no more than it has reserved is never refused.
 
         Raises:
-            NoCapacity: with it, more would be promised than may be.
+            NoCapacity: with it, more would be reserved than is allowed.
         """
         file = self._file(hypervisor, name)
         with self._locks.hold("claims", wait_seconds=_WAIT_SECONDS):
@@ -68,22 +68,22 @@ class Claims:
         return before
 
     def promise(self, hypervisor: str, name: str) -> Promise | None:
-        """Return what an instance was promised; None: nothing."""
+        """Return the reservation of an instance; None: it has none."""
         return _read(self._file(hypervisor, name))
 
     def set(self, hypervisor: str, name: str, promise: Promise | None) -> None:
-        """Have an instance promised just this, whatever the sum: what it had, or less than it has."""
+        """Set the reservation of an instance, without a check: the earlier one, or less than it has."""
         if promise is None:
             self.release(hypervisor, name)
         else:
             self._write(self._file(hypervisor, name), hypervisor, name, promise)
 
     def release(self, hypervisor: str, name: str) -> None:
-        """Forget what an instance was promised; one that was promised nothing is no error."""
+        """Delete the reservation of an instance; none is no error."""
         self._file(hypervisor, name).unlink(missing_ok=True)
 
     def promised(self) -> Promise:
-        """Return what was promised to all instances together."""
+        """Return the sum of all reservations."""
         promises = self._promises().values()
         return Promise(
             memory_mib=sum(each.memory_mib for each in promises), vcpus=sum(each.vcpus for each in promises)
@@ -102,7 +102,7 @@ class Claims:
 
     def _promises(self) -> dict[Path, Promise]:
         read = ((path, _read(path)) for path in sorted(self._directory.glob("*.json")))
-        # One that was released in the meantime is left out.
+        # One that was released meanwhile is left out.
         return {path: promise for path, promise in read if promise is not None}
 
     def _file(self, hypervisor: str, name: str) -> Path:
@@ -116,7 +116,7 @@ def _read(file: Path) -> Promise | None:
 
 
 def room_lacking(settings: AgentSettings, totals: Totals, promised: list[Promise], wanted: Promise) -> str:
-    """Return what there is too little of for one more instance, in words; empty: there is room."""
+    """Return the capacity that is too small for one more instance, as text; empty: there is room."""
     memory = math.floor((totals.memory_mib - settings.reserved_memory_mib) * settings.memory_ratio)
     vcpus = math.floor(totals.vcpus * settings.vcpu_ratio)
     free_memory = memory - sum(each.memory_mib for each in promised)

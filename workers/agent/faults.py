@@ -1,4 +1,4 @@
-"""What an agent says of what went wrong: one of the words of :mod:`orchestrator.nodes.rpc.errors`, and a sentence."""
+"""Faults in an agent's replies: one of the words of :mod:`orchestrator.nodes.rpc.errors`, and a sentence."""
 
 import structlog
 
@@ -22,14 +22,14 @@ log = structlog.get_logger()
 
 
 def fault_of(error: Exception, rpc: str) -> Fault:
-    """Return how an error travels; of one that nobody foresaw only the kind is told, since it may quote a secret."""
+    """Return the fault of an error; of an unforeseen one only the type, since its message may hold a secret."""
     kind = _kind(error)
     if kind is not None:
         return Fault(kind=kind.kind, message=str(error) or type(error).__name__)
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return Fault(kind=RpcFailed.kind, message=f"{rpc} failed: {error.strerror}{where}")
-    log.error("an RPC failed in a way that nobody foresaw", rpc=rpc, exc_info=error)
+    log.error("unforeseen error in an RPC", rpc=rpc, exc_info=error)
     message = (
         f"{rpc} failed in a way that nobody foresaw ({type(error).__name__}): the agent's log tells more"
     )

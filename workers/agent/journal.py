@@ -1,8 +1,8 @@
-"""What an agent must not forget: the mutations it has carried out, and what was removed from its node.
+"""The journal of an agent: the mutations carried out, and the removals from its machine.
 
-A mutation may be delivered twice, late, or after the agent died in the middle of the first delivery. What succeeded is
-not done again; what failed is, when it is asked for anew. And what was removed for good is buried: no late message
-may bring it back. Each fact is a file of its own, replaced as a whole.
+A mutation may be delivered twice, late, or after the agent died in the middle of the first delivery. A success is
+not repeated; a failure is, when requested anew. A final removal is recorded as a tombstone: no late message
+may bring the subject back. Each fact is a file of its own, replaced as a whole.
 """
 
 import hashlib
@@ -21,38 +21,38 @@ from orchestrator.nodes.rpc.operations import Operation, OperationState
 from workers.agent.locks import Locks, LockTaken
 from workers.agent.records import read_record, write_record
 
-#: How often one looks whether another process has ended an operation: it can wake nobody here.
+#: The polling interval for operations of another process, which cannot wake this one.
 _LOOK_AGAIN_SECONDS: Final = 0.2
-#: How often old records are looked for.
+#: The interval of the purge of old records.
 _PURGE_SECONDS: Final = 3600.0
-#: Of so many operations it is remembered at once who came while they were under way.
+#: The most operations whose joining requests are remembered.
 _MOST_JOINED: Final = 1000
 _DIED: Final = Fault(kind=RpcRetryable.kind, message="the agent died in the middle")
 
 
 class UnderWay(Exception):
-    """The operation is being carried out at this moment, by another delivery."""
+    """The operation is being carried out by another delivery."""
 
 
 class AnotherOperation(Exception):
-    """The operation of this id was another call."""
+    """The id belongs to another call."""
 
 
 @dataclass
 class Delivery:
-    """One delivery of an operation, while it has the operation for itself."""
+    """One delivery of an operation, while it holds the operation's lock."""
 
-    #: What an earlier delivery brought about, or how an earlier one of this very request failed; None: the work is to
-    #: be done.
+    #: The result of an earlier delivery, or the failure of an earlier one of this very request; None: the work is
+    #: still to be done.
     over: Operation | None
     _end: Callable[[Operation], None]
 
     def succeeded(self, result: Any) -> None:
-        """Write the result down: from now on it is what every delivery gets."""
+        """Record the result, which every further delivery returns."""
         self._end(Operation(state=OperationState.DONE, result=result))
 
     def failed(self, error: Fault) -> None:
-        """Write the failure down; another delivery runs the operation again."""
+        """Record the failure; another delivery runs the operation again."""
         self._end(Operation(state=OperationState.FAILED, error=error))
 
 
@@ -62,12 +62,12 @@ class Journal:
 
     directory: Path
     locks: Locks
-    #: How long is remembered what is over.
+    #: How long finished operations are kept.
     keep_seconds: float
     clock: Callable[[], float] = time.time
-    #: Woken whenever an operation is over in this process.
+    #: Notified whenever an operation ends in this process.
     _over: threading.Condition = field(default_factory=threading.Condition)
-    #: The requests, by operation, that came while it was under way: its end is theirs.
+    #: The requests, by operation, that came while it was under way: they share its end.
     _joined: dict[str, set[str]] = field(default_factory=dict)
     _purged_at: float = 0.0
 
@@ -75,13 +75,13 @@ class Journal:
 
     @contextmanager
     def delivery(self, request: Request) -> Iterator[Delivery]:
-        """Have an operation for oneself, from the look at what is known of it to the end.
+        """Lock an operation, from reading its record to its end.
 
-        A delivery that ends without a word leaves it interrupted.
+        A delivery that ends without an outcome leaves it interrupted.
 
         Raises:
-            UnderWay: another delivery has it.
-            AnotherOperation: this id was given to another call before.
+            UnderWay: another delivery holds it.
+            AnotherOperation: the id belongs to another call.
         """
         try:
             with ExitStack() as held:
@@ -89,7 +89,7 @@ class Journal:
                     held.enter_context(self.locks.hold(_operation_lock(request.operation_id)))
                 except LockTaken as error:
                     with self._over:
-                        # Those of another process, or of one that has just ended, nobody takes away.
+                        # Requests of another process, or of one that has just ended, stay.
                         while len(self._joined) >= _MOST_JOINED:
                             del self._joined[next(iter(self._joined))]
                         self._joined.setdefault(request.operation_id, set()).add(request.id)
@@ -117,9 +117,9 @@ class Journal:
         def end(operation: Operation) -> None:
             self._write_end(facts, operation)
 
-        # A copy of a message that failed is not tried again: since then, others may have come that count.
-        if ended is not None and (ended["state"] == OperationState.DONE or _is_told_to(ended, request.id)):
-            return Delivery(_told(ended), end)
+        # A copy of a message that failed is not tried again: newer requests may have come since.
+        if ended is not None and (ended["state"] == OperationState.DONE or _belongs_to(ended, request.id)):
+            return Delivery(_operation_of(ended), end)
         write_record(begun_file, facts)
         return Delivery(None, end)
 
@@ -132,27 +132,27 @@ class Journal:
         begun_file.unlink(missing_ok=True)
 
     def note_late(self, request: Request, error: Fault) -> None:
-        """Write down that a request came too late, unless more is known of its operation."""
+        """Record that a request came too late, unless more is known of its operation."""
         if self.operation(request.operation_id).state is OperationState.UNKNOWN:
             with suppress(UnderWay, AnotherOperation), self.delivery(request) as delivery:
                 if delivery.over is None:
                     delivery.failed(error)
 
     def operation(self, operation_id: str, *, request_id: str = "") -> Operation:
-        """Return what is known of an operation.
+        """Return the record of an operation.
 
         Args:
-            operation_id: Which one.
-            request_id: If given, a failure or an interruption of other requests alone counts for nothing: the operation
-                is unknown until this one has arrived.
+            operation_id: Its id.
+            request_id: If given, failures and interruptions of other requests are ignored: the operation
+                is unknown until this request has arrived.
         """
         begun_file, ended_file = self._files_of(operation_id)
         begun = read_record(begun_file)
-        # In this order: who lets go of the lock has written the end before.
+        # In this order: the end is written before the lock is released.
         held = self.locks.is_held(_operation_lock(operation_id))
         ended = read_record(ended_file)
         if ended is not None and ended["state"] == OperationState.DONE:
-            return _told(ended)
+            return _operation_of(ended)
         if held:
             return Operation(state=OperationState.RUNNING)
         if begun is not None:
@@ -160,12 +160,12 @@ class Journal:
                 return self.operation(operation_id, request_id=request_id)
             if request_id in ("", begun["request_id"]):
                 return Operation(state=OperationState.INTERRUPTED, request_id=begun["request_id"])
-        elif ended is not None and (not request_id or _is_told_to(ended, request_id)):
-            return _told(ended)
+        elif ended is not None and (not request_id or _belongs_to(ended, request_id)):
+            return _operation_of(ended)
         return Operation(state=OperationState.UNKNOWN)
 
     def wait(self, operation_id: str, wait_seconds: float, *, request_id: str = "") -> Operation:
-        """Return what is known of an operation as soon as it is over or interrupted, or the time is up."""
+        """Return the record of an operation as soon as it is over or interrupted, or the time is up."""
         deadline = time.monotonic() + wait_seconds
         with self._over:
             while True:
@@ -176,7 +176,7 @@ class Journal:
                 self._over.wait(min(left, _LOOK_AGAIN_SECONDS))
 
     def give_up_interrupted(self) -> list[str]:
-        """Write down as failed the operations in whose middle an agent has died; return their ids.
+        """Record as failed the operations in whose middle an agent has died; return their ids.
 
         Another delivery runs each again, as before.
         """
@@ -193,26 +193,26 @@ class Journal:
                         given_up.append(begun["operation_id"])
         return given_up
 
-    # -- what is removed for good ------------------------------------------------------------------------------
+    # -- final removals ----------------------------------------------------------------------------------------
 
     def bury(self, kind: str, name: str, why: str = "was removed") -> None:
-        """Write down that something is gone for good; to be done before it is removed."""
+        """Record that a subject is removed for good; must precede the removal."""
         grave = {"kind": kind, "name": name, "why": why, "at": self.clock()}
         write_record(self._grave(kind, name), grave)
 
     def burial(self, kind: str, name: str) -> str:
-        """Return what has become of something, such as ``was removed``; empty: nothing is known."""
+        """Return the fate of a subject, such as ``was removed``; empty: none recorded."""
         record = read_record(self._grave(kind, name))
         return "" if record is None else str(record["why"])
 
     def dig_up(self, kind: str, name: str) -> None:
-        """Forget that something was gone: it has come back by an order that knew."""
+        """Delete the record of a removal: the subject has come back on purpose."""
         self._grave(kind, name).unlink(missing_ok=True)
 
-    # -- the files ---------------------------------------------------------------------------------------------
+    # -- files -------------------------------------------------------------------------------------------------
 
     def purge(self) -> None:
-        """Forget what is older than has to be kept."""
+        """Delete what is older than ``keep_seconds``."""
         oldest = self.clock() - self.keep_seconds
         for path in [*self._records("ended"), *self._records("begun"), *self._records("buried")]:
             with suppress(FileNotFoundError):  # another process of this agent was faster
@@ -229,7 +229,7 @@ class Journal:
         return record is not None and self.locks.is_held(_operation_lock(record["operation_id"]))
 
     def _files_of(self, operation_id: str) -> tuple[Path, Path]:
-        """Return where the beginning of an operation is on record, and where its end."""
+        """Return the files of an operation's beginning and of its end."""
         name = _file_name(operation_id)
         return self.directory / "begun" / name, self.directory / "ended" / name
 
@@ -240,12 +240,12 @@ class Journal:
         return sorted((self.directory / part).glob("*.json"))
 
 
-def _told(record: Mapping[str, Any]) -> Operation:
+def _operation_of(record: Mapping[str, Any]) -> Operation:
     return Operation.from_wire({name: record[name] for name in ("state", "request_id", "result", "error")})
 
 
-def _is_told_to(record: Mapping[str, Any], request_id: str) -> bool:
-    """Whether the end on record is that of a request."""
+def _belongs_to(record: Mapping[str, Any], request_id: str) -> bool:
+    """Return whether the recorded end belongs to a request."""
     return request_id == record["request_id"] or request_id in record["joined"]
 
 
@@ -254,11 +254,11 @@ def _operation_lock(operation_id: str) -> str:
 
 
 def _file_name(name: str) -> str:
-    # An id may hold anything.
+    # An id may hold any characters.
     return f"{hashlib.sha256(name.encode()).hexdigest()}.json"
 
 
 def _digest(request: Request) -> str:
-    """Return what tells calls apart without telling what they say."""
-    said = json.dumps([request.rpc, dict(request.arguments)], sort_keys=True, default=repr)
-    return hashlib.sha256(said.encode()).hexdigest()
+    """Return a digest that identifies a call without revealing its arguments."""
+    call = json.dumps([request.rpc, dict(request.arguments)], sort_keys=True, default=repr)
+    return hashlib.sha256(call.encode()).hexdigest()

@@ -1,6 +1,6 @@
-"""What a node's operator lets others do on it: the directories, the programs and the users.
+"""The limits that a machine's operator sets: allowed directories, programs and users.
 
-The limits are the node's own. Whoever may write to its queue can do no more than they allow.
+They are the machine's own: a client with access to its queue can do no more than they allow.
 """
 
 import os
@@ -21,16 +21,16 @@ from workers.agent.names import fault_of_name
 
 
 class Limits:
-    """The limits of one node; nothing is touched in looking whether something is within."""
+    """The limits of one machine; checks have no side effects."""
 
     def __init__(self, node: str, settings: Settings) -> None:
         self._node, self._settings = node, settings
 
     def directory(self, text: str) -> Path:
-        """Return where an existing directory really is; empty: the first allowed one.
+        """Return the real path of an existing directory; empty: the first allowed one.
 
         Raises:
-            RpcRefused: it is outside the allowed directories, or there is none.
+            RpcRefused: it is outside the allowed directories, or does not exist.
         """
         try:
             return allowed_directory(text, self._settings)
@@ -38,7 +38,7 @@ class Limits:
             raise self._refused(str(error)) from error
 
     def file(self, text: str) -> Path:
-        """Return where a file really is, or would be.
+        """Return the real path of a file, which need not exist.
 
         Raises:
             RpcRefused: it is outside the allowed directories.
@@ -49,10 +49,10 @@ class Limits:
             raise self._refused(str(error)) from error
 
     def owner(self, uuid: str) -> str:
-        """Refuse the uuid of a row that is no name: what is on record of its resource is under that name.
+        """Refuse a row's uuid that is not one: records are stored under that name.
 
         Raises:
-            RpcRefused: it is none.
+            RpcRefused: it is no uuid.
         """
         if fault := fault_of_name(uuid):
             raise self._refused(f"the uuid of a row: {fault}")
@@ -63,11 +63,11 @@ class Limits:
 
         Args:
             command: Program and arguments.
-            env: Its variables; ``PATH`` says where a bare name is found.
-            cwd: Where it is to run; None: in a place of its own that nobody knows yet.
+            env: Its variables; a bare name is searched in ``PATH``.
+            cwd: Its working directory; None: one of its own that is not known yet.
 
         Raises:
-            RpcRefused: no pattern allows it, or it is not there to be compared.
+            RpcRefused: no pattern allows it, or it does not exist and cannot be compared.
         """
         allowed = self._settings.agent.commands
         if "*" in allowed:
@@ -94,7 +94,7 @@ class Limits:
         return None if found is None else Path(found).resolve()
 
     def user(self, name: str) -> None:
-        """Refuse a user under which nothing may run; empty, and the agent's own, are always allowed.
+        """Refuse a user that is not allowed; empty, and the agent's own, always are.
 
         Raises:
             RpcRefused: the user is not allowed.
@@ -105,11 +105,11 @@ class Limits:
         raise self._refused(f"nothing may run as user {name!r}: allowed are {allowed} (setting agent.users)")
 
     def instance(self, spec: InstanceSpec, *, walled: bool) -> InstanceSpec:
-        """Refuse an instance that would reach what is not allowed; return it with its directory where that really is.
+        """Refuse an instance that would reach what is not allowed; return it with its directory's real path.
 
         Args:
-            spec: What it is to be.
-            walled: Whether it sees nothing of the node itself: its command, directory and user are those of its image.
+            spec: Its specification.
+            walled: Whether it is isolated from the machine: its command, directory and user are those of its image.
 
         Raises:
             RpcRefused: a path, the program or the user is not allowed.
@@ -117,7 +117,7 @@ class Limits:
         if spec.image.startswith(("/", ".")):
             self.path(spec.image)
         elif spec.image and Path(spec.image).exists():
-            # The name of an image in a registry, as a rule; but this one would be taken for a file.
+            # Usually the name of an image in a registry; this one would be taken for a file.
             self.path(str(Path(spec.image).absolute()))
         if walled:
             return spec
@@ -125,18 +125,18 @@ class Limits:
         cwd = self.directory(spec.cwd) if spec.cwd else None
         if spec.command:
             self.command(spec.command, env=spec.env, cwd=cwd)
-        # It is started in the very directory that was looked at; empty is still the hypervisor's choice.
+        # It is started in the very directory that was checked; empty is still the hypervisor's choice.
         return replace(spec, cwd="" if cwd is None else str(cwd))
 
     def path(self, text: str) -> None:
-        """Refuse what an instance is given of the node, a file or a directory, wherever links lead.
+        """Refuse a file or directory that an instance is given, wherever its links lead.
 
         Raises:
             RpcRefused: it is outside the allowed directories.
         """
         path = Path(text)
         if not path.is_absolute():
-            # What it is relative to is everybody's own idea.
+            # The base of a relative path is ambiguous.
             raise self._refused(f"{text!r} depends on where one looks from: name it by its whole path")
         if path.is_dir():
             self.directory(text)

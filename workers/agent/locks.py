@@ -1,8 +1,8 @@
-"""Locks by name, over all threads and processes of a machine that share an agent's directory.
+"""Named locks, over all threads and processes of a machine that share an agent's directory.
 
-All of them are bytes of one file, so that nothing is left of a lock that nobody holds; the kernel lets go of those of
-a process that died. They belong to the open file and not to the process (``F_OFD_SETLK``): two threads of one process
-keep each other out, too.
+All of them are bytes of one file, so that a free lock leaves no trace; the kernel releases those of
+a dead process. They belong to the open file and not to the process (``F_OFD_SETLK``): two threads of one process
+exclude each other, too.
 """
 
 import errno
@@ -17,28 +17,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-#: How often another process's lock is tried; the kernel tells nobody when it is free, except whoever waits for ever.
+#: The polling interval for another process's lock: the kernel notifies only callers that block without a time-out.
 _TRY_AGAIN_SECONDS: Final = 0.02
 
 
 class LockTaken(Exception):
-    """Somebody else holds the lock, and did not let go of it in time."""
+    """Another holder did not release the lock in time."""
 
 
 class Locks:
-    """The locks in one file; safe for threads."""
+    """The locks in one file; thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        #: Wakes those who wait for a lock that another thread of this process holds.
+        #: Wakes threads that wait for a lock of another thread of this process.
         self._released = threading.Condition()
 
     @contextmanager
     def hold(self, name: str, *, wait_seconds: float = 0.0) -> Iterator[None]:
-        """Hold the lock called ``name``; it cannot be taken again within.
+        """Hold the lock called ``name``; not reentrant.
 
         Raises:
-            LockTaken: others hold it for longer than may be waited.
+            LockTaken: others hold it for longer than ``wait_seconds``.
         """
         file = self._open()
         try:
@@ -50,16 +50,16 @@ class Locks:
                 self._released.notify_all()
 
     def is_held(self, name: str) -> bool:
-        """Whether somebody holds a lock at the moment, which may be another process. It is not touched."""
+        """Return whether a lock is held, by this or another process. It is not touched."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         try:
-            told = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _wanted(_place(name)))
+            reply = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _wanted(_place(name)))
         finally:
             os.close(file)
-        kind: int = struct.unpack_from("@h", told)[0]
+        kind: int = struct.unpack_from("@h", reply)[0]
         return kind != fcntl.F_UNLCK
 
     def _take(self, file: int, place: int, deadline: float) -> None:
@@ -78,7 +78,7 @@ class Locks:
 
 
 def _place(name: str) -> int:
-    """Return the byte that stands for a name; two names share one as good as never, which would only make one wait."""
+    """Return the byte of a name; should two names share one, calls would merely wait for each other."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 2
 
 

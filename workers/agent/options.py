@@ -1,4 +1,4 @@
-"""Options that a template gives to a hypervisor or a storage: read into a model, or refused in words."""
+"""Options of a hypervisor or a storage in a template: validated against a model."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -12,10 +12,10 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_options(model: type[M], given: Mapping[str, Any], *, fault: type[Exception]) -> M:
-    """Return the options that were given; no value is shown of those that are wrong.
+    """Return the validated options; the message shows no values.
 
     Raises:
-        Exception: a ``fault``, with what is wrong, the options' paths and the nearest right names.
+        Exception: a ``fault`` that names the wrong options' paths and the nearest right names.
     """
     try:
         return model.model_validate(dict(given))

@@ -1,4 +1,4 @@
-"""Calls of what may hang: they are given up in time, and what hangs is not asked again and again."""
+"""Calls of backends that may hang: they time out, and a backend that hangs is not called again and again."""
 
 import threading
 import time
@@ -8,26 +8,26 @@ from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-#: So many calls of one backend may hang at once before it is not asked any more until one of them returns.
+#: The limit of hanging calls of one backend; beyond it, it is not called until one of them returns.
 _MOST_HANGING: Final = 4
 
 
 class Unanswered(Exception):
-    """A call did not return in time; it may still do so, and its answer is lost."""
+    """A call timed out; it may still return, and its answer is lost."""
 
 
-class Asked(Generic[T]):
-    """A call that was begun."""
+class PendingCall(Generic[T]):
+    """A call under way."""
 
     def __init__(self, future: "Future[T]", who: str, seconds: float) -> None:
         self._future, self._who, self._seconds = future, who, seconds
         self._deadline = time.monotonic() + seconds
 
     def answer(self) -> T:
-        """Wait for what it returns, as long as there is time.
+        """Wait for its result, until the time-out.
 
         Raises:
-            Unanswered: it has not returned.
+            Unanswered: it timed out.
         """
         try:
             return self._future.result(timeout=max(0.0, self._deadline - time.monotonic()))
@@ -38,16 +38,16 @@ class Asked(Generic[T]):
 
 
 class Patience:
-    """The time that one backend has for each answer; safe for threads."""
+    """The time-out of one backend's calls; thread-safe."""
 
     def __init__(self, who: str, seconds: float) -> None:
         self._who, self._seconds = who, seconds
         self._lock = threading.Lock()
-        #: Until when each call that has not returned yet had time.
+        #: The deadline of each call that has not returned yet.
         self._deadlines: dict[Future[Any], float] = {}
 
-    def ask(self, call: Callable[[], T]) -> Asked[T]:
-        """Begin a call in a thread of its own, which holds up nobody who ends this process.
+    def ask(self, call: Callable[[], T]) -> PendingCall[T]:
+        """Begin a call in a daemon thread, which does not keep the process from ending.
 
         Raises:
             Unanswered: too many calls of this backend hang already.
@@ -57,7 +57,7 @@ class Patience:
         def run() -> None:
             try:
                 result = call()
-            except BaseException as error:  # noqa: BLE001  # it is raised again where the answer is waited for
+            except BaseException as error:  # noqa: BLE001  # raised again where the answer is waited for
                 self._ended(future)
                 future.set_exception(error)
             else:
@@ -71,7 +71,7 @@ class Patience:
                 raise Unanswered(f"{self._who} is not asked: {hanging} calls of it hang already")
             self._deadlines[future] = now + self._seconds
         threading.Thread(target=run, name=f"ask {self._who}", daemon=True).start()
-        return Asked(future, self._who, self._seconds)
+        return PendingCall(future, self._who, self._seconds)
 
     def _ended(self, future: "Future[Any]") -> None:
         with self._lock:

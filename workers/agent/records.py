@@ -1,4 +1,4 @@
-"""What node resources write down before they act, so that an interrupted step is understood afterwards.
+"""Records that node resources write before they act, so that an interrupted step can be understood afterwards.
 
 Each resource has one directory of records, named after its row. A record is JSON and is replaced as a whole:
 a reader finds the old one, the new one or none, and never half of one. Only the standard library is used: the
@@ -14,14 +14,17 @@ from typing import Any
 
 
 def records_directory(state_directory: Path) -> Path:
-    """Return where the records of all node resources of this machine are."""
+    """Return the directory of all node resources' records on this machine."""
     return state_directory.absolute() / "nodes"
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Replace the record at ``path``; when this returns, it survives a power cut.
+    """Replace the record at ``path``; on return, it survives a power cut.
 
-    The directory is made when it is missing, for the worker's own user alone.
+    The directory is made if missing, for the worker's own user alone.
+
+    Raises:
+        OSError: the disk refuses.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -41,7 +44,7 @@ def read_record(path: Path) -> dict[str, Any] | None:
     """Return the record at ``path``, or None where there is none.
 
     Raises:
-        ValueError: the file holds something else; somebody else wrote it.
+        ValueError: the file holds something else, written by another program.
     """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What happens on a node unasked: hypervisors tell of it, and what is remembered of the node is void at once."""
+"""Unrequested changes on a machine: hypervisors report them, and the machine's entry is invalidated at once."""
 
 import threading
 import uuid
@@ -14,25 +14,25 @@ log = structlog.get_logger()
 
 
 class Watching:
-    """Hears of changes from any thread, and voids what is remembered in one of its own, once for all that came.
+    """Receives changes in any thread, and invalidates the entry in a thread of its own, once for many changes.
 
-    Whoever tells is not held up by a store that is out of reach: it is tried until it takes it.
+    A store that is out of reach holds up no hypervisor: the invalidation is retried until it succeeds.
     """
 
     def __init__(self, cache: Invalidation, node: str) -> None:
         self._cache, self._node = cache, node
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        #: Whether something has changed since the last time it was told.
+        #: Whether something has changed since the last invalidation.
         self._again = False
         self._closed = False
         self._ends: list[Callable[[], None]] = []
 
     def watch(self, hypervisor: Hypervisor) -> None:
-        """Hear of what changes at a hypervisor from now on, if it can tell; else what is remembered just grows old."""
+        """Watch a hypervisor from now on, if it supports that; otherwise the entry just expires."""
         try:
             end = hypervisor.watch(self.changed)
-        except Exception as error:  # noqa: BLE001  # a plugin's own: it can do all the rest
+        except Exception as error:  # noqa: BLE001  # a plugin's own error: it can do all the rest
             log.warning("a hypervisor is not watched", hypervisor=hypervisor.name, reason=str(error))
             return
         if end is None:
@@ -44,7 +44,7 @@ class Watching:
         end()
 
     def changed(self, why: str) -> None:
-        """Void what is remembered of the node, soon."""
+        """Invalidate the machine's entry, soon."""
         log.debug("something has changed on the node", node=self._node, reason=why)
         with self._lock:
             self._again = True
@@ -53,7 +53,7 @@ class Watching:
                 self._thread.start()
 
     def close(self) -> None:
-        """Hear of nothing more."""
+        """Stop watching."""
         with self._lock:
             self._closed = True
             ends, self._ends = self._ends, []

@@ -1,1 +1,1 @@
-"""The check: one step of one resource, from the claim to the finish."""
+"""The check: one attempt at one node, from claim to finish."""

@@ -1,7 +1,7 @@
-"""What an object was when an update came before it could be adopted: told by the definition it was to be adopted with.
+"""The properties of an object whose adoption was overtaken by an update: from the definition it was to be adopted by.
 
-That definition is resolved once more, with the values that the parameters had then. What it says of other resources
-can be told only as long as those are what they were.
+That definition is resolved once more, with the parameters of then. Values that refer to other resources
+are known only as long as those are unchanged.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,30 +20,30 @@ def properties_as_found(
     context: Mapping[str, Any],
     files: Callable[[Mapping[str, str]], Mapping[str, str]],
 ) -> dict[str, Any]:
-    """Return the properties that the claimed row's object has; what cannot be told is left out.
+    """Return the properties of the claimed row's object; unknown ones are left out.
 
     ``inputs`` is the node data of the requirements, on the wire; ``context`` is that of the traversal.
     """
-    said = claim.fragment["adopting"]
-    as_they_were = said["certain"] and not claim.changed
+    adopting = claim.fragment["adopting"]
+    as_they_were = adopting["certain"] and not claim.changed
     data = [NodeData.from_wire(wire) for wire in inputs] if as_they_were else []
     known = {item.name: item for item in data}
     try:
-        definition = ResourceDefinition.from_fragment(claim.order.key, said["definition"])
+        definition = ResourceDefinition.from_fragment(claim.order.key, adopting["definition"])
         stack = StackDefinition(
             name=context["name"],
             id=context["id"],
             project=context["project"],
-            parameters=said["parameters"],
+            parameters=adopting["parameters"],
             resources={
                 name: ResourceProxy(name=name, data=known.get(name)) for name in definition.requirements
             },
-            files=files(said["files"]),
+            files=files(adopting["files"]),
             asker=claim.order.key,
         )
         properties = definition.resolve_properties(stack)
     except IsothermError:
-        # What it was said to be cannot be read any more: nothing is known of it.
+        # That definition cannot be resolved any more: nothing is known.
         return {}
     return {name: value for name, value in properties.items() if not is_unknown(value)}
 
@@ -54,13 +54,13 @@ def told_by(
     untold: frozenset[str],
     resource: Resource,
 ) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """Return the properties with those that were observed, and the names of which nobody knows even so.
+    """Return the properties, with observed values where they were unknown, and the names that stay doubtful.
 
-    Of these, the ones that take another object to be changed count as what is wanted: what somebody had before there
-    was a stack is not thrown away on a suspicion. The others are put in place again.
+    Unknown properties that only a replacement could change are assumed to be as wanted: an object that was there
+    before the stack is not destroyed on a suspicion. The others are applied again.
     """
     seen = observed if isinstance(observed, Mapping) else {}
-    told = {**given, **{name: seen[name] for name in untold & seen.keys()}}
+    merged = {**given, **{name: seen[name] for name in untold & seen.keys()}}
     schema = resource.properties_schema
     again = {name for name in untold - seen.keys() if name in schema and schema[name].update_allowed}
-    return told, frozenset(again)
+    return merged, frozenset(again)

@@ -1,6 +1,6 @@
-"""What others ask of a resource, read from its plugin once it is complete, or from the record of an earlier visit.
+"""The attributes that dependents refer to: read from the plugin, or from the record of an earlier visit.
 
-An attribute that cannot be read is no fault of the resource, which is there: those who need it are told why they cannot
+An unreadable attribute is no failure of its resource, which exists: dependents that need it get the reason.
 have it.
 """
 
@@ -18,7 +18,7 @@ from orchestrator.plugins.stack_resource import StackResource
 log = structlog.get_logger()
 
 
-#: The Python types of values, by the type that an attribute's schema says.
+#: The Python types of values, by the attribute type in the schema.
 _PLAIN: Final[Mapping[PropertyType, tuple[type, ...]]] = {
     PropertyType.STRING: (str,),
     PropertyType.INTEGER: (int,),
@@ -37,42 +37,42 @@ def read_attributes(
     again: Callable[[Exception], bool],
     recorded: Mapping[AttributePath, Any] | None = None,
 ) -> tuple[dict[AttributePath, Any], dict[AttributePath, str]]:
-    """Return what is wanted, each attribute asked of the plugin once, and why the rest could not be read.
+    """Return the wanted attributes, each read from the plugin once, and the errors of unreadable ones.
 
-    Of a resource that has not changed, ``recorded`` is what an earlier visit read: attributes that last are taken from
+    For an unchanged resource, ``recorded`` holds an earlier visit's attributes: lasting ones are taken from
     there.
 
     Raises:
-        Exception: what the plugin raised, where ``again`` says that another try may help.
+        Exception: the plugin's, where ``again`` returns that a retry may help.
     """
     read: dict[AttributePath, Any] = {}
-    asked: dict[AttributePath, Any] = {}
+    values: dict[AttributePath, Any] = {}
     unread: dict[AttributePath, str] = {}
     lasting = _lasting(resource, recorded or {})
     for path in map(tuple, wanted):
         if above := next((path[:end] for end in range(len(path), 0, -1) if path[:end] in lasting), None):
             read[path] = follow(lasting[above], path[len(above) :])
             continue
-        # A stack is asked for the whole path: it need not make all of an attribute to tell a part.
+        # A nested stack gets the whole path: it need not compute all of an attribute to return a part.
         whole = path if isinstance(resource, StackResource) else path[:1]
         try:
-            if whole not in asked:
-                asked[whole] = _ask(resource, whole)
+            if whole not in values:
+                values[whole] = _ask(resource, whole)
         except Exception as error:
             if again(error):
                 raise
             log.warning("an attribute could not be read", resource=resource.name, attribute=path[0])
-            told = isinstance(error, (ResourceFailure, IsothermError)) and str(error)
-            unread[path] = told or f"{type(error).__name__}: {error}"
+            sentence = isinstance(error, (ResourceFailure, IsothermError)) and str(error)
+            unread[path] = sentence or f"{type(error).__name__}: {error}"
         else:
-            read[path] = follow(asked[whole], path[len(whole) :])
+            read[path] = follow(values[whole], path[len(whole) :])
     return read, unread
 
 
 def _lasting(resource: Resource, recorded: Mapping[AttributePath, Any]) -> dict[AttributePath, Any]:
-    """Return what is on record and need not be asked for again."""
+    """Return the recorded attributes that need not be read again."""
     if isinstance(resource, StackResource):
-        # What is in it may have changed without it.
+        # The content of a nested stack may have changed without it.
         return {}
     schema = resource.attributes_schema
     modes = {name: attribute.cache_mode for name, attribute in schema.items()}
@@ -87,20 +87,20 @@ def _lasting(resource: Resource, recorded: Mapping[AttributePath, Any]) -> dict[
 
 
 def _ask(resource: Resource, path: AttributePath) -> Any:
-    """Return an attribute; one that stands for all of them is a map."""
+    """Return an attribute; the one that stands for all of them is a map."""
     if isinstance(resource, StackResource):
         return resource.attribute_at(path)
     name = str(path[0])
     if name in EVERY_ATTRIBUTE and not resource.accepts_anything:
-        return {each: _asked(resource, each) for each in resource.attributes_schema}
-    return _asked(resource, name)
+        return {each: _value(resource, each) for each in resource.attributes_schema}
+    return _value(resource, name)
 
 
-def _asked(resource: Resource, name: str) -> Any:
+def _value(resource: Resource, name: str) -> Any:
     value = resource.attribute(name)
     schema = resource.attributes_schema.get(name)
     if schema is not None and schema.type is not None and not _is_of(schema.type, value):
-        # Those who need it can often use it all the same. It may be secret.
+        # Dependents can often use it all the same. The value is not shown: it may be secret.
         found = type(value).__name__
         log.warning(
             "an attribute has another type than its schema says",

@@ -7,21 +7,21 @@ from orchestrator.store.nodes.claims import Claim
 
 
 class ReplaceResource(Exception):
-    """The resource cannot become what is wanted; the text says why. Another one takes its place."""
+    """The resource must be replaced; the text is the reason."""
 
 
 class RefusedChange(Exception):
-    """What is wanted cannot be made of the resource, nor may another take its place; the text says why."""
+    """The resource can neither be changed nor be replaced; the text is the reason."""
 
 
 def changes_of(resource: Resource, claim: Claim) -> PropertyChanges:
-    """Return what is to change in place.
+    """Return the properties to change in place.
 
-    Where an update may have been left half-way, that is all that may change at all.
+    After an interrupted update, those are all that may be changed at all.
 
     Raises:
-        RefusedChange: a property cannot be changed once it is set.
-        ReplaceResource: another resource must take this one's place.
+        RefusedChange: an immutable property differs.
+        ReplaceResource: a change requires a replacement.
     """
     kind, applied = type(resource), claim.properties or {}
     subject = Subject(

@@ -1,7 +1,7 @@
-"""The check: claim a node, take one step, finish it, and go on with one of the nodes that became ready.
+"""The check: claim a node, take one step, finish it, and continue with one of the nodes that became ready.
 
-Runs any number of times, on any worker, in any order: the claim refuses what is not due, and the attempt number
-keeps a late finish from changing anything.
+May run any number of times, on any worker, in any order: the claim refuses what is not due, and the attempt number
+fences off a late finish.
 """
 
 import random
@@ -31,14 +31,14 @@ from workers.check.step import take_step
 
 log = structlog.get_logger()
 
-#: How many nodes one message is good for at most, so that work spreads and the queue shows what runs.
+#: The most nodes per message, so that work spreads over workers and the queue shows it.
 CARRY_ON = 16
-#: How many traversals' contexts, and how many files, a process remembers. Neither ever changes.
+#: The number of traversals' contexts, and of files, cached in a process. Neither ever changes.
 REMEMBERED = 64
 
 
 class Checker:
-    """Carries out check orders on one store; may be shared by threads."""
+    """Carries out check orders on one store; thread-safe."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Checker:
         clients: Clients | None = None,
         tracing: Tracing = OFF,
     ) -> None:
-        """Keep what is needed; ``coordinator`` begins the operations of stacks in stacks."""
+        """Keep the arguments; ``coordinator`` begins the operations of nested stacks."""
         self._store = store
         self._types = types
         self._settings = settings
@@ -87,7 +87,7 @@ class Checker:
         for _ in range(CARRY_ON):
             ready = self.step(order)
             mine = next((each for each in ready if each.phase not in (END, JOIN)), None)
-            # Published before this worker goes on: others need not wait for it, nor for its death.
+            # Published before this worker continues: other workers depend neither on its speed nor on its survival.
             publish_or_leave(self._publisher, [each for each in ready if each is not mine])
             if mine is None:
                 return
@@ -95,7 +95,7 @@ class Checker:
         publish_or_leave(self._publisher, [order])
 
     def step(self, order: CheckOrder) -> tuple[CheckOrder, ...]:
-        """Take one step of one node; return the orders for what became ready, joins already passed on."""
+        """Take one step of one node; return the orders for the ready nodes, joins already passed on."""
         if order.phase == JOIN:
             return self._pass_on(self._store.nodes.release_join(order).ready)
         with about_order(order):
@@ -103,7 +103,7 @@ class Checker:
             return () if claim is None else self._carry_out(claim)
 
     def _carry_out(self, claim: Claim) -> tuple[CheckOrder, ...]:
-        """Take the step that was claimed, and write down what came of it."""
+        """Take the claimed step, and record its outcome."""
         order = claim.order
         with about_attempt(claim.attempt), self._tracing.check(claim, self._worker) as told:
             with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):
@@ -112,7 +112,7 @@ class Checker:
             return self.report(claim, outcome)
 
     def act(self, claim: Claim) -> Outcome:
-        """Do what was claimed, in the world; nothing is written down yet."""
+        """Carry out the claimed action on the object; nothing is recorded yet."""
         order = claim.order
         around = CheckContext(
             types=self._types,
@@ -129,7 +129,7 @@ class Checker:
         return take_step(claim, around)
 
     def report(self, claim: Claim, outcome: Outcome) -> tuple[CheckOrder, ...]:
-        """Write down what came of a claim, if it is still ours; return the orders for what became ready."""
+        """Record the outcome of a claim, unless it is fenced off; return the orders for the ready nodes."""
         return self._pass_on(self._finish(claim, outcome).ready)
 
     def close(self) -> None:
@@ -143,14 +143,14 @@ class Checker:
         try:
             return self._store.nodes.finish(claim, outcome)
         except (TypeError, ValueError, OverflowError) as error:
-            # What a plugin left behind cannot be packed. Its resource fails; the worker must not.
+            # An outcome that cannot be packed fails the resource, not the worker.
             why = why_not_plain(outcome, error)
             mistake = PluginMistake(f"type {claim.type!r} left behind what is no plain value: {why}")
             log.warning("a plugin left no plain values", resource=claim.order.key, type=claim.type)
             return self._store.nodes.finish(claim, _without_values(claim, outcome, str(mistake)))
 
     def _pass_on(self, ready: tuple[CheckOrder, ...]) -> tuple[CheckOrder, ...]:
-        """Carry out joins on the spot, and mark a traversal complete whose end became ready."""
+        """Finish joins at once, and complete a traversal whose end became ready."""
         passed: list[CheckOrder] = []
         waiting = list(ready)
         while waiting:

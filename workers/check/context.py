@@ -1,4 +1,4 @@
-"""What a step needs besides its claim."""
+"""The check context: what a step needs besides its claim."""
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ from orchestrator.template.definitions import ResourceDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What a step needs besides its claim."""
+    """The inputs of a step besides its claim."""
 
     types: Mapping[str, type[Resource]]
     settings: Settings
@@ -30,10 +30,10 @@ class CheckContext:
     files: Callable[[Mapping[str, str]], Mapping[str, str]]
     #: Reads the present metadata of the resource with a row id or physical id.
     metadata_of: Callable[[str], Mapping[str, Any]]
-    #: Returns what lifecycle plugins said of the resource of a name, read when it is first looked at.
+    #: Returns the lifecycle plugins' annotations of the named resource; reads them at the first access.
     annotations_of: Callable[[str], Mapping[str, Mapping[str, Any]]]
     random: random.Random
-    #: Returns the stack that a claimed resource is, by its definition if it is not to be deleted, the stack it is in as
-    #: it sees it, and the names of the hidden parameters there.
+    #: Returns the nested stack of a claimed resource, from its definition unless it is to be deleted, its parent's
+    #: definition, and the names of the hidden parameters there.
     child_of: Callable[[Claim, ResourceDefinition | None, StackDefinition, Collection[str]], ChildStack]
     clients: Clients

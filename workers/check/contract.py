@@ -1,4 +1,4 @@
-"""What a step of a plugin returns and leaves behind, held to its contract: what breaks it is told with the method."""
+"""Checks of a plugin's results against the step's contract; faults name the method."""
 
 import re
 from typing import Any, Final
@@ -9,17 +9,17 @@ from orchestrator.model.codec import Codec
 from orchestrator.plugins.resource import Resource, Wait
 from orchestrator.store.nodes.claims import Outcome
 
-#: What no database keeps in a text.
+#: Characters that no database stores in a text.
 _NO_CHARACTERS: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def refuse_mistakes_of(resource: Resource, action: str, answer: object) -> None:
-    """Refuse what a step returned, or left in ``resource.state``, that its contract does not know.
+    """Refuse a result, or a change of ``resource.state``, that violates the contract.
 
-    A physical id that cannot be stored is replaced by a text that can be: nothing that was made is lost sight of.
+    A physical id that cannot be stored is replaced by an escaped one, so that the object is not lost.
 
     Raises:
-        PluginMistake: it is such; the sentence names the method and its file.
+        PluginMistake: the contract is violated; the message names the method and its file.
     """
     method = f"check_{action.lower()}_complete"
     if isinstance(answer, Wait):
@@ -35,12 +35,12 @@ def refuse_mistakes_of(resource: Resource, action: str, answer: object) -> None:
 
 
 def storable(text: str) -> str:
-    """Return a text with what no database keeps of it written as an escape."""
+    """Return a text with unstorable characters escaped."""
     return _NO_CHARACTERS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def why_not_plain(outcome: Outcome, error: Exception) -> str:
-    """Return which part of what a plugin left behind cannot be stored, and why."""
+    """Return which part of a plugin's outcome cannot be stored, and why."""
     parts = {
         "self.state.data": outcome.data,
         "the token": [outcome.token, outcome.entry],

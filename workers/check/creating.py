@@ -1,8 +1,8 @@
-"""Whether earlier attempts at a create may have made anything, so that it must be looked for.
+"""The question whether earlier attempts at a create may have made an object, which must then be searched for.
 
-An attempt that ended in order says so in what it leaves behind; one that died cannot. Certain is only an unbroken row
-of attempts that ended before they began, or said that nothing came of them. Each traversal counts its own attempts: of
-what those of another one came to, nothing is certain.
+An attempt that ended in order records whether it made anything; one that died cannot. Certain is only an unbroken row
+of attempts that ended before they began, or recorded that they made nothing. Each traversal counts its own attempts:
+the attempts of another one prove nothing.
 """
 
 from collections.abc import Mapping
@@ -10,20 +10,20 @@ from typing import Any, Final
 
 from orchestrator.store.nodes.claims import Claim, Ending
 
-#: In the private facts of a resource that is not there yet: the last attempt up to which nothing was made.
+#: A private fact of a resource that does not exist yet: the last attempt up to which nothing was made.
 _NOTHING_UNTIL: Final = "isotherm:nothing-made-until"
 
 
 def may_have_made(claim: Claim) -> bool:
-    """Tell whether an attempt before this one may have made the object."""
+    """Return whether an attempt before this one may have made the object."""
     if claim.was[0] == "INIT":
-        # No attempt has begun: a hook was waited for.
+        # No attempt has begun: it stood at a breakpoint.
         return False
     return claim.data.get(_NOTHING_UNTIL) != _mark(claim, claim.attempt - 1)
 
 
 def with_mark(data: Mapping[str, Any], claim: Claim, ending: Ending, *, made_nothing: bool) -> dict[str, Any]:
-    """Return the private facts that an attempt leaves behind: marked if it made nothing, nor did those before it."""
+    """Return the private facts after an attempt, marked if neither it nor those before it made anything."""
     unmarked = {name: value for name, value in data.items() if name != _NOTHING_UNTIL}
     if claim.action == "CREATE" and ending is Ending.RETRY and made_nothing and not may_have_made(claim):
         return {**unmarked, _NOTHING_UNTIL: _mark(claim, claim.attempt)}

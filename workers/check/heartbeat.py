@@ -1,4 +1,4 @@
-"""Extends the leases of the steps that this process is taking, so that a slow step is not given to another worker."""
+"""The heartbeat: extends the leases of this process's running steps, so that no other worker takes a slow step over."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ Beat = tuple[str, int, int]
 
 
 class Heartbeat:
-    """One thread, started with the first step that needs it, that speaks for all running steps at once."""
+    """One thread for all running steps, started with the first of them."""
 
     def __init__(self, extend: Callable[[Iterable[Beat]], None], *, lease_seconds: float) -> None:
         self._extend = extend
@@ -26,7 +26,7 @@ class Heartbeat:
 
     @contextmanager
     def beating(self, beat: Beat) -> Iterator[None]:
-        """Keep the attempt's lease alive inside the block."""
+        """Extend the attempt's lease while the block runs."""
         self._running.add(beat)
         self._thread.start()
         try:

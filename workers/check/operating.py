@@ -1,4 +1,4 @@
-"""What is done with a resource as it is: check it, suspend it, resume it, take a snapshot of it.
+"""Operations on a resource as it is: check, suspend, resume, snapshot.
 
 No definition is applied: the resource has the properties that were applied last.
 """
@@ -13,25 +13,25 @@ from orchestrator.store.nodes.claims import Claim
 
 
 class NotFit(Exception):
-    """Nothing can be done with the resource in the state that it is in, and nothing was; the text says which."""
+    """The operation is impossible in the resource's state, and nothing was done; the text names the state."""
 
 
 def is_operation(claim: Claim) -> bool:
-    """Whether the claimed action works on the resource as it is."""
+    """Return whether the claimed action works on the resource as it is."""
     return claim.action in OPERATIONS
 
 
 def is_external(claim: Claim) -> bool:
-    """Whether the resource stands for something that is not ours."""
+    """Return whether the resource stands for an external object (``external_id``)."""
     fragment: Mapping[str, Any] = claim.fragment
     return bool(fragment.get("external") or fragment.get("definition", {}).get("e"))
 
 
 def refuse_unfit(claim: Claim) -> None:
-    """Refuse a resource that the claimed operation cannot be done with.
+    """Refuse an operation that the state of the resource does not allow.
 
     Raises:
-        NotFit: it is none.
+        NotFit: it does not.
     """
     action, status = claim.was
     if not is_fit(claim.action, action, status):
@@ -44,7 +44,7 @@ def operate(resource: Resource, claim: Claim) -> tuple[Any, bool | Wait]:
     """Take a step of the claimed operation; return the token, and whether it is complete.
 
     Raises:
-        ResourceFailure: it failed; of a check, the resource is not as it should be.
+        ResourceFailure: it failed; for a check, the object differs from the resource.
     """
     if is_external(claim):
         return None, _complete(resource, claim)
@@ -63,7 +63,7 @@ def _complete(resource: Resource, claim: Claim) -> bool:
 
 
 def _look(resource: Resource, *, compares: bool) -> None:
-    """Compare what is there with the properties last applied."""
+    """Compare the observed properties with the applied ones."""
     observed = resource.observe()
     if isinstance(observed, CannotTell):
         return
@@ -71,15 +71,15 @@ def _look(resource: Resource, *, compares: bool) -> None:
         raise ResourceFailure("it is not there any more")
     drifted = drifted_names(resource, observed) if compares else []
     if drifted:
-        # Never the values: they may be secret.
+        # Names only: values may be secret.
         raise ResourceFailure(f"changed by others: {', '.join(drifted)}")
 
 
 def drifted_names(resource: Resource, observed: Mapping[str, Any]) -> list[str]:
-    """Return the properties that are others than those of the resource, sorted."""
+    """Return the names of the properties that differ from the resource's, sorted."""
     return sorted(name for name, value in observed.items() if value != resource.properties.get(name))
 
 
 def is_resumed_first(claim: Claim) -> bool:
-    """Whether a resource is brought back from rest before its definition is applied."""
+    """Return whether a suspended resource is resumed before its definition is applied."""
     return claim.action == RESUME and claim.order.phase == CONVERGE

@@ -1,4 +1,4 @@
-"""What a step leaves behind: done, failed, to be tried again, or to be gone on with by another action."""
+"""The outcome of a step: done, failed, to be retried, or followed by another action."""
 
 import random
 import uuid
@@ -37,21 +37,21 @@ from workers.check.rebuilding import Attempt
 
 log = structlog.get_logger()
 
-#: How long an unreachable node is left alone at most before it is asked again.
+#: The longest pause before an unreachable node is tried again.
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 
 
 def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> float:
-    """Return how long to wait before the next try: twice as long each time, with jitter.
+    """Return the pause before the next retry: doubled each time, with jitter.
 
-    The jitter keeps siblings that failed together from coming back together.
+    The jitter spreads siblings that failed together.
     """
     ceiling = min(settings.retry_max_seconds, settings.retry_base_seconds * 2.0**retries)
     return ceiling * (0.5 + chance.random() / 2)
 
 
 def pause_seconds(waited_seconds: float, chance: random.Random) -> float:
-    """Return how long to leave alone a node that does not answer: longer the longer it has been so, with jitter."""
+    """Return the pause for a node that does not answer: longer the longer it has been silent, with jitter."""
     ceiling = min(_LONGEST_PAUSE_SECONDS, max(1.0, waited_seconds / 4))
     return ceiling * (0.5 + chance.random() / 2)
 
@@ -106,7 +106,7 @@ class Outcomes:
         action = self._claim.action.lower()
         if ending is Ending.PAUSED:
             return f"pre-{action}"
-        # An update that goes on with another one is not over yet.
+        # An update that is followed by another action is not over yet.
         over = ending is Ending.DONE or (ending is Ending.NEXT and action == "create")
         hook = f"post-{action}"
         return hook if over and self._attempt.acts and hook in self._claim.hooks else ""
@@ -170,9 +170,9 @@ class Outcomes:
         return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, untouched=untouched)
 
     def unanswered(self, error: NodeError) -> Outcome:
-        """Return the outcome that nobody can tell what is there: it is asked again, as long as the stack has time.
+        """Return the outcome that the object's state is unknown: it is tried again, as long as the stack has time.
 
-        Nothing is missing, and nothing has failed. What is under way goes on from where it is.
+        Nothing is missing, and nothing has failed. An action under way continues from where it is.
         """
         reason = str(error)
         seconds = pause_seconds(self._claim.now - self._claim.started_at, self._around.random)
@@ -181,7 +181,7 @@ class Outcomes:
         return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
 
     def raised(self, error: Exception) -> Outcome:
-        """Return the outcome of an exception that is no word of the contract, or says that a node cannot be asked."""
+        """Return the outcome of an exception outside the contract, or of an unreachable node."""
         if isinstance(error, NodeError):
             return self.unanswered(error) if error.passing else self.failed(str(error))
         sentence = f"{type(error).__name__}: {error}"
@@ -232,7 +232,7 @@ class Outcomes:
         return self._claim.changed and said is not None and any(said.requirements())
 
     def _tried_again(self, error: Exception) -> bool:
-        """Whether doing the same again may help, and was not done too often."""
+        """Return whether a retry may help, and the limit is not reached."""
         if isinstance(error, NodeError) and error.passing:
             return True
         may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
@@ -261,7 +261,7 @@ class Outcomes:
         state = self._attempt.resource.state if self._attempt.resource else None
         converging = claim.order.phase == CONVERGE and not is_operation(claim)
         done = ending is Ending.DONE
-        # Until an update is complete, what was there before it is what the next one starts from.
+        # Until an update is complete, the earlier definition is the base of the next one.
         creating = claim.action == "CREATE" and ending is not Ending.REPLACE
         applied = self._attempt.given if converging and (done or creating or ending is Ending.NEXT) else None
         if applied is not None and self._attempt.untold:
@@ -296,7 +296,7 @@ class Outcomes:
             metadata_hash=metadata_hash(self._attempt.metadata or {}) if done and converging else None,
             requires=self._attempt.requires,
             node_data=node_data.to_wire() if node_data else None,
-            # What is adopted is as its dependents have it.
+            # The dependents of an adopted object have its values already.
             changed=node_data is None or (claim.action != "ADOPT" and _differs(node_data, claim.recorded)),
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
             then=self.then if ending is Ending.NEXT else "",
@@ -308,7 +308,7 @@ class Outcomes:
 
 
 def _differs(now: NodeData, recorded: Sequence[Any] | None) -> bool:
-    """Whether dependents would see a difference; by which action it came to this is none."""
+    """Return whether dependents would see a difference; the action that led to it is none."""
     if recorded is None:
         return True
     before = NodeData.from_wire(list(recorded))

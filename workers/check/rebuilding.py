@@ -1,4 +1,4 @@
-"""The resource that a claim is about, as its plugin sees it: made of the claim and what surrounds it alone."""
+"""The rebuilding of a claimed resource for its plugin, from the claim and the check context alone."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -37,21 +37,21 @@ class Attempt:
         self.claim = claim
         self.around = around
         self.resource: Resource | None = None
-        #: The resolved properties that this step brings about; the plugin gets them converted.
+        #: The resolved properties that this step applies; the plugin gets them converted.
         self.given: Mapping[str, Any] | None = None
-        #: Those that the template gives, which are others where an action begun for another definition goes on.
+        #: The template's properties, which differ where an action begun for another definition goes on.
         self.target: Mapping[str, Any] | None = None
-        #: The names of those that nobody knows whether they are so: what is to be adopted is taken as it is.
+        #: The names of the doubtful properties: an object to be adopted is taken as it is.
         self.untold: frozenset[str] = frozenset()
-        #: What the template says; None where it does not count: what was applied does.
+        #: The template's definition; None where the applied one counts.
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
         self.requires: tuple[str, ...] = ()
-        #: The token of the action once it is over, or known to go on whatever becomes of this step; None before that.
+        #: The token of the action once it is over, or goes on whatever becomes of this step; None before.
         self.over: list[Any] | None = None
-        #: Whether the action does anything to the object; else it is over without having begun.
+        #: Whether the action touches the object; if not, it is over without having begun.
         self.acts = claim.started
-        #: Whether, although it began, certainly nothing came of it.
+        #: Whether the action certainly had no effect, although it began.
         self.undone = False
 
     def rebuild(self) -> Resource:
@@ -77,7 +77,7 @@ class Attempt:
                 uuid=claim.resource_id,
                 physical_id=claim.physical_id,
                 on_node=claim.on_node,
-                # What a plugin puts into it is the claim's only once it is stored.
+                # Changes by a plugin become part of the claim only once they are stored.
                 data=deepcopy(claim.data),
                 metadata=dict(metadata or {}),
                 action=claim.action,
@@ -111,7 +111,7 @@ class Attempt:
     def _converted(self, kind: type[Resource], *, as_it_is: bool) -> Mapping[str, Any]:
         retained = as_it_is and self.claim.fragment.get("policy") == RETAIN
         if retained or is_external(self.claim):
-            # What is not ours, and what is left alone, may have any properties; nobody asks for them.
+            # An external or untouched object may have any properties; none are needed.
             return {name: prop.absent() for name, prop in kind.properties_schema.items()}
         given = self.given or {}
         if as_it_is or not self._begins(kind):
@@ -121,9 +121,9 @@ class Attempt:
         return valid_properties(kind, given, clients=self.clients)
 
     def _begins(self, kind: type[Resource]) -> bool:
-        """Whether an action begins that needs sound properties."""
+        """Return whether an action begins that needs valid properties."""
         claim = self.claim
-        # What an object to be adopted was said to be may be a mixture of two definitions.
+        # The assumed properties of an object to be adopted may mix two definitions.
         if claim.started or (claim.action == "ADOPT" and "adopting" in claim.fragment):
             return False
         refresh = bool(claim.fragment.get("refresh"))
@@ -160,7 +160,7 @@ class Attempt:
         return {} if definition.external_id is not None else definition.resolve_properties(stack)
 
     def _brought_about(self, kind: type[Resource], stack: StackDefinition) -> Mapping[str, Any]:
-        """Return the properties that the template gives, or those that an action goes on with that is under way."""
+        """Return the template's properties, or those of an action under way."""
         claim = self.claim
         self.target = self._resolved(stack)
         if claim.action == "ADOPT":
@@ -191,12 +191,12 @@ class Attempt:
         if kind.watches is None:
             return None
         reference = properties.get(kind.watches)
-        # A reference id is only known to those who were given it: the store keeps it packed, and cannot look for it.
+        # A reference id is known to its dependents alone: the store keeps it packed, and cannot search for it.
         referred = (each.uuid for each in stack.resources.values() if each.reference_id() == reference)
         return self.around.metadata_of(next(referred, None) or str(reference))
 
     def tellable(self, error: PropertyError) -> PropertyError:
-        """Return a property's error without a value that may be a secret: the reason is there for all to read."""
+        """Return a property's error without a value that may be a secret: all users can read the reason."""
         if self.definition is None:
             return error.veil(error.path[:1])
         return self.definition.tellable(error, self.around.context.get("hidden", ()))

@@ -1,7 +1,7 @@
-"""One step of one resource's action: what the plugin is asked, in which order, and what its answer means.
+"""One step of a resource's action: which plugin methods are called, in which order, and what their results mean.
 
-Everything a plugin needs is in the claim, the traversal's context and its direct requirements' data; what it
-leaves behind is in the outcome. Nothing here touches the store or the queue.
+A plugin's inputs are the claim, the traversal's context and its direct requirements' data; its
+results are in the outcome. Nothing here touches the store or the queue.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
 from workers.check.rebuilding import Attempt
 
-#: How long a step waits whose check said "not yet" and not for how long.
+#: The default pause of a step whose check is not complete and names no time.
 POLL_SECONDS = 1.0
 
 
@@ -50,7 +50,7 @@ def take_step(claim: Claim, around: CheckContext) -> Outcome:
 
 
 class Pause(Exception):
-    """Something is to be done that must not begin before a hook is cleared."""
+    """The next action must not begin before a breakpoint is cleared."""
 
 
 class _Step:
@@ -84,10 +84,10 @@ class _Step:
         return self.outcomes.done(resource, Ending.NEXT if goes_on else Ending.DONE)
 
     def _begin(self) -> None:
-        """Say that from here on something is done.
+        """Note that the object is touched from here on.
 
         Raises:
-            Pause: it must not be yet.
+            Pause: a breakpoint must be cleared first.
         """
         if self.claim.looks:
             raise Pause
@@ -101,7 +101,7 @@ class _Step:
         if self._goes_on(resource):
             token = claim.token
         else:
-            # An earlier attempt died at some instruction, perhaps after the effect and before it was written down.
+            # An earlier attempt died at an unknown point, perhaps after the effect and before its record.
             found = resource.find() if may_have_made(claim) else None
             if found is None:
                 token = resource.handle_create()
@@ -113,7 +113,7 @@ class _Step:
         return token, resource.check_create_complete(token)
 
     def _goes_on(self, resource: Resource) -> bool:
-        """Whether the action is under way, and for what is wanted now."""
+        """Return whether the action is under way, and for the present definition."""
         if not self.claim.started:
             return False
         if not (resource.supersedes and resource.is_outdated(self.claim.token)):
@@ -175,7 +175,7 @@ class _Step:
             # Nothing was ever begun.
             return None, True
         self._begin()
-        # What a stack made stays too if it is given up, but it is no stack any more.
+        # What a nested stack made stays too if it is abandoned, but it is no stack any more.
         is_given_up = bool(claim.fragment.get("abandon")) and isinstance(resource, StackResource)
         if claim.fragment.get("policy") == RETAIN and not is_given_up:
             resource.handle_retain()

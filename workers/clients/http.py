@@ -1,7 +1,7 @@
-"""The client plugin ``http``: any REST API, as ``[clients.http]`` in the settings describes it, or several by name.
+"""The client plugin ``http``: any REST API configured in ``[clients.http]``, or several by name.
 
-A *path* is looked up by asking for it: one that answers with success exists. ``/images/cirros`` is one of the API that
-``[clients.http]`` itself describes, ``images:/cirros`` one of ``[clients.http.apis.images]``.
+A *path* is looked up by a GET: it exists if the answer is one of success. ``/images/cirros`` is a path of the API that
+``[clients.http]`` itself configures, ``images:/cirros`` one of ``[clients.http.apis.images]``.
 """
 
 import threading
@@ -21,7 +21,7 @@ from workers.clients.http_failures import HttpError, HttpUnavailable, fault_of_p
 from workers.clients.http_options import DEFAULT, OPTIONS_SCHEMA, apis_of, misconfigured
 from workers.clients.rest import RestApi
 
-#: What can be looked up: what is there in an API, and an API by its name in the settings, which asks nobody.
+#: The kinds of look-ups: a path of an API, and an API by its name in the settings, which needs no request.
 PATH: Final = "path"
 API: Final = "HTTP API"
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
@@ -29,13 +29,13 @@ _NOT_LET_IN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 def split_path(text: str) -> tuple[str, str]:
-    """Return the name of the API that ``text`` speaks of, and the path there."""
+    """Return the name of the API in ``text``, and the path there."""
     api, colon, path = text.partition(":")
     return (api, path) if colon and "/" not in api else (DEFAULT, text)
 
 
 class HttpClient(ClientPlugin):
-    """Asks REST APIs."""
+    """Calls REST APIs."""
 
     name = "http"
     description = "Any REST API: where it is, who we are to it, and how much patience we have with it."
@@ -45,10 +45,10 @@ class HttpClient(ClientPlugin):
     def __init__(
         self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None
     ) -> None:
-        """Take the options; nothing is asked yet.
+        """Keep the options; nothing is sent yet.
 
         Raises:
-            ClientMisconfigured: they do not fit together.
+            ClientMisconfigured: they are inconsistent.
         """
         super().__init__(context, options, cache)
         self._options = apis_of(options)
@@ -57,7 +57,7 @@ class HttpClient(ClientPlugin):
         self._version: str | None = None
 
     def api(self, name: str = DEFAULT) -> RestApi:
-        """Return one of the APIs; each is built once.
+        """Return one of the APIs; each is made once.
 
         Raises:
             ClientMisconfigured: there is none of that name, or it lacks a secret or a certificate.
@@ -74,12 +74,12 @@ class HttpClient(ClientPlugin):
 
     @property
     def api_version(self) -> str:
-        """The version of the API that ``[clients.http]`` itself describes: as given there, or as it tells; or empty.
+        """The version of the API in ``[clients.http]`` itself: as configured, or as it reports it; or empty.
 
-        It is asked once, and remembered as long as the client lives.
+        It is read once, and kept as long as the client lives.
 
         Raises:
-            HttpError: it cannot be asked, or says something else.
+            HttpError: it cannot be read, or has another form.
         """
         options = self._options.get(DEFAULT)
         if options is None or options.api_version or not options.api_version_path:
@@ -96,19 +96,19 @@ class HttpClient(ClientPlugin):
         return self._version
 
     def scope(self, entity: str) -> tuple[str, ...]:  # noqa: ARG002  # there is one kind of thing
-        """Return where the APIs are, and who we are to them."""
+        """Return the addresses and identities that answers depend on."""
         known = sorted(self._options.values(), key=lambda each: each.name)
         return tuple(
             part for each in known for part in (each.name, str(each.base_url), *astuple(each.identity))
         )
 
     def look_up(self, entity: str, name: str) -> str:
-        """Return a path in its full form if it answers a GET with success; an API, if the settings know it.
+        """Return a path in its full form if it answers a GET with success; an API, if it is configured.
 
         Raises:
-            EntityNotFound: it does not exist, or can be none.
+            EntityNotFound: it does not exist, or is invalid.
             ClientMisconfigured: the API lacks a secret or a certificate.
-            HttpError: nobody can tell: the API refused or failed.
+            HttpError: its existence is unknown: the API refused or failed.
         """
         api, path = (name, "/") if entity == API else split_path(name)
         if api not in self._options:
@@ -126,7 +126,7 @@ class HttpClient(ClientPlugin):
         return f"{api}:{path}"
 
     def probe(self) -> str:
-        """Ask every API for its version, or for what is at its root; any answer but a refusal of ours will do."""
+        """Request every API's version, or its root; any answer but an authentication failure will do."""
         return ", ".join(self._probed(name) for name in self._options)
 
     def _probed(self, name: str) -> str:
@@ -139,20 +139,20 @@ class HttpClient(ClientPlugin):
         return f"{name}: {options.base_url}"
 
     def is_not_found(self, error: Exception) -> bool:
-        """Whether an API said that there is no such thing (404, 410)."""
+        """Return whether an API reported that there is no such thing (404, 410)."""
         gone = isinstance(error, HttpError) and error.status in _GONE
         return gone or super().is_not_found(error)
 
     def is_conflict(self, error: Exception) -> bool:
-        """Whether an API said that its state does not allow it (409)."""
+        """Return whether an API reported a conflict with its state (409)."""
         return isinstance(error, HttpError) and error.status == HTTPStatus.CONFLICT
 
     def is_over_limit(self, error: Exception) -> bool:
-        """Whether an API said that it was asked too often (429)."""
+        """Return whether an API reported that its rate limit is exceeded (429)."""
         return isinstance(error, HttpError) and error.status == HTTPStatus.TOO_MANY_REQUESTS
 
     def is_retryable(self, error: Exception) -> bool:
-        """Whether the same may succeed later."""
+        """Return whether a retry may succeed."""
         return isinstance(error, HttpUnavailable)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How a request to an HTTP API can fail, and what sentences may say of it: no value that was sent."""
+"""Failures of requests to HTTP APIs; their messages hold no value that was sent."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -9,34 +9,34 @@ from hooks.http.outcome import RequestFailed, one_line
 from orchestrator.errors import IsothermError, cut
 from workers.clients.masking import masked
 
-#: What may be over the next time.
+#: Statuses of failures that may be temporary.
 PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-#: So much of an answer is looked at.
+#: The most characters of an answer that are searched for its message.
 _READ_CHARACTERS: Final = 20_000
 
 
 class HttpError(RequestFailed, IsothermError):
-    """A request to an HTTP API failed; the sentence says which, and how."""
+    """A request to an HTTP API failed; the message names the request and the failure."""
 
 
 class HttpUnavailable(HttpError):
-    """An HTTP API could not be reached, or not do what was asked for now: the same may succeed later."""
+    """An HTTP API could not be reached, or has a temporary failure: a retry may succeed."""
 
     retryable = True
 
 
 def shown_text(text: str, secrets: Collection[str]) -> str:
-    """Return a text of an API for a sentence: on one line, cut, without what may not be shown."""
+    """Return an API's text for use in a sentence: on one line, truncated, without secrets."""
     forms = {form for secret in secrets for form in _forms(secret)}
     beginning = masked(text[:_READ_CHARACTERS], forms)
     if len(text) > _READ_CHARACTERS:
-        # At the end there may be half of a secret.
+        # The truncated end may hold half of a secret.
         beginning = beginning[: max(0, len(beginning) - max(map(len, forms), default=0))]
     return one_line(beginning)
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the ways in which an API may repeat a text."""
+    """Yield the encodings in which an API may repeat a text."""
     yield secret
     yield quote(secret, safe="")
     for ascii_only in (True, False):
@@ -44,7 +44,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield all texts and numbers of a value of plain types, without the keys of its maps."""
+    """Yield all texts and numbers in a value of plain types, without the keys of its maps."""
     match value:
         case str():
             yield value
@@ -61,12 +61,12 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def shown_path(path: str) -> str:
-    """Return a path for a sentence: cut, and without its query, which may hold a secret."""
+    """Return a path for use in a sentence: truncated, and without its query, which may hold a secret."""
     return cut(path.partition("?")[0])
 
 
 def fault_of_path(path: str) -> str:
-    """Return what is wrong with a path that is to come after a base URL; empty: nothing."""
+    """Return the fault of a path that is to follow a base URL; empty: none."""
     way = path.partition("?")[0]
     if not way.startswith("/") or way.startswith("//"):
         return "a path begins with one slash"

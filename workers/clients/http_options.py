@@ -1,4 +1,4 @@
-"""What the settings say of an HTTP API: where it is, who we are to it, and how much patience we have with it."""
+"""The settings of an HTTP API: its address, its credentials, its time-outs and retries."""
 
 import base64
 import os
@@ -17,7 +17,7 @@ from orchestrator.plugins.clients import ClientMisconfigured, option_fault
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyError, PropertyType, convert_properties
 
-#: What the API that stands in ``[clients.http]`` itself is called.
+#: The name of the API that ``[clients.http]`` itself configures.
 DEFAULT: Final = "default"
 
 _SECONDS: Final = (Range(0.001, 3600),)
@@ -41,7 +41,7 @@ AUTH_SCHEMA: Final[Mapping[str, Property]] = {
     "token_env": _text("The environment variable that holds a token."),
     "header": _text("The header that carries the token; without it, Authorization does, as a bearer token."),
 }
-#: What is said of one API alone.
+#: Options of a single API.
 IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
     "base_url": _text("Where the API is, such as https://api.example.com/v2: paths come after it."),
     "auth": Property(
@@ -63,7 +63,7 @@ IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
     "api_version_path": _text("The path that tells the version where it is not."),
     "api_version_json": _text("Where in the answer the version is (JMESPath).", "version"),
 }
-#: What holds for every API that says nothing else.
+#: Options that apply to every API by default.
 PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
     "connect_seconds": _number(5, "How long a connection may take.", *_SECONDS),
     "read_seconds": _number(15, "How long the server may be silent.", *_SECONDS),
@@ -109,7 +109,7 @@ OPTIONS_SCHEMA: Final[Mapping[str, Property]] = {
 
 
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-#: The headers that belong to the connection, and to who we are.
+#: Headers of the connection and of the credentials.
 _OWN_HEADERS: Final = frozenset(
     {
         "authorization",
@@ -130,17 +130,17 @@ _OWN_HEADERS: Final = frozenset(
 
 
 def misconfigured(option: str, message: str, hint: str = "") -> ClientMisconfigured:
-    """Return the error that a setting of ``[clients.http]`` is wrong."""
+    """Return the error of a wrong option of ``[clients.http]``."""
     return ClientMisconfigured([Problem(message=message, path=f"settings.clients.http.{option}", hint=hint)])
 
 
 def plain_header(name: str) -> str:
-    """Return what servers may take a header's name for: many tell neither case nor hyphens from underscores."""
+    """Return a header's name normalized: many servers ignore case, and take hyphens for underscores."""
     return name.lower().replace("_", "-")
 
 
 def fault_of_headers(headers: Mapping[str, Any]) -> str:
-    """Return what is wrong with headers that are to be sent along, in a sentence without their values."""
+    """Return the fault of further headers, without their values; empty: none."""
     for name, value in headers.items():
         if not _HEADER.fullmatch(str(name)):
             return f"{str(name)!r} cannot be the name of a header"
@@ -155,44 +155,44 @@ def fault_of_headers(headers: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who we are to an API, and where the secret is that proves it; nobody where there is none."""
+    """The credentials for an API, and where their secret is stored; anonymous where there is none."""
 
     #: Empty: there is only a token.
     user: str = ""
-    #: The header that carries the token; empty: Authorization.
+    #: The header with the token; empty: Authorization.
     header: str = ""
-    #: Where the secret is; it is read when it is needed, and not kept here.
+    #: The place of the secret; it is read when needed, and not kept here.
     file: str = ""
     variable: str = ""
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> "Identity":
-        """Return the identity that ``auth`` says.
+        """Return the identity of the option ``auth``.
 
         Raises:
-            PropertyError: the parts do not fit.
+            PropertyError: its parts are inconsistent.
         """
-        said = {name: value for name, value in given.items() if value}
-        if not said:
+        given_parts = {name: value for name, value in given.items() if value}
+        if not given_parts:
             return cls()
-        secrets = sorted(name for name in said if name.endswith(("_file", "_env")))
+        secrets = sorted(name for name in given_parts if name.endswith(("_file", "_env")))
         if len(secrets) > 1:
             raise PropertyError(("auth",), f"there is one secret, found {' and '.join(secrets)}")
-        wanted = "password" if "user" in said else "token"
+        wanted = "password" if "user" in given_parts else "token"
         if not (secrets and secrets[0].startswith(wanted)):
             both = f"expected {wanted}_file or {wanted}_env"
-            raise PropertyError(("auth",), f"{both}, found {', '.join(sorted(said))}")
-        header = said.get("header", "")
-        if header and (fault := _fault_of_token_header(header, said)):
+            raise PropertyError(("auth",), f"{both}, found {', '.join(sorted(given_parts))}")
+        header = given_parts.get("header", "")
+        if header and (fault := _fault_of_token_header(header, given_parts)):
             raise PropertyError(("auth", "header"), fault)
-        place = {"file" if secrets[0].endswith("_file") else "variable": said[secrets[0]]}
-        return cls(user=said.get("user", ""), header=header, **place)
+        place = {"file" if secrets[0].endswith("_file") else "variable": given_parts[secrets[0]]}
+        return cls(user=given_parts.get("user", ""), header=header, **place)
 
     def read(self) -> str:
-        """Return the secret, without white space around it; empty where there is none.
+        """Return the secret, stripped of white space; empty where there is none.
 
         Raises:
-            ClientMisconfigured: it is not there, or is none that a header can carry.
+            ClientMisconfigured: it is missing, or cannot be sent in a header.
         """
         if not self.file and not self.variable:
             return ""
@@ -212,7 +212,7 @@ class Identity:
         return secret
 
     def headers(self, secret: str) -> dict[str, str]:
-        """Return the headers that say who we are."""
+        """Return the authentication headers."""
         if self.user:
             pair = base64.b64encode(f"{self.user}:{secret}".encode()).decode()
             return {"Authorization": f"Basic {pair}"}
@@ -221,8 +221,8 @@ class Identity:
         return {"Authorization": f"Bearer {secret}"} if secret else {}
 
 
-def _fault_of_token_header(header: str, said: Mapping[str, Any]) -> str:
-    if "user" in said:
+def _fault_of_token_header(header: str, given_parts: Mapping[str, Any]) -> str:
+    if "user" in given_parts:
         return "a user and a password are sent as basic authentication, in no other header"
     return "" if plain_header(header) == "authorization" else fault_of_headers({header: ""})
 
@@ -246,24 +246,24 @@ class ApiOptions(HttpOptions):
 
     @classmethod
     def parse(cls, name: str, given: Mapping[str, Any]) -> "ApiOptions":
-        """Return the options that ``given`` says by the schema.
+        """Return the options, validated by the schema.
 
         Raises:
-            PropertyError: with the path of what is wrong.
+            PropertyError: with the path of the wrong option.
         """
         converted = convert_properties(API_SCHEMA, given)
-        said = {name: value for name, value in converted.items() if value is not None}
+        given_parts = {name: value for name, value in converted.items() if value is not None}
         for option in ("headers", "project_header"):
-            headers = said.get(option) or {}
+            headers = given_parts.get(option) or {}
             if fault := fault_of_headers({headers: ""} if isinstance(headers, str) else headers):
                 raise PropertyError((option,), fault)
-        identity = Identity.parse(said.pop("auth", {}))
-        base_url = _parsed_url(said.pop("base_url", ""))
-        return cls(name=name, identity=identity, base_url=base_url, **said)
+        identity = Identity.parse(given_parts.pop("auth", {}))
+        base_url = _parsed_url(given_parts.pop("base_url", ""))
+        return cls(name=name, identity=identity, base_url=base_url, **given_parts)
 
     @property
     def own_headers(self) -> frozenset[str]:
-        """The headers that nobody else may give, as :func:`plain_header` has them."""
+        """The headers that templates must not give, as :func:`plain_header` normalizes them."""
         names = {*self.headers, self.identity.header, self.project_header} - {""}
         return _OWN_HEADERS | {plain_header(name) for name in names}
 
@@ -281,10 +281,10 @@ def _parsed_url(text: str) -> httpx.URL:
 
 
 def apis_of(options: Mapping[str, Any]) -> dict[str, ApiOptions]:
-    """Return the APIs that ``[clients.http]`` names.
+    """Return the configured APIs.
 
     Raises:
-        ClientMisconfigured: there is none, or its options are wrong; the sentence says which and what.
+        ClientMisconfigured: there is none, or its options are wrong; the message names which.
     """
     try:
         return dict(_apis_of(options))

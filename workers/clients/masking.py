@@ -1,9 +1,9 @@
-"""Sentences for people without the values that were given in confidence."""
+"""The masking of secrets in messages."""
 
 from collections.abc import Iterable
 from typing import Final
 
-#: Shorter values occur in any text by chance, and taking them out would make it unreadable.
+#: Shorter values occur in any text by chance, and masking them would make it unreadable.
 _SHORTEST_SECRET: Final = 4
 
 

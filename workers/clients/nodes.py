@@ -13,30 +13,30 @@ from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
 
-#: What can be looked up: a node, and what at least one node offers.
+#: The kinds of look-ups: a node, and what at least one node offers.
 NODE: Final = "node"
 HYPERVISOR: Final = "hypervisor"
 STORAGE: Final = "storage unit"
 
 
 class NotOffered(EntityNotFound):
-    """There is no such thing on any node, and what there is may be known."""
+    """No node offers such a thing; the message may list what is offered."""
 
     def __init__(self, entity: str, name: str, known: tuple[str, ...]) -> None:
         super().__init__(entity, name)
-        # What the cause is rebuilt from, where it travels.
+        # The arguments from which the error is rebuilt after transport.
         self.args = (entity, name, known)
         self.known = known
 
     def __str__(self) -> str:
         listed = ", ".join(map(repr, self.known))
-        there = f"there is {listed}" if listed else "there is none at all"
-        hint = Nearest().hint(self.name, self.known, there)
+        known = f"there is {listed}" if listed else "there is none at all"
+        hint = Nearest().hint(self.name, self.known, known)
         return f"{super().__str__()}: {hint}"
 
 
 class NodesClient(ClientPlugin):
-    """Asks and changes the nodes of the installation; what they said is remembered by their own cache."""
+    """Reads and changes the nodes of the installation; their states have a cache of their own."""
 
     name = "nodes"
     description = (
@@ -52,11 +52,11 @@ class NodesClient(ClientPlugin):
         *,
         nodes: NodeClient | None = None,
     ) -> None:
-        """Keep the settings of the process; nobody is asked yet.
+        """Keep the process's settings; no agent is called yet.
 
-        ``nodes`` asks nodes; if not given, the process's own client does.
+        ``nodes`` is the client of node RPCs; by default the process's own.
         """
-        # The leases of all nodes are at hand: there is nothing to gain by remembering what they say.
+        # The leases of all nodes are in the machine-state cache: a second cache would gain nothing.
         super().__init__(context, options, None)
         self._settings = context.settings
         self._nodes = nodes
@@ -64,21 +64,21 @@ class NodesClient(ClientPlugin):
 
     @property
     def nodes(self) -> NodeClient:
-        """What asks nodes: one for the process."""
+        """The client of node RPCs: one for the process."""
         with self._lock:
             if self._nodes is None:
                 self._nodes = NodeClient.of(self._settings or Settings())
             return self._nodes
 
     def look_up(self, entity: str, name: str) -> str:
-        """Return a name of a node, or of what a node offers.
+        """Return the name of a node, or of what a node offers.
 
-        What cannot be reached counts as there: a node that had an agent, and whatever such a node may offer.
+        What cannot be reached counts as existing: a node that had an agent, and whatever such a node may offer.
 
         Raises:
-            EntityNotFound: nobody has heard of it.
-            NodeError: nobody can tell: no node has an agent, nor had one.
-            Unavailable: the nodes' state cannot be reached.
+            EntityNotFound: it is unknown.
+            NodeError: its existence is unknown: no node has an agent, nor had one.
+            Unavailable: the machine-state cache is out of reach.
         """
         leases = self.nodes.leases()
         silent = self._known_names() - leases.keys()
@@ -103,10 +103,10 @@ class NodesClient(ClientPlugin):
         return lease.hypervisors if entity == HYPERVISOR else lease.storage
 
     def probe(self) -> str:
-        """Tell which nodes have an agent."""
+        """Return the names of the nodes with an agent."""
         names = sorted(self.nodes.leases())
         return ", ".join(names) if names else "no node has an agent"
 
     def is_retryable(self, error: Exception) -> bool:
-        """Whether nothing but time is needed for another answer."""
+        """Return whether a later look-up may succeed."""
         return isinstance(error, NodeError) and error.passing

@@ -1,7 +1,7 @@
-"""OpenStack: the client that constraints ask, and one for each service whose version types depend on.
+"""Client plugins of OpenStack: one for constraints' look-ups, and one per service whose version types depend on.
 
-All of them have the settings of ``[clients.openstack]`` and one connection. ``openstack`` looks things up;
-``nova``, ``glance``, ``neutron``, ``cinder`` and ``keystone`` tell which version their service speaks.
+All of them share the settings of ``[clients.openstack]`` and one connection. ``openstack`` looks things up;
+``nova``, ``glance``, ``neutron``, ``cinder`` and ``keystone`` report the version of their service.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from workers.clients.openstack_entities import KINDS, look_up
 
 Answer = TypeVar("Answer")
 
-#: No pause between two attempts is longer.
+#: The longest pause between two attempts.
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 
 
@@ -58,11 +58,11 @@ class OpenStack(ClientPlugin):
         ),
     }
     entities = frozenset(KINDS)
-    #: The service whose version is told, as openstacksdk calls it.
+    #: The service whose version is reported, by openstacksdk's name.
     service: ClassVar[str] = "identity"
-    #: Whether it does so where openstacksdk asks; otherwise its address has its version.
+    #: Whether it has version discovery for openstacksdk; otherwise its address has its version.
     tells_versions: ClassVar[bool] = True
-    #: The first pause between two attempts is at most so long, each further one twice as long.
+    #: The maximum of the first pause between two attempts; doubled for each further one.
     first_pause_seconds: ClassVar[float] = 0.5
 
     def __init__(
@@ -84,97 +84,97 @@ class OpenStack(ClientPlugin):
 
     @property
     def api_version(self) -> str:
-        """The newest version that the service speaks, such as ``2.96`` of Nova, or the one clouds.yaml asks for.
+        """The newest version of the service, such as ``2.96`` of Nova, or the one in clouds.yaml.
 
-        Of services with microversions that is one of those. It is asked for once.
+        Of services with microversions it is a microversion. It is read once.
         """
         if self._version is None:
             self._version = self._patiently(self._api_version)
         return self._version
 
     def proxy(self) -> Any:
-        """Return openstacksdk's proxy of the service, which all threads may use.
+        """Return openstacksdk's proxy of the service, which is thread-safe.
 
         Raises:
-            Exception: the cloud could not be asked.
+            Exception: the cloud could not be reached.
         """
         return self._cloud.proxy(self.service)
 
     def scope(self, entity: str) -> tuple[str, ...]:
-        """Return the cloud, its region, and who logs in: what is seen depends on the roles he has."""
+        """Return the cloud, its region, and the user: the visible entities depend on the user's roles."""
         return self._cloud.seen_as(KINDS[entity].service)
 
     def look_up(self, entity: str, name: str) -> str:
-        """Ask the cloud."""
+        """Return the id of an entity, from the cloud."""
         return self._patiently(lambda: look_up(self._cloud.proxy(KINDS[entity].service), entity, name))
 
     def probe(self) -> str:
-        """Log in; return where, and as whom."""
+        """Log in; return the cloud and the user."""
         return self._cloud.log_in()
 
     def is_not_found(self, error: Exception) -> bool:
-        """Tell whether the cloud says that something does not exist."""
+        """Return whether the cloud reported that something does not exist."""
         return super().is_not_found(error) or openstack_errors.is_not_found(error)
 
     def is_conflict(self, error: Exception) -> bool:
-        """Tell whether the cloud says that something exists already, or is in no state for what was asked."""
+        """Return whether the cloud reported that something exists already, or is in the wrong state."""
         return openstack_errors.is_conflict(error)
 
     def is_over_limit(self, error: Exception) -> bool:
-        """Tell whether the cloud says that a quota, or a rate of requests, is used up."""
+        """Return whether the cloud reported that a quota, or a rate limit, is exceeded."""
         return openstack_errors.is_over_limit(error)
 
     def is_retryable(self, error: Exception) -> bool:
-        """Tell whether the same request may succeed later."""
+        """Return whether a retry may succeed."""
         return openstack_errors.is_retryable(error)
 
     def close(self) -> None:
-        """Let go of the connections, also those of others who share them: they connect again."""
+        """Close the connections, also those of other clients that share them: they connect again."""
         self._cloud.close()
 
     def _api_version(self) -> str:
         from openstack.exceptions import ServiceDiscoveryException
 
         proxy = self.proxy()
-        asked = proxy.default_microversion
-        if asked and asked != "latest":
-            return str(asked)
+        default = proxy.default_microversion
+        if default and default != "latest":
+            return str(default)
         data = proxy.get_endpoint_data()
         if data is None or (data.status is None and self.tells_versions):
-            # What the address of the service looks like was then taken for its version.
+            # The service's address was then taken for its version.
             raise ServiceDiscoveryException(f"service {self.service} does not tell its versions")
         return ".".join(map(str, data.max_microversion or data.api_version))
 
-    def _patiently(self, ask: Callable[[], Answer]) -> Answer:
-        """Return what ``ask`` does, tried again as the options say."""
+    def _patiently(self, call: Callable[[], Answer]) -> Answer:
+        """Return what ``call`` returns, with retries as configured."""
         attempts = stop_after_attempt(1 + self.options["retries"])
         backoff = wait_random_exponential(multiplier=self.first_pause_seconds, max=_LONGEST_PAUSE_SECONDS)
 
-        def told_to_wait(state: RetryCallState) -> float:
+        def requested_wait(state: RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
-            told = openstack_errors.retry_after_seconds(error) if isinstance(error, Exception) else None
-            return told or 0.0
+            seconds = openstack_errors.retry_after_seconds(error) if isinstance(error, Exception) else None
+            return seconds or 0.0
 
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, Exception) and self.is_retryable(error)),
-            stop=lambda state: attempts(state) or told_to_wait(state) > _LONGEST_PAUSE_SECONDS,
-            wait=lambda state: max(backoff(state), told_to_wait(state)),
+            stop=lambda state: attempts(state) or requested_wait(state) > _LONGEST_PAUSE_SECONDS,
+            wait=lambda state: max(backoff(state), requested_wait(state)),
             reraise=True,
         )
-        return retrying(ask)
+        return retrying(call)
 
 
 class _Service(OpenStack):
-    """One service: its version, and its proxy for types that speak with it.
+    """A client of one service: its version, and its proxy for resource types.
 
-    What exists is asked of ``openstack`` alone, so that one cache remembers it.
+    Look-ups go through ``openstack`` alone, so that one cache holds their answers.
     """
 
     settings_of = OpenStack.name
     entities = frozenset()
 
     def probe(self) -> str:
-        """Ask for the version."""
+        """Read the version."""
         return f"speaks version {self.api_version}"
 
 
@@ -200,7 +200,7 @@ class Neutron(_Service):
     name = "neutron"
     description = "OpenStack's network service; its settings are those of openstack."
     service = "network"
-    # It has had the one version ever since; what differs between clouds are its extensions.
+    # It has had this one version ever since; clouds differ in their extensions.
     tells_versions = False
 
 

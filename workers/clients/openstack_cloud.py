@@ -1,8 +1,8 @@
-"""One connection to an OpenStack cloud, shared by all clients of a process that see it with the same eyes.
+"""One connection to an OpenStack cloud, shared by all clients of a process with the same access.
 
-openstacksdk is imported here, and only when a cloud is named: Isotherm runs without it. It says nothing of threads.
-keystoneauth, below it, guards the login by a lock so that many threads may share a session, and the connection pool
-of requests is one for threads; what is not guarded is the making of a service's proxy, so that happens under a lock.
+openstacksdk is imported here, and only when a cloud is configured: Isotherm runs without it. Its thread safety is
+undocumented. keystoneauth, below it, guards the login by a lock so that threads may share a session, and the pool
+of requests is thread-safe; making a service's proxy is not, so that happens under a lock.
 """
 
 import logging
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from openstack.connection import Connection
     from openstack.proxy import Proxy
 
-#: Options of a login that tell who logs in; where none is given, only the cloud knows.
+#: Options of a login that identify the user; where none is given, only the cloud knows.
 _WHO: Final = frozenset({"username", "user_id", "application_credential_id"})
-#: So many connections are kept for further requests; above that, each is closed after its answer.
+#: The number of connections kept for further requests; any above are closed after their answer.
 _MOST_AT_ONCE: Final = 64
-# What keystoneauth warns of is raised as an error too, or did not matter. Where a process keeps logs it is in them; it
-# is nothing for whoever types a command.
+# keystoneauth's warnings are raised as errors too, or do not matter. Where a process keeps logs they are there; they
+# do not concern the user of a command.
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 
 
 class BadAccess(Exception):
-    """A cloud cannot be asked as the settings say: ``option`` is wrong, for the reason ``message``."""
+    """A cloud is inaccessible by its settings: ``option`` is wrong, for the reason ``message``."""
 
     def __init__(self, option: str, message: str, hint: str = "") -> None:
         super().__init__(option, message, hint)
@@ -39,25 +39,25 @@ class BadAccess(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Which cloud is asked, and by which entry of which file."""
+    """The access to a cloud: its entry in a clouds.yaml."""
 
     cloud: str
-    #: Empty: where openstacksdk looks for ``clouds.yaml``.
+    #: Empty: openstacksdk's own search for ``clouds.yaml``.
     config_file: str = ""
-    #: Empty: what the file says.
+    #: Empty: the file's.
     region: str = ""
-    #: For each request, to connect and for each piece of the answer.
+    #: For each request: to connect, and for each part of the answer.
     timeout_seconds: float = 10.0
 
 
 class Cloud:
-    """A cloud and who asks it; connected when first needed, once in each process. Safe for threads and forks."""
+    """A cloud as one user sees it; connected on first use, once per process. Safe for threads and forks."""
 
     def __init__(self, access: Access) -> None:
         """Read the file; nothing is connected.
 
         Raises:
-            BadAccess: openstacksdk is not installed, or the file does not say how to reach the cloud.
+            BadAccess: openstacksdk is not installed, or the file does not define how to reach the cloud.
         """
         self._access = access
         self._lock = threading.RLock()
@@ -79,56 +79,58 @@ class Cloud:
             return cloud
 
     def proxy(self, service: str) -> Any:
-        """Return openstacksdk's proxy of a service (``compute``, ``block_storage`` ...); finds its versions first.
+        """Return openstacksdk's proxy of a service (``compute``, ``block_storage`` ...); discovers its versions first.
 
         Raises:
-            Exception: the cloud could not be asked.
+            Exception: the cloud could not be reached.
         """
         if (proxy := self._proxies.get(service)) is not None:
             return proxy
         with self._lock:
             if service not in self._proxies:
                 proxy = getattr(self._connected(), service)
-                # Who asks here tries again himself; openstacksdk would besides, for some services half a minute long.
+                # Callers retry themselves; openstacksdk would too, for some services for half a minute.
                 proxy.connect_retries = proxy.status_code_retries = 0
                 self._proxies[service] = proxy
             return self._proxies[service]
 
     def seen_as(self, service: str) -> tuple[str, ...]:
-        """Return what answers of a service depend on: where it is, and who asks; never a secret.
+        """Return what a service's answers depend on: its address, and the user; never a secret.
 
-        The cloud is asked only where the options of the login do not tell who it is, as with a token.
+        The cloud is called only where the options of the login do not identify the user, as with a token.
         """
         from keystoneauth1.loading import get_plugin_loader
 
         region = self._loaded()
         kind = region.config["auth_type"]
         given = region.get_auth_args()
-        told = [option.dest for option in get_plugin_loader(kind).get_options() if not option.secret]
-        who = [f"{name}={given[name]}" for name in sorted(told) if given.get(name)]
-        if not _WHO & {name for name in told if given.get(name)}:
+        options = [option.dest for option in get_plugin_loader(kind).get_options() if not option.secret]
+        identity = [f"{name}={given[name]}" for name in sorted(options) if given.get(name)]
+        if not _WHO & {name for name in options if given.get(name)}:
             with self._lock:
                 session = region.get_session()
-            who += [f"user={session.get_user_id()}", f"project={session.get_project_id()}"]
+            identity += [f"user={session.get_user_id()}", f"project={session.get_project_id()}"]
         place = (region.get_region_name(service), region.get_interface(service), region.get_endpoint(service))
-        return (*(part or "" for part in place), kind, *who)
+        return (*(part or "" for part in place), kind, *identity)
 
     def log_in(self) -> str:
-        """Log in, unless that was done already; return where, and as whom, for people.
+        """Log in, unless that was done already; return the cloud and the user, for display.
 
         Raises:
-            Exception: the cloud does not answer, or does not let this user in.
+            Exception: the cloud does not answer, or refuses the user.
         """
         with self._lock:
             session = self._connected().session
             region = self._loaded()
         session.get_token()
         given = region.get_auth_args()
-        who = ", ".join(f"{name} {given[name]}" for name in ("username", "project_name") if given.get(name))
-        return f"{given.get('auth_url') or self._access.cloud} lets in {who or session.get_user_id()}"
+        identity = ", ".join(
+            f"{name} {given[name]}" for name in ("username", "project_name") if given.get(name)
+        )
+        return f"{given.get('auth_url') or self._access.cloud} lets in {identity or session.get_user_id()}"
 
     def close(self) -> None:
-        """Let go of connections; what is needed later is built anew."""
+        """Close the connections; what is needed later is made anew."""
         with self._lock:
             connection = self._connection
             self._forget()
@@ -149,7 +151,7 @@ class Cloud:
             self._connection = Connection(config=self._loaded())
             for scheme in ("http://", "https://"):
                 self._connection.session.mount(scheme, HTTPAdapter(pool_maxsize=_MOST_AT_ONCE))
-            # The file may ask openstacksdk to remember answers; who asks here wants to know how it is.
+            # The file may have openstacksdk cache answers; callers here need the present state.
             self._connection.cache_enabled = False
         return self._connection
 
@@ -157,7 +159,7 @@ class Cloud:
         self._region, self._connection, self._proxies = None, None, {}
 
     def after_fork(self) -> None:
-        """Forget, in a new process, what is the parent's: sockets, and locks that its threads may hold."""
+        """Drop, in a forked process, the parent's state: sockets, and locks that its threads may hold."""
         self._lock = threading.RLock()
         self._forget()
 
@@ -189,7 +191,7 @@ def _load(access: Access) -> "CloudRegion":
     if file and not Path(file).is_file():
         raise BadAccess("config_file", "there is no such file")
     try:
-        # OS_* variables belong to a person's shell: mixed in, they would change whom a service logs in as.
+        # OS_* variables belong to a user's shell: mixed in, they would change the user of a service.
         config = OpenStackConfig(config_files=[file] if file else None, load_envvars=False)
         if file and not config.config_filename:
             raise BadAccess("config_file", "the file may not be read, or is no YAML")
@@ -204,7 +206,7 @@ def _load(access: Access) -> "CloudRegion":
             "region" if access.region and "Region" in str(error) else "cloud", str(error)
         ) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        # What the error says may be a part of the file.
+        # The message of the error may quote a part of the file.
         message = f"openstacksdk cannot make sense of what the file says ({type(error).__name__})"
         raise BadAccess("cloud", message) from error
 

@@ -1,9 +1,9 @@
-"""What can be looked up in an OpenStack cloud, and how an id or a name becomes an id.
+"""Look-ups in an OpenStack cloud: the id of an entity that is given by its id or name.
 
-The id comes first: a name that is another's id means that other. An id is asked for by itself, and counts only if the
+The id comes first: a name that is another's id means that other. An id is requested by itself, and counts only if the
 answer is about it: some paths below a collection are other things, and one service answers ``default`` with its
-default. "There is none" is said only after the services listed what there is, never because one address was not
-found, which may mean that something between here and there is broken.
+default. An entity counts as missing only after the services listed what exists, never because one address was not
+found, which may be a fault between client and service.
 """
 
 import re
@@ -15,11 +15,11 @@ from urllib.parse import quote
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
-#: ``name{domain}``: the way to say which domain's user, project or role is meant.
+#: ``name{domain}``: names the domain of a user, project or role.
 _WITH_DOMAIN: Final = re.compile(r"(?P<name>.+)\{(?P<domain>[^{}]+)\}", re.DOTALL)
 _NO_NAME: Final = re.compile(r"Invalid input for (?:field/attribute|query parameters) name\b")
 _LONGEST_ID: Final = 255
-#: What services answer that know nothing of an id, or find it no id, or do not tell strangers whether it is one.
+#: Answers to an unknown or malformed id, or one that the user may not see.
 _NOT_THIS: Final = frozenset({400, 403, 404})
 
 
@@ -28,43 +28,43 @@ def _exactly(name: str) -> str:
 
 
 def _as_pattern(name: str) -> str:
-    """Nova takes a regular expression."""
+    """Return a regular expression, as Nova expects."""
     return f"^{re.escape(name)}$"
 
 
 def _as_operand(name: str) -> str:
-    """Glance takes what is before a colon for an operator."""
+    """Return a quoted operand: Glance takes what precedes a colon for an operator."""
     return f"eq:{name}" if ":" in name else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of thing: which service has it, and how that is asked."""
+    """One kind of entity: its service, and how that is queried."""
 
     service: str
-    #: Of the collection, and the key of a single one in an answer.
+    #: The path of the collection, and the key of a single one in an answer.
     path: str
     key: str
-    #: The method of the service's proxy that lists them, and what it is told, again and again until something is found.
+    #: The listing method of the service's proxy, and its arguments, tried in turn until something is found.
     lists: str
     queries: tuple[Mapping[str, Any], ...] = ({},)
-    #: Returns what a listing is told to have it narrowed down to a name; None: it cannot be.
+    #: Returns the value that narrows a listing down to a name; None: it cannot be narrowed.
     narrowed: Callable[[str], str] | None = _exactly
     #: Whether ids are UUIDs; otherwise any text may be one.
     uuids: bool = True
-    #: What an id is called in an answer.
+    #: The key of the id in an answer.
     id_key: str = "id"
-    #: Whether names are told apart by domains.
+    #: Whether names are unique within domains only.
     domains: bool = False
 
     def may_be_id(self, text: str) -> bool:
-        """Tell whether it is worth asking for a thing with this id; nothing else ever becomes part of an address."""
+        """Return whether a request for an entity with this id makes sense; no other text becomes part of an address."""
         if self.uuids:
             return bool(_UUID.fullmatch(text))
         return text.isprintable() and "/" not in text and bool(text.strip(".")) and len(text) <= _LONGEST_ID
 
 
-#: By the names that sentences use.
+#: By their names in messages.
 KINDS: Final[Mapping[str, Kind]] = {
     "flavor": Kind(
         service="compute",
@@ -122,7 +122,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         lists="snapshots",
         queries=({"details": False},),
     ),
-    # An administrator is shown those that are not public only if he asks for it; of flavors openstacksdk does.
+    # Private ones are listed for an administrator on request only; for flavors openstacksdk requests it.
     "volume type": Kind(
         service="block_storage",
         path="/types",
@@ -142,17 +142,17 @@ _DOMAIN: Final = Kind(service="identity", path="/domains", key="domain", lists="
 
 
 def look_up(proxy: Any, entity: str, text: str) -> str:
-    """Return the id of what has this id or name.
+    """Return the id of the entity with this id or name.
 
     Args:
-        proxy: openstacksdk's proxy of the service that has such things.
+        proxy: openstacksdk's proxy of the service.
         entity: A key of ``KINDS``.
         text: The id; or the name, of a project, user or role perhaps with its domain: ``name{domain}``.
 
     Raises:
-        EntityNotFound: there is none that may be seen.
+        EntityNotFound: no such entity is visible.
         AmbiguousName: there are several.
-        Exception: the cloud could not be asked.
+        Exception: the cloud could not be reached.
     """
     kind = KINDS[entity]
     if kind.domains and (parts := _WITH_DOMAIN.fullmatch(text)):
@@ -182,7 +182,7 @@ def _by_id(proxy: Any, kind: Kind, text: str) -> str | None:
     body = response.json()
     thing = body.get(kind.key) if kind.key else body
     found = thing.get(kind.id_key) if isinstance(thing, dict) else None
-    # Databases that do not tell upper from lower case find both; the answer has it as it is.
+    # Databases with case-insensitive collation find both; the answer has the real spelling.
     return found if isinstance(found, str) and found.casefold() == text.casefold() else None
 
 
@@ -200,7 +200,7 @@ def _named(listed: Iterable[Any], name: str) -> tuple[str, ...]:
     try:
         return tuple(sorted({str(thing.id) for thing in listed if thing.name == name}))
     except BadRequestException as error:
-        # Keystone refuses to look for what it would not take for a name.
+        # Keystone refuses to search for an invalid name.
         if _NO_NAME.search(str(error)):
             return ()
         raise

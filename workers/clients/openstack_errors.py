@@ -1,7 +1,7 @@
-"""What errors of an OpenStack cloud mean: openstacksdk's, keystoneauth's below it, and those of requests.
+"""The classification of OpenStack errors: openstacksdk's, keystoneauth's below it, and those of requests.
 
-Errors of other libraries are none of its business. An error is judged by the status of the answer, wherever it keeps
-that, and by what the services write into answers about quotas: most of them have no status of its own for these.
+Errors of other libraries are not classified. An error is judged by the status of the answer, wherever it holds
+that, and by the services' messages about quotas: most have no status of their own for these.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, Final
 _QUOTA: Final = re.compile(
     r"over.?(?:limit|quota)|quota[^.]*exceed|exceed[^.]*quota|limit[^.]*exceeded", re.IGNORECASE
 )
-#: Answers with which some services say that a quota is used up; all of them mean other things too.
+#: Statuses with which some services report an exceeded quota; all of them have other meanings too.
 _MAYBE_QUOTA: Final = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT})
 _TRANSIENT: Final = frozenset(
     {
@@ -26,7 +26,7 @@ _TRANSIENT: Final = frozenset(
 
 
 def status_of(error: Exception) -> int | None:
-    """Return the HTTP status that an error of a cloud is about; None if there was no answer."""
+    """Return the HTTP status of a cloud's error; None if there was no answer."""
     import requests
     from keystoneauth1.exceptions import ClientException
     from openstack.exceptions import SDKException
@@ -41,7 +41,7 @@ def status_of(error: Exception) -> int | None:
 
 
 def is_not_found(error: Exception) -> bool:
-    """Tell whether a cloud says that something does not exist."""
+    """Return whether a cloud reported that something does not exist."""
     from openstack.exceptions import NotFoundException
 
     # openstacksdk's own finders raise it without any answer.
@@ -49,29 +49,29 @@ def is_not_found(error: Exception) -> bool:
 
 
 def is_conflict(error: Exception) -> bool:
-    """Tell whether a cloud says that something exists already, or is in no state for what was asked."""
+    """Return whether a cloud reported that something exists already, or is in the wrong state."""
     return status_of(error) == HTTPStatus.CONFLICT and not is_over_limit(error)
 
 
 def is_over_limit(error: Exception) -> bool:
-    """Tell whether a cloud says that a quota, or a rate of requests, is used up."""
+    """Return whether a cloud reported that a quota, or a rate limit, is exceeded."""
     status = status_of(error)
     if status in (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.TOO_MANY_REQUESTS):
         return True
-    return status in _MAYBE_QUOTA and bool(_QUOTA.search(_said(error)))
+    return status in _MAYBE_QUOTA and bool(_QUOTA.search(_message_of(error)))
 
 
 def is_retryable(error: Exception) -> bool:
-    """Tell whether the same request may succeed later: there was no answer, or one that blames the moment."""
+    """Return whether a retry may succeed: there was no answer, or one of a temporary failure."""
     status = status_of(error)
     return status in _TRANSIENT if status is not None else isinstance(error, _unanswered())
 
 
 def retry_after_seconds(error: Exception) -> float | None:
-    """Return how long a cloud asks to wait; None if it does not say so in seconds."""
+    """Return the seconds of the answer's Retry-After; None if it has none in seconds."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    said = str(headers.get("Retry-After", ""))
-    return float(said) if said.isascii() and said.isdigit() else None
+    retry_after = str(headers.get("Retry-After", ""))
+    return float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
 
 
 def _unanswered() -> tuple[type[Exception], ...]:
@@ -83,7 +83,7 @@ def _unanswered() -> tuple[type[Exception], ...]:
         exceptions.ConnectFailure,
         exceptions.ConnectTimeout,
         exceptions.UnknownConnectionError,
-        # Where the list of a service's versions cannot be had, both say that it has none that fits.
+        # If a service's list of versions is unavailable, both report that no version fits.
         exceptions.DiscoveryFailure,
         NotSupported,
         ServiceDiscoveryException,
@@ -91,13 +91,13 @@ def _unanswered() -> tuple[type[Exception], ...]:
         requests.Timeout,
         requests.exceptions.ChunkedEncodingError,
         requests.exceptions.ContentDecodingError,
-        # What stands in front of a service answered in its place.
+        # A proxy in front of the service answered in its place.
         requests.JSONDecodeError,
     )
 
 
-def _said(error: Exception) -> str:
-    """Return what the answer says, its kind included, which openstacksdk leaves out."""
+def _message_of(error: Exception) -> str:
+    """Return the message of an answer and its kind, which openstacksdk leaves out."""
     response: Any = getattr(error, "response", None)
     text = getattr(response, "text", "") if response is not None else ""
     return f"{error} {getattr(error, 'details', '') or ''} {text or ''}"

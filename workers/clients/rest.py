@@ -1,4 +1,4 @@
-"""Ask one HTTP API, in sentences where it fails: the one HTTP client, as client plugins and resource types use it."""
+"""The REST client of client plugins and resource types: one HTTP API, with failures as sentences."""
 
 import json
 import time
@@ -27,26 +27,26 @@ from workers.clients.http_options import ApiOptions, fault_of_headers, misconfig
 
 log = structlog.get_logger()
 
-#: Asking for one of these twice is the same as once (RFC 9110, section 9.2.2).
+#: Methods that are idempotent (RFC 9110, section 9.2.2).
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(outcome.Answer):
-    """What an API answered; a status of success."""
+    """An API's answer with a status of success."""
 
-    #: The request, for sentences.
+    #: The request, for messages.
     asked: str
 
     def document(self) -> Any:
-        """Return the JSON that the answer holds; None where it is empty.
+        """Return the JSON in the answer; None where it is empty.
 
         Raises:
-            HttpUnavailable: it holds something else, or what cannot be stored.
+            HttpUnavailable: it is no JSON, or cannot be stored.
         """
         try:
             document = outcome.Answer.document(self)
-            # Numbers too long, halves of characters and maps too deep would fail later, where nobody could tell why.
+            # Numbers too long, lone surrogates and maps too deep would fail later, with no hint at their origin.
             Codec().pack(document)
         except (RequestFailed, ValueError, OverflowError, RecursionError):
             message = f"{self.asked}: it answered {self.status} with something that is no JSON we can keep"
@@ -55,10 +55,10 @@ class Answer(outcome.Answer):
 
 
 class RestApi:
-    """One API, seen by one project; threads may share it."""
+    """One API, as one project sees it; thread-safe."""
 
     def __init__(self, options: ApiOptions, project: str) -> None:
-        """Prepare to ask; nothing is sent yet.
+        """Prepare the connection; nothing is sent yet.
 
         Raises:
             ClientMisconfigured: a certificate or a secret cannot be loaded, or the project's name cannot be sent.
@@ -101,14 +101,14 @@ class RestApi:
 
         Args:
             method: In upper case.
-            path: What comes after the base URL, beginning with a slash; it may have a query.
+            path: Follows the base URL, beginning with a slash; it may have a query.
             body: Sent as JSON unless it is None.
             headers: Sent besides those of the settings.
-            repeatable: Whether sending it twice is the same as once although its method does not promise so.
-            keeps_body: Whether the body of the answer is wanted.
+            repeatable: Whether sending it twice has the same effect as once although its method does not promise that.
+            keeps_body: Whether the body of the answer is needed.
 
         Raises:
-            HttpUnavailable: it failed, and may succeed later. Unless ``undone`` or repeatable, it may have been done.
+            HttpUnavailable: it failed temporarily. Unless ``undone`` or repeatable, it may have been carried out.
             HttpError: it failed.
         """
         given = dict(headers or {})
@@ -133,9 +133,9 @@ class RestApi:
             if _is_packed(answer):
                 raise RequestFailed("it answered in an encoding that nobody asked for")
         except RequestFailed as error:
-            log.debug("asked an HTTP API", request=asked, status=error.status)
+            log.debug("called an HTTP API", request=asked, status=error.status)
             raise self._failure(asked, request, body, error) from error
-        log.debug("asked an HTTP API", request=asked, status=answer.status)
+        log.debug("called an HTTP API", request=asked, status=answer.status)
         return Answer(asked=asked, status=answer.status, headers=answer.headers, content=answer.content)
 
     def _sent(self, request: Request) -> outcome.Answer:
@@ -159,11 +159,11 @@ class RestApi:
 
     def _fault_of(self, headers: Mapping[str, str]) -> str:
         own = sorted(name for name in headers if plain_header(name) in self.options.own_headers)
-        said = f"the header {own[0]!r} is what the settings say, and cannot be given" if own else ""
-        return fault_of_headers(headers) or said
+        fault = f"the header {own[0]!r} is what the settings say, and cannot be given" if own else ""
+        return fault_of_headers(headers) or fault
 
     def _refuse_astray(self, method: str, status: int, onwards: httpx.URL) -> None:
-        """Refuse a redirect, unless it is one of reading, to the same server."""
+        """Refuse a redirect, unless it is one of a read, to the same server."""
         base = self.options.base_url
         if (onwards.scheme, onwards.host, onwards.port) != (base.scheme, base.host, base.port):
             why = ", to another server, where we do not follow"

@@ -1,4 +1,4 @@
-"""Names of the Domain Name System: ``dns_name``, ``dns_domain``, ``rel_dns_name``. They ask no server.
+"""Names of the Domain Name System: ``dns_name``, ``dns_domain``, ``rel_dns_name``. Only the syntax is checked.
 
 As in Heat, letters are lower case, and an empty text stands for a name that is not given.
 """
@@ -9,9 +9,9 @@ from typing import Any, Final
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.custom import CustomConstraint
 
-#: Characters of a whole name, without the dot at its end.
+#: The length limit of a whole name, without the dot at its end.
 _LONGEST: Final = 255
-#: Characters that a relative name leaves for the dot and the shortest domain after it.
+#: The characters that a relative name leaves for the dot and the shortest domain after it.
 _SHORTEST_DOMAIN: Final = 3
 _LABEL: Final = re.compile(r"[a-z0-9-]{1,63}")
 _NUMBER: Final = re.compile(r"[0-9]+")
@@ -27,7 +27,7 @@ class DnsName(CustomConstraint):
     name = "dns_name"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a name."""
+        """Return the fault of a name."""
         return _fault(value)
 
 
@@ -37,7 +37,7 @@ class DnsDomain(CustomConstraint):
     name = "dns_domain"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a domain."""
+        """Return the fault of a domain."""
         fault = _fault(value)
         if fault is None and value and not value.endswith("."):
             return f"{shown(value)} is no DNS domain: it must end with a dot"
@@ -53,7 +53,7 @@ class RelativeDnsName(CustomConstraint):
     name = "rel_dns_name"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a name."""
+        """Return the fault of a name."""
         fault = _fault(value)
         if fault is not None or not value:
             return fault

@@ -1,4 +1,4 @@
-"""What is there in an HTTP API, and which APIs there are: ``http.exists``, ``http.api``."""
+"""Existence in HTTP APIs, and configured APIs: ``http.exists``, ``http.api``."""
 
 from typing import Any
 
@@ -24,6 +24,6 @@ class HttpExists(ClientConstraint):
     entity = PATH
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a path as it is written."""
+        """Return the fault of a path as it is written."""
         found = fault_of_path(split_path(value)[1]) if isinstance(value, str) else "a path is a text"
         return f"{shown(value)} is no path of an HTTP API: {found}" if found else None

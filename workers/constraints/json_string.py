@@ -13,7 +13,7 @@ class JsonString(CustomConstraint):
     name = "json_string"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with the text."""
+        """Return the fault of the text."""
         reason = _reason(value) if isinstance(value, str) else "it is no text"
         return reason and f"{shown(value)} is no JSON: {reason}"
 

@@ -1,6 +1,6 @@
 """Addresses of networks: ``ip_addr``, ``net_cidr``, ``ip_or_cidr``, ``mac_addr``.
 
-They look at the text alone and ask nobody.
+Only the syntax is checked.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ class IpAddr(CustomConstraint):
     name = "ip_addr"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with an address."""
+        """Return the fault of an address."""
         return None if isinstance(value, str) and _is_address(value) else f"{shown(value)} is no IP address"
 
 
@@ -32,7 +32,7 @@ class NetCidr(CustomConstraint):
     name = "net_cidr"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a network."""
+        """Return the fault of a network."""
         return (
             None
             if isinstance(value, str) and _is_network(value)
@@ -46,7 +46,7 @@ class IpOrCidr(CustomConstraint):
     name = "ip_or_cidr"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with an address or a network."""
+        """Return the fault of an address or a network."""
         if isinstance(value, str) and (_is_address(value) or _is_network(value)):
             return None
         return f"{shown(value)} is neither an IP address nor a network in CIDR form"
@@ -58,7 +58,7 @@ class MacAddr(CustomConstraint):
     name = "mac_addr"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with an address."""
+        """Return the fault of an address."""
         return (
             None if isinstance(value, str) and _MAC.fullmatch(value) else f"{shown(value)} is no MAC address"
         )
@@ -74,7 +74,7 @@ def _is_address(text: str) -> bool:
 
 def _is_network(text: str) -> bool:
     address, _, length = text.partition("/")
-    # A mask in place of the length is understood by the library, but it is another notation.
+    # The library also accepts a mask in place of the length, which is another notation.
     if not (length.isascii() and length.isdigit() and _is_address(address)):
         return False
     try:

@@ -1,4 +1,4 @@
-"""What is there on the nodes: ``node``, ``node.hypervisor``, ``node.storage``."""
+"""Existence on the installation's nodes: ``node``, ``node.hypervisor``, ``node.storage``."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ class Node(ClientConstraint):
     entity = NODE
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a name as it is written."""
+        """Return the fault of a name as it is written."""
         return None if value == "" else super().fault(value)
 
     def fault_by(self, value: Any, clients: Any) -> str | None:
-        """Return what is wrong with a name by what is known of the nodes."""
+        """Return the fault of a name that no node has."""
         return None if value == "" else super().fault_by(value, clients)
 
 

@@ -1,4 +1,4 @@
-"""Things in an OpenStack cloud, by id or name: what the client ``openstack`` finds exactly one of."""
+"""Existence in an OpenStack cloud, by id or name: the client ``openstack`` must find exactly one."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ class NovaKeypair(_InTheCloud):
     entity = "keypair"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a name whatever there is; templates write empty text for "without a key"."""
+        """Return the fault of a name as it is written; empty text is valid, as templates use it for "without a key"."""
         return None if value == "" else super().fault(value)
 
     def fault_by(self, value: Any, clients: AskedClients) -> str | None:
-        """Return what is wrong with a name by what there is."""
+        """Return the fault of a name that the cloud does not have."""
         return None if value == "" else super().fault_by(value, clients)
 
 

@@ -1,6 +1,6 @@
 """Times: ``cron_expression``, ``timezone``, ``iso_8601``, ``expiration``.
 
-As in Heat, an empty text stands for what is not given, except for ``iso_8601``.
+As in Heat, an empty text stands for a missing value, except for ``iso_8601``.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from hooks.values.nearest import did_you_mean
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.custom import CustomConstraint
 
-#: Characters. What is longer is no expression that anybody wrote, and the library takes its time over it.
+#: The length limit: a longer text is no real expression, and the library takes its time over it.
 _LONGEST_EXPRESSION: Final = 1_000
 _FIELDS: Final = ("minute", "hour", "day of the month", "month", "day of the week", "second", "year")
 _FEWEST_FIELDS: Final = 5
@@ -33,7 +33,7 @@ class CronExpression(CustomConstraint):
     name = "cron_expression"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with an expression."""
+        """Return the fault of an expression."""
         reason = _cron_reason(value) if isinstance(value, str) else "it is no text"
         return reason and f"{shown(value)} is no cron expression: {reason}"
 
@@ -44,7 +44,7 @@ class Timezone(CustomConstraint):
     name = "timezone"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with the name."""
+        """Return the fault of the name."""
         if isinstance(value, str) and (not value or value in _zones()):
             return None
         near = did_you_mean(value, _zones()) if isinstance(value, str) else ""
@@ -57,7 +57,7 @@ class Iso8601(CustomConstraint):
     name = "iso_8601"
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with the time."""
+        """Return the fault of the time."""
         if isinstance(value, str) and _parsed(value) is not None:
             return None
         return f"{shown(value)} is no time in the notation of ISO 8601, such as 2026-11-21T14:00:00Z"
@@ -76,7 +76,7 @@ class Expiration(CustomConstraint):
         self._now = now
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with the time, by this machine's clock."""
+        """Return the fault of the time, by this machine's clock."""
         if value == "":
             return None
         when = _parsed(value.strip()) if isinstance(value, str) else None
@@ -99,7 +99,7 @@ def _field_reason(fields: list[str]) -> str:
     if not _FEWEST_FIELDS <= len(fields) <= len(_FIELDS):
         return f"it has {len(fields)} fields, not five ({', '.join(_FIELDS[:_FEWEST_FIELDS])})"
     for place, field in enumerate(fields):
-        # The library's own words repeat the whole expression, and do not always say which field they mean.
+        # The library's message repeats the whole expression, and does not always name the field.
         alone = ["*"] * len(fields)
         alone[place] = field
         if not _is_understood(" ".join(alone)):
@@ -117,12 +117,12 @@ def _is_understood(expression: str) -> bool:
 
 @cache
 def _zones() -> frozenset[str]:
-    # The package's own list and not the machine's: what is a time zone must not depend on where a check runs.
+    # The package's own list and not the machine's: the result must not depend on where a check runs.
     return frozenset(files("tzdata").joinpath("zones").read_text().split())
 
 
 def _parsed(text: str) -> datetime | None:
-    # The library would let a line's end pass.
+    # The library would accept a line's end.
     if text.endswith("\n"):
         return None
     try:

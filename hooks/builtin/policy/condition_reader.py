@@ -11,8 +11,8 @@ from hooks.builtin.policy.nodes import Reader
 from hooks.builtin.policy.paths import Path
 from hooks.builtin.policy.regular import Regular
 
-#: The possible subjects of a condition, exactly one of which is required; and the further keys that each allows.
 OPERATORS: Final = ("exists", "equals", "one_of", "contains", "matches", "at_least", "at_most")
+#: The possible subjects of a condition, exactly one of which is required, and the further keys that each allows.
 SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     "property": (*OPERATORS, "optional"),
     "every": (*OPERATORS, "optional"),

@@ -21,8 +21,8 @@ class PrometheusOptions(HookOptions):
 
     listen: str = Field(
         default="",
-        description="Where Prometheus asks: `127.0.0.1:9464`, or `[::1]:9464`. Only the process that has the sink "
-        "listens there. Anyone who gets there may read, so let it be loopback or a network of your own.",
+        description="The address that Prometheus scrapes: `127.0.0.1:9464`, or `[::1]:9464`. Only the process that "
+        "has the sink listens there. Anyone who gets there may read, so let it be loopback or a network of your own.",
     )
     textfile: Path | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""The user under which a command runs, when that is another than the agent's own."""
+"""The user account of a command, when it is another than the agent's own."""
 
 import os
 import pwd
@@ -8,12 +8,12 @@ from typing import Any
 
 
 class NoAccount(Exception):
-    """A command cannot run under the user that was asked for."""
+    """A command cannot run as the requested user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user as the kernel knows one, and the variables that say so."""
+    """A user as the kernel knows one, and the environment variables that name it."""
 
     name: str
     uid: int
@@ -28,15 +28,15 @@ class Account:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variables in which a command finds whose it is."""
+        """The environment variables that name the user."""
         return {"USER": self.name, "LOGNAME": self.name, "HOME": self.home, "SHELL": self.shell}
 
 
 def account_of(user: str) -> Account | None:
-    """Return the account of a user; None: it is the agent's own, or none was asked for.
+    """Return the account of a user; None: it is the agent's own, or none was requested.
 
     Raises:
-        NoAccount: there is no such user, or the agent, which is not root, cannot become it.
+        NoAccount: the user does not exist, or the agent, which is not root, cannot switch to it.
     """
     if not user:
         return None

@@ -1,10 +1,10 @@
-"""What commands are born with: a few of the agent's variables, and those that are given."""
+"""The environment of commands: a few of the agent's variables, and the given ones."""
 
 import os
 from collections.abc import Mapping
 from typing import Final
 
-#: What a command inherits of the agent. The rest stays behind: an agent's environment may hold its secrets.
+#: The inherited variables. The others are not passed on: an agent's environment may hold its secrets.
 _INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR")
 
 
@@ -17,7 +17,7 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def fault_of_environment(given: Mapping[str, str]) -> str:
-    """Return what is wrong with variables that are given; no value is shown; empty: nothing."""
+    """Return the fault of the given variables, without their values; empty: none."""
     for name, value in given.items():
         if not name or "=" in name or "\0" in name:
             return f"variable {name!r}: the name of a variable cannot be empty or hold '='"

@@ -1,6 +1,6 @@
-"""Which process is meant: its number and when it started, since the kernel gives numbers out again.
+"""Process identity: the process number and the start time, since the kernel reuses numbers.
 
-The start is counted in clock ticks since the machine booted, together with the boot's own id, as Linux tells
+The start is counted in clock ticks since the machine booted, together with the boot's own id, as Linux reports
 them. A start in seconds since the epoch, psutil's too, moves when the clock is set and cannot be compared later.
 Only the standard library is used, for the launcher.
 """
@@ -12,20 +12,20 @@ _ENDED: Final = frozenset({"Z", "X", "x"})
 
 
 def start_mark(pid: int) -> str | None:
-    """Return what tells this process from every other with its number; None when it is gone or has ended.
+    """Return a mark that, with its number, identifies this process; None when it is gone or has ended.
 
-    A process that has ended and that its parent did not ask about yet (a zombie) counts as gone.
+    A zombie, which has ended and was not waited for by its parent, counts as gone.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name comes second, in parentheses, and may hold spaces and parentheses itself.
+    # The second field is the name in parentheses, which may hold spaces and parentheses itself.
     state, *fields = stat.rpartition(")")[2].split()
     return None if state in _ENDED else f"{boot}/{fields[18]}"
 
 
 def is_alive(pid: int, mark: str) -> bool:
-    """Whether the very process that had this mark is still running."""
+    """Return whether the very process that had this mark is still running."""
     return bool(mark) and start_mark(pid) == mark

@@ -1,4 +1,4 @@
-"""The process that starts a command, stays beside it, and writes down how it ended.
+"""The launcher: starts a command, supervises it, and records its exit.
 
 A worker runs it for a moment (:func:`main`): it forks a supervisor into a session of its own, which outlives the
 worker, and leaves as soon as the supervisor has the start on record. It imports only the standard library, and
@@ -22,61 +22,61 @@ from typing import Any, Final, NoReturn
 from workers.agent.commands.identity import is_alive, start_mark
 from workers.agent.records import read_record, write_record
 
-#: Carried by the command and all it starts; its value is the uuid of the resource's row.
+#: The environment variable of the command and its children; its value is the uuid of the resource's row.
 MARKER: Final = "ISOTHERM_RESOURCE"
-#: What a worker has ordered: run, uuid, argv, cwd, account, control_groups.
+#: The worker's order: run, uuid, argv, cwd, account, control_groups.
 ORDER: Final = "order.json"
-#: What became of it: run, pid, mark, supervisor, supervisor_mark, started_at, exit_code, error.
+#: The outcome: run, pid, mark, supervisor, supervisor_mark, started_at, exit_code, error.
 STATUS: Final = "status.json"
 LOCK: Final = "lock"
-#: What the command prints.
+#: The output of the command.
 LOG: Final = "log"
 
 _CANNOT_RUN: Final = 127
 
 
 class Answer(IntEnum):
-    """What the launcher's own exit code says."""
+    """The launcher's exit codes."""
 
     STARTED = 0
     BROKEN = 1
-    #: Another supervisor, or what it started, is still there.
+    #: Another supervisor, or its command, still runs.
     OCCUPIED = 3
-    #: The order on record is another one by now.
+    #: The order on record was replaced meanwhile.
     SUPERSEDED = 4
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
     """Start the run ``arguments[1]`` that is ordered in the directory ``arguments[0]``; exit with an answer."""
     directory, run = Path(arguments[0]), arguments[1]
-    told, tell = os.pipe()
+    answer_end, report_end = os.pipe()
     if os.fork() > 0:
-        os.close(tell)
-        answer = os.read(told, 1)
+        os.close(report_end)
+        answer = os.read(answer_end, 1)
         os._exit(answer[0] if answer else Answer.BROKEN)
-    os.close(told)
+    os.close(answer_end)
     os.setsid()
-    _supervise(directory, run, tell)
+    _supervise(directory, run, report_end)
     sys.exit(0)
 
 
-def _supervise(directory: Path, run: str, tell: int) -> None:
+def _supervise(directory: Path, run: str, report_end: int) -> None:
     lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.write(tell, bytes([Answer.OCCUPIED]))
+        os.write(report_end, bytes([Answer.OCCUPIED]))
         return
     order = read_record(directory / ORDER)
     answer = _objection(order, read_record(directory / STATUS), run)
     if order is None or answer is not None:
-        os.write(tell, bytes([Answer.SUPERSEDED if answer is None else answer]))
+        os.write(report_end, bytes([Answer.SUPERSEDED if answer is None else answer]))
         return
-    _run(directory, order, tell)
+    _run(directory, order, report_end)
 
 
 def _objection(order: Mapping[str, Any] | None, status: Mapping[str, Any] | None, run: str) -> Answer | None:
-    """Return why nothing may be started now, or None."""
+    """Return why no command may be started now, or None."""
     if order is None or order["run"] != run:
         return Answer.SUPERSEDED
     if status is None:
@@ -86,7 +86,7 @@ def _objection(order: Mapping[str, Any] | None, status: Mapping[str, Any] | None
     return Answer.OCCUPIED if is_alive(status["pid"], status["mark"]) else None
 
 
-def _run(directory: Path, order: Mapping[str, Any], tell: int) -> None:
+def _run(directory: Path, order: Mapping[str, Any], report_end: int) -> None:
     pid, gate, faults = _fork_command(directory / LOG, order)
     status: dict[str, Any] = {
         "run": order["run"],
@@ -104,24 +104,24 @@ def _run(directory: Path, order: Mapping[str, Any], tell: int) -> None:
     with os.fdopen(faults, "rb") as reader:
         status["error"] = reader.read().decode(errors="replace")
     if not status["error"]:
-        _answer(tell)
+        _answer(report_end)
     _, code = os.waitpid(pid, 0)
     status["exit_code"] = os.waitstatus_to_exitcode(code)
     with suppress(FileNotFoundError):
         write_record(directory / STATUS, status)
     if status["error"]:
-        _answer(tell)
+        _answer(report_end)
 
 
-def _answer(tell: int) -> None:
-    # The worker may be gone by now, which changes nothing here.
+def _answer(report_end: int) -> None:
+    # The worker may be gone by now, which makes no difference here.
     with suppress(BrokenPipeError):
-        os.write(tell, bytes([Answer.STARTED]))
-    os.close(tell)
+        os.write(report_end, bytes([Answer.STARTED]))
+    os.close(report_end)
 
 
 def _fork_command(log: Path, order: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Fork the command's process; return its number, the gate it waits at, and where it tells why it failed."""
+    """Fork the command's process; return its number, the gate it waits at, and the pipe for its error."""
     waiting, gate = os.pipe()
     faults, fault = os.pipe()
     pid = os.fork()
@@ -143,13 +143,13 @@ def _fork_command(log: Path, order: Mapping[str, Any]) -> tuple[int, int, int]:
 def _become(log: Path, order: Mapping[str, Any]) -> NoReturn:
     os.chdir(order["cwd"])
     for joined in order.get("control_groups", ()):
-        # 0 is whoever writes it. What the command starts is born into the same groups.
+        # 0 stands for the writing process. The command's children are born into the same groups.
         Path(joined).write_text("0", encoding="ascii")
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(source, target)
-    # A worker may ignore or block signals; the command must be born with none of that.
+    # A worker may ignore or block signals; the command must not inherit that.
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         with suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)

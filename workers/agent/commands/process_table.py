@@ -1,4 +1,4 @@
-"""All processes of the machine at one moment, found by the marker they carry and by the session they are in."""
+"""A snapshot of all processes of the machine, searched by marker and by session."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,19 +13,19 @@ from workers.agent.commands.launcher import MARKER
 
 @dataclass(frozen=True, slots=True)
 class ProcessTable:
-    """Who belongs to whom; one look at the machine serves for all that a snapshot asks."""
+    """All processes at one moment; one table serves a whole state request."""
 
     by_marker: Mapping[str, Sequence[psutil.Process]]
     by_session: Mapping[int, Sequence[psutil.Process]]
 
     @classmethod
     def read(cls) -> Self:
-        """Look at all processes; those that have ended, and those that others own and hide, are left out."""
+        """Read all processes; ended ones, and those hidden from this user, are left out."""
         by_marker: dict[str, list[psutil.Process]] = {}
         by_session: dict[int, list[psutil.Process]] = {}
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
-                # What has ended and was not asked about yet has no environment either, but has a session.
+                # A zombie has no environment either, but has a session.
                 if process.status() == psutil.STATUS_ZOMBIE:
                     continue
                 by_session.setdefault(os.getsid(process.pid), []).append(process)
@@ -34,10 +34,10 @@ class ProcessTable:
         return cls(by_marker, by_session)
 
     def members(self, marker: str, *, leader: int | None) -> list[psutil.Process]:
-        """Return the processes of a command: they carry its marker, or are in the session that ``leader`` leads.
+        """Return the processes of a command: those with its marker, or in the session that ``leader`` leads.
 
-        ``leader`` is the command's own process while it runs, for sure; its session holds those, too, that have
-        written over their environment, as many servers do to change their title.
+        ``leader`` is the command's own process, known to run; its session includes processes that have
+        overwritten their environment, as many servers do to change their title.
         """
         found = {process.pid: process for process in self.by_marker.get(marker, ())}
         if leader is not None:

@@ -1,6 +1,6 @@
-"""Whether something on this machine is ready: a port takes connections, or a page answers.
+"""Readiness probes on this machine: a port accepts connections, or a page answers.
 
-Asked where the thing runs: an address such as 127.0.0.1 means the node, not who wants to know.
+They run on the instance's machine: an address such as 127.0.0.1 means that machine, not the worker's.
 """
 
 import http.client
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Self
 
-#: One question is not waited for longer than this; the next look asks again.
+#: The time-out of one probe; the next poll probes again.
 _PROBE_SECONDS: Final = 2.0
-#: The answer that a page is expected to give unless another is.
+#: The default expected status of a page.
 OK_STATUS: Final = 200
 
 
 class ReadyWhen(StrEnum):
-    """What is waited for."""
+    """The condition of readiness."""
 
     RUNNING = "running"
     TCP = "tcp"
@@ -27,23 +27,23 @@ class ReadyWhen(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What is asked, and of whom; nothing is asked where only running or ending counts."""
+    """What is probed; nothing where only running or ending counts."""
 
     when: ReadyWhen = ReadyWhen.RUNNING
     host: str = ""
     port: int = 0
-    #: Path and query of the page; a secure connection for https.
+    #: Path and query of the page; for https, TLS is used.
     page: str = ""
     secure: bool = False
     status: int = OK_STATUS
 
     @property
-    def asks(self) -> bool:
-        """Whether there is anything to ask."""
+    def probes(self) -> bool:
+        """Whether there is anything to probe."""
         return self.when in (ReadyWhen.TCP, ReadyWhen.HTTP)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
+        """Return plain types, which :meth:`from_wire` reads."""
         return {
             "when": str(self.when),
             "host": self.host,
@@ -55,15 +55,15 @@ class Probe:
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types.
+        """Return the probe of plain types.
 
         Raises:
-            TypeError, ValueError, KeyError: something is missing, there is too much, or nobody knows it.
+            TypeError, ValueError, KeyError: a field is missing, unknown or invalid.
         """
         return cls(**{**data, "when": ReadyWhen(data["when"])})
 
     def fault(self) -> str:
-        """Ask once, for two seconds at most, and return what is still missing; empty: it is ready."""
+        """Probe once, for two seconds at most, and return what is still missing; empty: it is ready."""
         try:
             if self.when is ReadyWhen.TCP:
                 self._connect()
@@ -75,7 +75,7 @@ class Probe:
         return ""
 
     def occupied(self) -> bool:
-        """Whether something takes connections at the address already, before what is waited for was started."""
+        """Return whether the address accepts connections already, before the command was started."""
         if not self.port:
             return False
         try:

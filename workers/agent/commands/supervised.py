@@ -1,7 +1,7 @@
-"""One command under supervision, as a worker sees it: order it, look at it, signal it, forget it.
+"""One command under supervision: order it, inspect it, signal it, forget it.
 
-Any worker of the machine can do each of these; all that is known is on record in the resource's directory, and in
-the environment that the command and its children carry.
+Any process of the machine can do each of these; the state is on record in the resource's directory, and in
+the environment of the command and its children.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ from workers.agent.commands.launcher import LOCK, LOG, ORDER, STATUS, Answer
 from workers.agent.commands.process_table import ProcessTable
 from workers.agent.records import read_record, write_record
 
-#: A bare interpreter sees neither site-packages nor the variables meant for the command: it is told where we are.
+#: A bare interpreter sees neither site-packages nor the command's variables: it receives the package's path.
 _LAUNCH: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
     "from workers.agent.commands.launcher import main; main(sys.argv[2:])"
@@ -39,17 +39,17 @@ _TAIL_BYTES: Final = 8192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What is on record of the run that was started last."""
+    """The record of the last started run."""
 
     run: str
     pid: int
     mark: str
-    #: The process that stays beside the command and writes its exit code down; 0 where there is none.
+    #: The process that waits for the command and records its exit code; 0 where there is none.
     supervisor: int
     supervisor_mark: str
     #: Seconds since the epoch, by the machine's clock.
     started_at: float
-    #: Negative: the number of the signal that ended it. None: it runs, or nobody was there to see.
+    #: Negative: the number of the signal that ended it. None: it runs, or the end was not observed.
     exit_code: int | None
     #: Why the command could not be started; empty when it could.
     error: str
@@ -61,12 +61,12 @@ class Status:
 
     @property
     def running(self) -> bool:
-        """Whether the command is running, or has ended this moment and its exit code is still to come."""
+        """Whether the command is running, or has just ended and its exit code is still to be recorded."""
         return self.exit_code is None and (self.alive or is_alive(self.supervisor, self.supervisor_mark))
 
     @classmethod
     def of_orphan(cls, process: psutil.Process, run: str) -> Self:
-        """Describe a process that was found by the environment it carries."""
+        """Return the status of a process that was found by its environment."""
         return cls(
             run=run,
             pid=process.pid,
@@ -92,19 +92,19 @@ class SupervisedProcess:
 
     @property
     def log(self) -> Path:
-        """The file that the command prints to, with what earlier runs have printed."""
+        """The file with the command's output, that of earlier runs included."""
         return self._directory / LOG
 
     def status(self) -> Status | None:
-        """Return what is on record of the last run, or None if nothing was ever started."""
+        """Return the record of the last run, or None if none was ever started."""
         status = self._read_status()
         if status is not None and status.exit_code is None and not status.running:
-            # The exit code may have come between reading the record and looking at the processes.
+            # The exit code may have been recorded between reading the record and looking at the processes.
             return self._read_status()
         return status
 
     def order(self) -> Mapping[str, Any] | None:
-        """Return what was ordered last: ``run``, ``argv``, ``cwd`` and ``ordered_at`` among it."""
+        """Return the last order: ``run``, ``argv``, ``cwd`` and ``ordered_at`` among its keys."""
         return read_record(self._directory / ORDER)
 
     def start(
@@ -118,14 +118,14 @@ class SupervisedProcess:
         account: Account | None = None,
         control_groups: Sequence[Path] = (),
     ) -> None:
-        """Order the run ``run`` at the time ``now`` and see to it that it is started, at most once.
+        """Order the run ``run`` at the time ``now``, and start it at most once.
 
-        When this returns, it has been started, or something of an earlier attempt still occupies the place:
-        look at the status. ``env`` is all the environment there will be; it is not written down. The command joins
+        On return, it was started, or a process of an earlier attempt is still there:
+        check the status. ``env`` is the whole environment; it is not recorded. The command joins
         the control groups whose ``cgroup.procs`` are given, and then becomes the user whose account is given.
 
         Raises:
-            RetryableFailure: the launcher did not get as far as the command.
+            RetryableFailure: the launcher failed before it started the command.
         """
         order: dict[str, Any] = {
             "run": run,
@@ -138,8 +138,10 @@ class SupervisedProcess:
         order["control_groups"] = list(map(str, control_groups))
         write_record(self._directory / ORDER, order)
         if self._launch(run, env) is Answer.BROKEN:
-            said = tail(self._directory / _LAUNCHER_LOG, lines=1)
-            raise RetryableFailure(f"the launcher did not start the command: {said or 'it said nothing'}")
+            last_line = tail(self._directory / _LAUNCHER_LOG, lines=1)
+            raise RetryableFailure(
+                f"the launcher did not start the command: {last_line or 'it said nothing'}"
+            )
 
     def find(self) -> Status | None:
         """Return the run that an interrupted step has started, from the records or among all processes."""
@@ -156,7 +158,7 @@ class SupervisedProcess:
         return found
 
     def stop(self, *numbers: signal.Signals) -> None:
-        """Send signals to the command's process group, and to what it started elsewhere; never to a stranger."""
+        """Send signals to the command's process group, and to its children elsewhere; never to a foreign process."""
         status = self.status()
         group = status.pid if status is not None and status.alive else None
         if group is not None:
@@ -170,15 +172,15 @@ class SupervisedProcess:
                         process.send_signal(number)
 
     def ask_to_end(self, number: signal.Signals) -> None:
-        """Send the signal that asks the command to end, and let it take notice of that if it stands still."""
+        """Send the signal that requests an end, and continue the command if it is stopped, so that it notices."""
         self.stop(number, signal.SIGCONT)
 
     def stands_still(self) -> bool:
-        """Whether all that the command is and has started is stopped, or has ended."""
+        """Return whether the command and all its children are stopped, or have ended."""
         return all(state == psutil.STATUS_STOPPED for state in self._states())
 
     def is_moving(self) -> bool:
-        """Whether nothing that the command is or has started is stopped."""
+        """Return whether neither the command nor any of its children is stopped."""
         return psutil.STATUS_STOPPED not in self._states()
 
     def _states(self) -> list[str]:
@@ -189,29 +191,29 @@ class SupervisedProcess:
         return states
 
     def kill(self) -> None:
-        """Kill the command and what it started; called again, also a supervisor that did not leave by itself."""
+        """Kill the command and its children; on a repeated call, also a supervisor that did not exit."""
         status = self.status()
         self.stop(signal.SIGKILL)
-        # One whose command has ended in this moment is about to write down how.
+        # A supervisor whose command has just ended is about to record the exit.
         if status is not None and not status.alive and is_alive(status.supervisor, status.supervisor_mark):
             with suppress(ProcessLookupError):
                 os.kill(status.supervisor, signal.SIGKILL)
 
     def gone(self) -> bool:
-        """Whether neither the command, nor anything it started, nor its supervisor is left."""
+        """Return whether the command, its children and its supervisor are all gone."""
         status = self.status()
         if status is not None and (status.alive or is_alive(status.supervisor, status.supervisor_mark)):
             return False
         return not self.members()
 
     def call_off(self) -> None:
-        """Have a launcher find nothing to start that was ordered to and has not begun, even if it comes later."""
+        """Cancel an order that has not begun, so that a launcher that comes later starts nothing."""
         order, status = self.order(), self.status()
         if order is not None and (status is None or status.run != order["run"]):
             write_record(self._directory / ORDER, {**order, "run": ""})
 
     def quiet(self) -> bool:
-        """Whether no supervisor is there that may be about to start a command; not to be asked while one is ordered."""
+        """Return whether no supervisor may be about to start a command; not valid while one is ordered."""
         try:
             lock = os.open(self._directory / LOCK, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -253,14 +255,14 @@ class SupervisedProcess:
             launcher.wait()
 
     def members(self, table: ProcessTable | None = None) -> list[psutil.Process]:
-        """Return the command and all it started, wherever that has moved; ``table``: at a moment that was looked at."""
+        """Return the command and all its children, in whatever session; ``table``: as of that moment."""
         status = self._read_status()
         leader = status.pid if status is not None and status.alive else None
         return (table or ProcessTable.read()).members(self._uuid, leader=leader)
 
 
 def tail(path: Path, *, lines: int) -> str:
-    """Return the last lines of a text file that may be long; empty where there is none."""
+    """Return the last lines of a text file, which may be long; empty if it does not exist."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL_BYTES))

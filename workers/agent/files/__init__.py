@@ -1,1 +1,1 @@
-"""Files on the agent's machine, inside the directories its operator allows."""
+"""Files on the agent's machine, inside the directories that its operator allows."""

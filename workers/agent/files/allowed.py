@@ -1,4 +1,4 @@
-"""The directories that node resources may touch, and whether a path stays inside them."""
+"""The directories that node resources may use, and the check that a path stays inside them."""
 
 from pathlib import Path, PurePosixPath
 
@@ -7,7 +7,7 @@ from orchestrator.plugins.resource import ResourceFailure
 
 
 def fault_of_path(text: str) -> str:
-    """Return what is wrong with a path as it is written, without looking at any disk; empty: nothing."""
+    """Return the fault of a path as it is written, without access to any disk; empty: none."""
     if not text:
         return "a path is required, found an empty text"
     if "\0" in text:
@@ -18,7 +18,7 @@ def fault_of_path(text: str) -> str:
 
 
 def fault_of_file_path(text: str) -> str:
-    """Return what is wrong with the path of a file as it is written; empty: nothing."""
+    """Return the fault of a file's path as it is written; empty: none."""
     if fault := fault_of_path(text):
         return fault
     if text.endswith("/") or not PurePosixPath(text).name:
@@ -27,10 +27,10 @@ def fault_of_file_path(text: str) -> str:
 
 
 def allowed_file(text: str, settings: Settings, *, makes: bool = False) -> Path:
-    """Return where the file ``text`` really is: symbolic links on the way are followed, the last step not.
+    """Return the real path of the file ``text``: symbolic links on the way are followed, the last step not.
 
     A relative path starts in the first allowed directory. With ``makes`` the default directory is made
-    when it does not exist; one that was configured never is, since a disk that is not mounted would be hidden by it.
+    if missing; a configured one never is, since it would hide that a disk is not mounted.
 
     Raises:
         ResourceFailure: the path is outside the allowed directories, or cannot be a file.
@@ -44,7 +44,7 @@ def allowed_file(text: str, settings: Settings, *, makes: bool = False) -> Path:
 
 
 def allowed_directory(text: str, settings: Settings, *, makes: bool = False) -> Path:
-    """Return where the existing directory ``text`` really is; empty: the first allowed directory.
+    """Return the real path of the existing directory ``text``; empty: the first allowed directory.
 
     Raises:
         ResourceFailure: it is outside the allowed directories, or is no directory.

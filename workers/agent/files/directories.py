@@ -1,6 +1,6 @@
-"""Directories that were made on the way to a file, and go when the last file in them went.
+"""Directories that were made on the way to a file, and are removed with the last file in them.
 
-Each has a marker among the records, which says that it is ours to remove. A directory that was there before
+Each has a marker among the records, which permits its removal. A directory that existed before
 has none, and stays.
 """
 
@@ -24,7 +24,7 @@ class MadeDirectories:
         """Make ``directory`` and what is missing between it and ``root``; existing ones are left as they are.
 
         Raises:
-            OSError: a directory cannot be made; something else may have its name.
+            OSError: a directory cannot be made; a file may have its name.
         """
         if directory.is_dir():
             return
@@ -38,7 +38,8 @@ class MadeDirectories:
 
     def _make_one(self, directory: Path) -> None:
         marker = self._marker(directory)
-        # Only what we make may be removed again, so it is written down before, and taken back when it was not us.
+        # Only directories made here may be removed, so this is recorded first, and withdrawn if another process
+        # made it.
         marker.write_bytes(os.fsencode(directory))
         sync_directory(self._markers)
         try:
@@ -49,7 +50,7 @@ class MadeDirectories:
         sync_directory(directory.parent)
 
     def release(self, directory: Path) -> None:
-        """Remove ``directory`` and its parents as far as they are empty and were made by us."""
+        """Remove ``directory`` and its parents, as far as they are empty and were made here."""
         if not self._marker(directory).exists():
             return
         with self._alone():
@@ -59,13 +60,13 @@ class MadeDirectories:
                 except FileNotFoundError:
                     pass
                 except OSError:
-                    return  # something else is in it; the last of our files to go tries again
+                    return  # not empty; the removal of the last file tries again
                 marker.unlink()
                 directory = directory.parent
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep all other workers of this machine out: two may need the same directory at once."""
+        """Exclude all other workers of this machine: two may need the same directory at once."""
         self._markers.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(self._markers / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -1,7 +1,7 @@
-"""A file that belongs to one resource: made, changed and removed so that no step can lose what is not ours.
+"""A file owned by one resource: made, changed and removed so that no step can destroy a foreign file.
 
-The order of every change is: write down which file is about to appear (by the inode of its temporary copy),
-let it appear in one step, write down that it did. Whatever is interrupted, the record tells what is ours.
+The order of every change is: record which file is about to appear (by the inode of its temporary copy),
+let it appear atomically, record that it did. Whatever is interrupted, the record proves the ownership.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """What is written down about a file before it is touched."""
+    """The record of a file, written before the file is touched."""
 
     path: Path
     #: The stack's id and the resource's name: two rows with the same are one resource and its replacement.
@@ -39,9 +39,9 @@ class FileRecord:
     resource: str
     #: The contents that are, or are about to be, at the path; the last is the newest.
     versions: tuple[Version, ...] = ()
-    #: Whether the file has been at the path: from then on it is ours by its content too.
+    #: Whether the file has been at the path: from then on its content proves the ownership too.
     placed: bool = False
-    #: The row that took the path over, when this one was replaced.
+    #: The row that took over the path, when this one was replaced.
     heir: str | None = None
 
     def to_wire(self) -> dict[str, Any]:
@@ -73,12 +73,12 @@ class OwnedFile:
         self._made = MadeDirectories(records)
 
     def seen(self) -> Path | None:
-        """Return the path of the file if an earlier step has made it; change nothing."""
+        """Return the path of the file if an earlier step has made it; changes nothing."""
         record = self._read()
         return record.path if record is not None and self._is_ours(record) else None
 
     def find(self) -> Path | None:
-        """Return the path of the file if an earlier step has made it, and end what that step left open."""
+        """Return the path of the file if an earlier step has made it, and complete that step."""
         record = self._read()
         if record is None or not self._is_ours(record):
             return None
@@ -86,10 +86,10 @@ class OwnedFile:
         return record.path
 
     def create(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
-        """Make the file, and the directories between it and ``root``; doing it again does no harm.
+        """Make the file, and the directories between it and ``root``; repeating it is harmless.
 
         Raises:
-            ResourceFailure: something that is not ours is at the path, or the disk refuses.
+            ResourceFailure: a foreign file is at the path, or the disk refuses.
         """
         if self.find() == path:
             self.replace(path, content, mode, root=root)
@@ -103,7 +103,7 @@ class OwnedFile:
             record = replace(record, versions=(version,))
             self._write(record)
             try:
-                # A hard link, unlike a rename, never takes the place of what is there.
+                # A hard link, unlike a rename, never replaces an existing file.
                 path.hardlink_to(self._temporary(path))
             except FileExistsError:
                 self._inherit(record)
@@ -111,10 +111,10 @@ class OwnedFile:
             self._settle(record)
 
     def replace(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
-        """Put a new content in place of the old one in one step, whatever was edited meanwhile.
+        """Replace the content atomically, even if the file was edited meanwhile.
 
         Raises:
-            ResourceFailure: something that is no regular file is at the path, or the disk refuses.
+            ResourceFailure: no regular file is at the path, or the disk refuses.
         """
         record = self._read() or FileRecord(path=path, stack=self._stack, resource=self._resource)
         if os.path.lexists(path) and not _is_regular(path):
@@ -126,7 +126,7 @@ class OwnedFile:
             if record.heir:
                 self._bequeath(record.heir, self._uuid)
             version = self._prepare(path, content, mode)
-            # The old version stays on record until the new one is in place: either may be found there.
+            # The old version stays on record until the new one is in place: either may be found on the disk.
             record = replace(record, versions=(*record.versions[-1:], version), heir=None)
             self._write(record)
             self._temporary(path).replace(path)
@@ -134,9 +134,9 @@ class OwnedFile:
             self._write(replace(record, versions=(version,), placed=True))
 
     def remove(self) -> None:
-        """Remove the file if it is ours, directories made for it that are now empty, and the records.
+        """Remove the file if this resource owns it, directories made for it that are now empty, and the records.
 
-        A file that somebody else put in its place stays. Nothing to remove is no error.
+        A foreign file in its place stays. Nothing to remove is no error.
 
         Raises:
             ResourceFailure: the disk refuses.
@@ -151,9 +151,9 @@ class OwnedFile:
         shutil.rmtree(self._records / self._uuid, ignore_errors=True)
 
     def adopt(self, path: Path, content: bytes) -> None:
-        """Write the record again that a row knows of but the state directory has lost.
+        """Restore the record of a file that a row knows and the state directory has lost.
 
-        Not where another row has a record of the same path: it is the replacement, and the file is its own.
+        Not where another row has a record of the same path: that is the replacement, which owns the file.
         """
         if self._read() is None and not any(self._others(path)):
             version = Version(0, hashlib.sha256(content).hexdigest())
@@ -161,7 +161,7 @@ class OwnedFile:
             self._write(replace(record, versions=(version,), placed=True))
 
     def take_over(self, path: Path) -> None:
-        """Make a file that is there belong to this row, whoever has made it; its content stays as it is."""
+        """Make an existing file belong to this row, whoever made it; its content stays as it is."""
         for uuid, _ in list(self._others(path)):
             self._bequeath(uuid, self._uuid)
         version = Version(path.stat().st_ino, digest(path))
@@ -169,7 +169,7 @@ class OwnedFile:
         self._write(replace(record, versions=(version,), placed=True))
 
     def _settle(self, record: FileRecord) -> None:
-        """Write down that the file is at its path, and belongs to nobody else any more.
+        """Record that the file is at its path, and belongs to no other row any more.
 
         A row that this one replaces may have lost its file before: it must not take the new one for its own.
         """
@@ -187,7 +187,7 @@ class OwnedFile:
             return False
         if path.stat().st_ino in {version.inode for version in record.versions}:
             return True
-        # Before it was placed, an equal content may as well be somebody else's.
+        # Before it was placed, an equal content proves nothing.
         return record.placed and digest(path) in {version.sha256 for version in record.versions}
 
     def _prepare(self, path: Path, content: bytes, mode: int) -> Version:
@@ -257,11 +257,11 @@ def _discard(path: Path) -> None:
 
 @contextmanager
 def _refusals(path: Path) -> Iterator[None]:
-    """Turn what the disk refuses into a failure that names the file."""
+    """Convert the disk's errors to a failure that names the file."""
     try:
         yield
     except FileNotFoundError as error:
-        # A directory that was there vanished: the resource that had made it was deleted this very moment.
+        # An existing directory vanished: the resource that had made it was deleted at this moment.
         raise RetryableFailure(f"{path}: {error.strerror}") from error
     except OSError as error:
         raise ResourceFailure(f"{path}: {error.strerror or error}") from error

@@ -1,1 +1,1 @@
-"""Hypervisors: what runs instances on a node. Each is an entry point of the group ``isotherm.hypervisors``."""
+"""Hypervisors: backends that run instances on a machine, entry points of the group ``isotherm.hypervisors``."""

@@ -1,4 +1,4 @@
-"""Whether the processor runs virtual machines by itself (KVM): proven by one that starts, or else emulated (TCG)."""
+"""The detection of KVM: proven by a virtual machine that starts; otherwise machines are emulated (TCG)."""
 
 import subprocess
 import tempfile
@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 Accelerator = Literal["kvm", "tcg"]
 
-#: Machines that need longer are faster emulated: that takes a tenth of a second.
+#: A slower start counts as unusable: an emulated machine takes a tenth of a second.
 _PROBE_SECONDS: Final = 3.0
 _SECTOR: Final = 512
 _DISK_BYTES: Final = 1024 * 1024
@@ -28,7 +28,7 @@ def boot_disk(code: bytes) -> bytes:
 def fault_of_kvm(program: str) -> str:
     """Start a virtual machine that powers itself off, and return why KVM cannot be used; empty: it can.
 
-    It is tried once in the life of the process.
+    Tried once per process.
     """
     with _guard:
         if program not in _proven:

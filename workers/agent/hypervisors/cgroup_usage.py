@@ -1,4 +1,4 @@
-"""What a process and all in its control group use, as the kernel counts it; of both kinds of hierarchy."""
+"""The resource usage of a control group, as the kernel counts it; for both versions of the hierarchy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _MICROSECONDS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CgroupUsage:
-    """What a control group uses; None where nobody counts."""
+    """The usage of a control group; None where it is not counted."""
 
     memory_bytes: int | None
     cpu_seconds: float | None

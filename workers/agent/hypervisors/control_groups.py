@@ -1,7 +1,7 @@
-"""Control groups: limits on the memory and the processors that an instance may use, which the kernel enforces.
+"""Control groups: limits of memory and processors for instances, enforced by the kernel.
 
-Both versions are spoken. In the first, memory and processors have a tree each; in the second all share one, and a
-group hands on only what its parents allow. Each instance has a group below one that is all instances' parent.
+Both versions are supported. In the first, memory and processors have a tree each; in the second all share one, and a
+group delegates only the controllers that its parents allow. Each instance has a group below a common parent.
 """
 
 import os
@@ -25,14 +25,14 @@ _LEAVE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Where a controller's groups are, and the version they speak."""
+    """The root of a controller's groups, and their version."""
 
     path: Path
     version: int
 
 
 def trees_of(mounts: str) -> dict[str, Tree]:
-    """Return where memory and processors are limited, from the text of ``/proc/mounts``; what is missing is nowhere."""
+    """Return the trees for memory and processors, from the text of ``/proc/mounts``; missing ones are left out."""
     found: dict[str, Tree] = {}
     for line in mounts.splitlines():
         _, where, kind, options, *_ = line.split()
@@ -47,14 +47,14 @@ def trees_of(mounts: str) -> dict[str, Tree]:
 
 
 class ControlGroups:
-    """The groups below one parent; safe for threads, as long as each instance is one thread's."""
+    """The groups below one parent; thread-safe, as long as each instance is used by one thread."""
 
     def __init__(self, parent: str, trees: Mapping[str, Tree]) -> None:
         self._parent = parent
         self._trees = trees
 
     def fault(self) -> str:
-        """Return why no limits can be set here, without trying; empty: nothing speaks against it."""
+        """Return why no limits can be set here, without trying; empty: no reason is known."""
         for controller in _WANTED:
             if (tree := self._trees.get(controller)) is None:
                 return f"the kernel has no control groups for {controller}"
@@ -68,27 +68,27 @@ class ControlGroups:
         return ""
 
     def make(self, name: str, *, memory_mib: int, vcpus: int) -> list[Path]:
-        """Make an instance's groups with these limits; return the files that a process writes itself into.
+        """Make an instance's groups with these limits; return the files through which a process joins them.
 
         Raises:
-            HypervisorFault: the kernel will not have it.
+            HypervisorFault: the kernel refuses.
         """
         with _faults():
             for controller, tree in self._trees.items():
                 parent = tree.path / self._parent
                 parent.mkdir(parents=True, exist_ok=True)
                 if tree.version == 2:
-                    self._hand_on(controller, tree)
+                    self._delegate(controller, tree)
                 (parent / name).mkdir(exist_ok=True)
         self.limit(name, memory_mib=memory_mib, vcpus=vcpus)
         groups = {tree.path / self._parent / name for tree in self._trees.values()}
         return sorted(group / "cgroup.procs" for group in groups)
 
     def limit(self, name: str, *, memory_mib: int, vcpus: int) -> None:
-        """Set an instance's limits, whether something runs in its groups or not.
+        """Set an instance's limits, whether its groups have processes or not.
 
         Raises:
-            HypervisorFault: it uses more than that, or there is no such group.
+            HypervisorFault: it uses more than that, or has no groups.
         """
         memory, cpu = self._trees[MEMORY], self._trees[CPU]
         quota = vcpus * _PERIOD_MICROSECONDS
@@ -106,7 +106,7 @@ class ControlGroups:
                 _write(group / "cpu.max", f"{quota} {_PERIOD_MICROSECONDS}")
 
     def killed_for_memory(self, name: str) -> int:
-        """Return how many processes of an instance the kernel has killed because they wanted more memory."""
+        """Return how many processes of an instance the kernel's OOM killer has ended."""
         tree = self._trees[MEMORY]
         file = "memory.oom_control" if tree.version == 1 else "memory.events"
         try:
@@ -117,10 +117,10 @@ class ControlGroups:
         return int(counts.get("oom_kill", 0))
 
     def remove(self, name: str) -> None:
-        """Remove an instance's groups, in which nothing is left.
+        """Remove an instance's groups, which must be empty.
 
         Raises:
-            HypervisorFault: something is.
+            HypervisorFault: they are not empty.
         """
         deadline = time.monotonic() + _LEAVE_SECONDS
         for group in {tree.path / self._parent / name for tree in self._trees.values()}:
@@ -138,8 +138,8 @@ class ControlGroups:
                     ) from error
                 break
 
-    def _hand_on(self, controller: str, tree: Tree) -> None:
-        """Have every group from the root to the parent of all instances give a controller to those below it."""
+    def _delegate(self, controller: str, tree: Tree) -> None:
+        """Have every group from the root to the instances' parent delegate a controller to its children."""
         group = tree.path
         for step in ("", *Path(self._parent).parts):
             group = group / step
@@ -148,7 +148,7 @@ class ControlGroups:
                 _write(control, f"+{controller}")
 
     def _limit_memory(self, group: Path, limit: int) -> None:
-        """Set both limits of the first version: that of memory and swap is never the smaller one."""
+        """Set both limits of the first version: that of memory and swap must never be the smaller one."""
         memory, with_swap = group / "memory.limit_in_bytes", group / "memory.memsw.limit_in_bytes"
         files = [memory, with_swap] if with_swap.exists() else [memory]
         grows = len(files) == 2 and limit > int(with_swap.read_text(encoding="ascii"))

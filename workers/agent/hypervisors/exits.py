@@ -1,4 +1,4 @@
-"""Hear of processes that end, without asking about them again and again."""
+"""Notification of ended processes, without polling."""
 
 import os
 import threading
@@ -11,17 +11,17 @@ from workers.agent.hypervisors.file_watch import FileWatch
 
 
 class ExitWatch:
-    """A thread that calls ``ended(name)`` when a process has ended; closed, it calls nothing more."""
+    """A thread that calls ``ended(name)`` when a process has ended; once closed, it calls nothing more."""
 
     def __init__(self, ended: Callable[[str], None]) -> None:
         self._ended = ended
-        #: Who is heard of, by file; an empty name: nobody wants to know any more.
+        #: The watched names, by file descriptor; an empty name: ignored.
         self._names: dict[int, str] = {}
         self._guard = threading.Lock()
         self._files = FileWatch("exits")
 
     def add(self, name: str, pid: int, mark: str) -> None:
-        """Hear of the process with this number and mark; one that has ended is not heard of."""
+        """Watch the process with this number and mark; one that has ended already is ignored."""
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(pid)
             # Only now is it certain that the number was not given to another meanwhile.
@@ -30,20 +30,20 @@ class ExitWatch:
                 return
             with self._guard:
                 self._names[descriptor] = name
-            self._files.add(descriptor, partial(self._tell, descriptor), partial(os.close, descriptor))
+            self._files.add(descriptor, partial(self._report, descriptor), partial(os.close, descriptor))
 
     def expect(self, name: str) -> None:
-        """Hear nothing of processes of this name that end from now on: it is known why."""
+        """Ignore the end of processes of this name from now on: it is requested."""
         with self._guard:
             for descriptor, known in self._names.items():
                 if known == name:
                     self._names[descriptor] = ""
 
     def close(self) -> None:
-        """Hear nothing more, and wait until the last call is over."""
+        """Stop watching, and wait until the last call is over."""
         self._files.close()
 
-    def _tell(self, descriptor: int) -> bool:
+    def _report(self, descriptor: int) -> bool:
         with self._guard:
             name = self._names.pop(descriptor)
         if name:

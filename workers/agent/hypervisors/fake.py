@@ -22,23 +22,23 @@ from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
 from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
 
-#: What one node writes for another.
+#: The file that one machine writes for another.
 _EXPORT: Final = "fake.json"
 
 
 class FakeOptions(HypervisorOptions):
-    """A machine that need not be the real one."""
+    """The capacity of the pretended machine."""
 
     memory_mib: int | None = Field(
-        default=None, ge=0, description="How much memory the machine is said to have; empty: what it has."
+        default=None, ge=0, description="The machine's pretended memory; empty: its real one."
     )
     cpus: int | None = Field(
-        default=None, ge=1, description="How many processors it is said to have; empty: as many as it has."
+        default=None, ge=1, description="The pretended number of processors; empty: the real one."
     )
 
 
 class Fake(Hypervisor):
-    """Declared instances, kept on disk: they take room, have a state, and do nothing."""
+    """Declared instances, kept on disk: they reserve capacity, have a state, and do nothing."""
 
     name = "fake"
     description = "Instances that are written down and never run."
@@ -52,11 +52,11 @@ class Fake(Hypervisor):
         self._records = InstanceRecords(directory)
 
     def probe(self) -> str:
-        """It can be used anywhere."""
+        """Return nothing: it can be used anywhere."""
         return ""
 
     def node(self) -> NodeData:
-        """Return the machine, with what was promised to instances taken off its free memory."""
+        """Return the machine, with the instances' reserved memory deducted from the free one."""
         promised = sum(each.memory_mib for each in self.instances() if each.state in _TAKES_ROOM)
         node = node_of_kernel(promised_mib=promised)
         if (total := self.options.memory_mib) is not None:
@@ -69,7 +69,7 @@ class Fake(Hypervisor):
     def instances(self) -> Sequence[InstanceData]:
         """Return every declared one."""
         found = ((name, self._records.find(name)) for name in self._records.names())
-        # One that was removed in the meantime is left out.
+        # One that was removed meanwhile is left out.
         return [_data(record) for _, record in found if record is not None]
 
     def instance(self, name: str) -> InstanceData | None:
@@ -78,7 +78,7 @@ class Fake(Hypervisor):
         return None if record is None else _data(record)
 
     def start(self, spec: InstanceSpec) -> InstanceData:
-        """Declare the instance, unless it is."""
+        """Declare the instance, unless it exists."""
         with self._records.alone(spec.name):
             record = self._records.find(spec.name)
             if record is None or record.notes["state"] == InstanceState.SHUTDOWN:
@@ -93,12 +93,12 @@ class Fake(Hypervisor):
             self._set_state(name, InstanceState.SHUTDOWN)
 
     def remove(self, name: str) -> None:
-        """Forget it, with its snapshots."""
+        """Delete it, with its snapshots."""
         with self._records.alone(name):
             self._records.forget(name)
 
     def reboot(self, name: str) -> InstanceData:
-        """Give it another id, as a start does."""
+        """Give it a new id, as a start does."""
         with self._records.alone(name):
             self._keep(self._records.get(name).spec, InstanceState.RUNNING, id=secrets.token_hex(4))
             return _data(self._records.get(name))
@@ -111,21 +111,29 @@ class Fake(Hypervisor):
             return _data(self._records.get(name))
 
     def pause(self, name: str) -> None:
-        """Have it stand still; one at rest cannot."""
+        """Set it paused; one at rest cannot be.
+
+        Raises:
+            HypervisorFault: it does not run.
+        """
         with self._records.alone(name):
             if self._records.get(name).notes["state"] == InstanceState.SHUTDOWN:
                 raise HypervisorFault(f"instance {name!r} does not run")
             self._set_state(name, InstanceState.PAUSED)
 
     def unpause(self, name: str) -> None:
-        """Have it go on; one at rest cannot."""
+        """Set it running; one at rest cannot be.
+
+        Raises:
+            HypervisorFault: it does not run.
+        """
         with self._records.alone(name):
             if self._records.get(name).notes["state"] == InstanceState.SHUTDOWN:
                 raise HypervisorFault(f"instance {name!r} does not run")
             self._set_state(name, InstanceState.RUNNING)
 
     def snapshot(self, name: str, tag: str) -> Mapping[str, Any]:
-        """Keep what is declared."""
+        """Save its declaration."""
         with self._records.alone(name):
             record = self._records.get(name)
             kept = {"spec": record.spec.to_wire(), "notes": dict(record.notes)}
@@ -133,7 +141,11 @@ class Fake(Hypervisor):
             return {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
 
     def restore(self, name: str, tag: str) -> None:
-        """Declare what was kept."""
+        """Restore its declaration.
+
+        Raises:
+            HypervisorFault: there is no such snapshot.
+        """
         with self._records.alone(name):
             self._records.get(name)
             if (kept := read_record(self._snapshot_file(name, tag))) is None:
@@ -141,12 +153,16 @@ class Fake(Hypervisor):
             self._records.keep(InstanceSpec.from_wire(kept["spec"]), **kept["notes"])
 
     def forget_snapshot(self, name: str, tag: str) -> None:
-        """Delete what was kept."""
+        """Delete a saved declaration."""
         with self._records.alone(name):
             self._snapshot_file(name, tag).unlink(missing_ok=True)
 
     def export(self, name: str, directory: Path) -> Mapping[str, Any]:
-        """Write down what is declared."""
+        """Write its declaration.
+
+        Raises:
+            HypervisorFault: it is not at rest.
+        """
         record = self._records.get(name)
         if record.notes["state"] != InstanceState.SHUTDOWN:
             raise HypervisorFault(f"instance {name!r} is not at rest")
@@ -154,7 +170,11 @@ class Fake(Hypervisor):
         return {"memory_mib": record.spec.memory_mib}
 
     def take_in(self, spec: InstanceSpec, directory: Path) -> None:
-        """Declare, at rest, what another has written down."""
+        """Declare, at rest, what another machine has written.
+
+        Raises:
+            HypervisorFault: there is no export.
+        """
         if read_record(directory / _EXPORT) is None:
             raise HypervisorFault("nothing was handed over that this hypervisor can take")
         with self._records.alone(spec.name):

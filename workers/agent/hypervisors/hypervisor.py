@@ -1,4 +1,4 @@
-"""The contract of a hypervisor: everything in MiB, seconds and counts, whatever its own tools speak."""
+"""The contract of a hypervisor, in MiB, seconds and counts, whatever units its own tools use."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class InstanceState(StrEnum):
-    """What an instance is at the moment."""
+    """The states of an instance."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -22,11 +22,11 @@ class InstanceState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeData:
-    """A node as a hypervisor sees it; None where it cannot tell."""
+    """A machine as a hypervisor sees it; None where a value is unknown."""
 
     memory_total_mib: int
     memory_free_mib: int
-    #: What the host itself uses, which on Linux holds what its guests use too.
+    #: The host's own use, which on Linux includes that of its guests.
     memory_dom0_mib: int
     cpu_total: int
     cpu_dom0: int
@@ -47,19 +47,19 @@ class InstanceData:
     """An instance as a hypervisor sees it."""
 
     name: str
-    #: What the hypervisor calls it: a process number, a domain's id.
+    #: The hypervisor's id: a process number, a domain's id.
     id: str
-    #: What it was promised; of some hypervisors what it has just now.
+    #: The reserved memory; of some hypervisors the present one.
     memory_mib: int
     vcpus: int
     state: InstanceState
-    #: The hypervisor's own word for that.
+    #: The hypervisor's own word for the state.
     raw_state: str = ""
     #: Processor time used.
     cpu_seconds: float = 0.0
-    #: Memory in use; None where nobody can tell.
+    #: Memory in use; None where it is unknown.
     memory_used_mib: int | None = None
-    #: Whatever else is known, plain types: the log's file, the exit code, when it was started.
+    #: Further facts, plain types: the log's file, the exit code, when it was started.
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_wire(self) -> dict[str, Any]:
@@ -71,13 +71,13 @@ class InstanceData:
 
     @classmethod
     def from_wire(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types."""
+        """Return the data of plain types."""
         return cls(name=name, **{**data, "state": InstanceState(data["state"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
-    """A disk of an instance: a volume of the node, by the path that its storage gave."""
+    """A disk of an instance: a volume of the machine, by the path that its storage gave."""
 
     path: str
     #: raw, qcow2 or dir.
@@ -87,52 +87,52 @@ class Disk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceSpec:
-    """What an instance is to be."""
+    """The specification of an instance."""
 
-    #: Unique on the node, and its token: the uuid of the resource's row, as a rule.
+    #: Unique on the machine, and its token: the uuid of the resource's row, as a rule.
     name: str
-    #: For people: stack and resource.
+    #: For display: stack and resource.
     title: str = ""
     memory_mib: int
     vcpus: int = 1
-    #: What it is made of, in the hypervisor's own terms: a file, a reference, an unpacked file system; empty: nothing.
+    #: Its image, in the hypervisor's own terms: a file, a reference, an unpacked file system; empty: none.
     image: str = ""
-    #: What runs in it; empty: what the image says.
+    #: Its command; empty: the image's.
     command: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    #: Where it runs; empty: the hypervisor's choice.
+    #: Its working directory; empty: the hypervisor's choice.
     cwd: str = ""
-    #: Under which user; empty: the agent's.
+    #: Its user; empty: the agent's.
     user: str = ""
     disks: Sequence[Disk] = ()
     #: In the hypervisor's own terms.
     networks: Sequence[Mapping[str, Any]] = ()
-    #: Whatever else the hypervisor takes.
+    #: Further options of the hypervisor.
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
+        """Return plain types, which :meth:`from_wire` reads."""
         return asdict(self)
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types.
+        """Return the specification of plain types.
 
         Raises:
-            TypeError: something is missing, or there is too much.
+            TypeError: a field is missing or unknown.
         """
         return cls(**{**data, "disks": tuple(Disk(**disk) for disk in data.get("disks", ()))})
 
 
 class HypervisorFault(Exception):
-    """What a hypervisor raises when something cannot be done; the sentence is for people and holds no secret."""
+    """Raised by a hypervisor when an operation fails; the message is for users and holds no secret."""
 
-    #: Whether doing the same again may help.
+    #: Whether a retry may help.
     retryable: ClassVar[bool] = False
 
 
 class HypervisorBusy(HypervisorFault):
-    """Doing the same again may help."""
+    """A retry may help."""
 
     retryable = True
 
@@ -142,11 +142,11 @@ class CannotDo(HypervisorFault):
 
 
 class NoInstance(HypervisorFault):
-    """There is no such instance, and the hypervisor is sure."""
+    """The instance certainly does not exist."""
 
 
 class HypervisorOptions(BaseModel):
-    """Base of the options of hypervisors: what ``[agent.hypervisors.NAME]`` may say."""
+    """Base of the options of hypervisors: the settings ``[agent.hypervisors.NAME]``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -154,25 +154,25 @@ class HypervisorOptions(BaseModel):
 class Hypervisor(ABC):
     """Base of hypervisors; one instance serves all threads of an agent.
 
-    Every method that changes something does no harm when it is done again: a call may come twice, and the agent may
-    have died in the middle of the first. What must survive that is kept under ``directory``.
+    Every method that changes something is idempotent: a call may come twice, and the agent may
+    have died in the middle of the first. Durable state is kept under ``directory``.
     """
 
     name: ClassVar[str]
-    #: One sentence for people.
+    #: One sentence, shown to operators.
     description: ClassVar[str] = ""
     Options: ClassVar[type[HypervisorOptions]] = HypervisorOptions
-    #: What templates may say in ``options`` and in each of ``networks`` of an instance; None: nothing, or anything.
+    #: The types of ``options`` and of each of ``networks`` of an instance; None: not checked.
     InstanceOptions: ClassVar[type[BaseModel] | None] = None
     InstanceNetwork: ClassVar[type[BaseModel] | None] = None
-    #: What it can do besides starting and removing: pause, reboot, resize, migrate, snapshot, networks, disks.
+    #: Its abilities besides starting and removing: pause, reboot, resize, migrate, snapshot, networks, disks.
     abilities: ClassVar[frozenset[str]] = frozenset()
-    #: Whether what runs in it sees nothing of the node itself: commands, directories and users are those of its image,
-    #: and no affair of the node's limits.
+    #: Whether instances are isolated from the machine: commands, directories and users are those of their image,
+    #: and the machine's limits on them do not apply.
     walled: ClassVar[bool] = False
 
     def __init__(self, options: Any, directory: Path) -> None:
-        """Keep what is needed; do not start anything yet. ``directory`` is its own, on the node's disk."""
+        """Keep the arguments; do not start anything yet. ``directory`` is its own, on the machine's disk."""
         self.options, self.directory = options, directory
 
     @abstractmethod
@@ -181,19 +181,19 @@ class Hypervisor(ABC):
 
     @abstractmethod
     def node(self) -> NodeData:
-        """Return the node as it sees it."""
+        """Return the machine as it sees it."""
 
     @abstractmethod
     def instances(self) -> Sequence[InstanceData]:
-        """Return all instances it knows, also those that do not run."""
+        """Return all its instances, also those that do not run."""
 
     def instance(self, name: str) -> InstanceData | None:
-        """Return one instance; None: there is none, for sure."""
+        """Return one instance; None: it certainly does not exist."""
         return next((each for each in self.instances() if each.name == name), None)
 
     @abstractmethod
     def start(self, spec: InstanceSpec) -> InstanceData:
-        """Make the instance if it is not there, see to it that it runs, and return it. Again: the same one.
+        """Make the instance if it does not exist, start it if it does not run, and return it.
 
         Raises:
             HypervisorFault: it does not run.
@@ -201,58 +201,90 @@ class Hypervisor(ABC):
 
     @abstractmethod
     def stop(self, name: str, *, grace_seconds: float) -> None:
-        """Ask the instance to end, and end it after the grace; it can be started again. One that is at rest stays so.
+        """Request the instance to end, and kill it after the grace; it can be started again. One at rest stays so.
 
         Raises:
-            NoInstance: there is none.
+            NoInstance: it does not exist.
         """
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """End the instance at once and forget it; one that is not there is no error."""
+        """Kill the instance and delete it; a missing one is no error."""
 
-    def files_of(self, spec: InstanceSpec) -> Sequence[str]:  # noqa: ARG002  # for those who override it
-        """Return the files of the node that an instance is given besides its image and its disks, by its options."""
+    def files_of(self, spec: InstanceSpec) -> Sequence[str]:  # noqa: ARG002  # for overriding methods
+        """Return the machine's files that an instance's options refer to, besides its image and its disks."""
         return ()
 
-    def reboot(self, name: str) -> InstanceData:  # noqa: ARG002  # for those who override it
-        """Start the instance anew as it was last started."""
+    def reboot(self, name: str) -> InstanceData:  # noqa: ARG002  # for overriding methods
+        """Restart the instance as it was last started.
+
+        Raises:
+            CannotDo: this hypervisor does not support it.
+        """
         raise CannotDo(f"hypervisor {self.name!r} cannot reboot")
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:  # noqa: ARG002  # as above
-        """Give a running instance another size in place."""
+        """Resize a running instance in place.
+
+        Raises:
+            CannotDo: this hypervisor does not support it.
+        """
         raise CannotDo(f"hypervisor {self.name!r} cannot change the size of what runs")
 
     def pause(self, name: str) -> None:  # noqa: ARG002  # as above
-        """Let the instance stand still where it is."""
+        """Pause the instance.
+
+        Raises:
+            CannotDo: this hypervisor does not support it.
+        """
         raise CannotDo(f"hypervisor {self.name!r} cannot let an instance stand still")
 
     def unpause(self, name: str) -> None:  # noqa: ARG002  # as above
-        """Let it go on."""
+        """Resume the instance.
+
+        Raises:
+            CannotDo: this hypervisor does not support it.
+        """
         raise CannotDo(f"hypervisor {self.name!r} cannot let an instance stand still")
 
     def snapshot(self, name: str, tag: str) -> Mapping[str, Any]:  # noqa: ARG002  # as above
-        """Keep the instance as it is under ``tag``; return what describes that."""
+        """Save the instance's state under ``tag``; return a description of it.
+
+        Raises:
+            CannotDo: this hypervisor does not support it.
+        """
         raise CannotDo(f"hypervisor {self.name!r} cannot take snapshots")
 
     def restore(self, name: str, tag: str) -> None:  # noqa: ARG002  # as above
-        """Bring the instance back to what was kept under ``tag``."""
+        """Restore the state saved under ``tag``.
+
+        Raises:
+            CannotDo: this hypervisor does not support it.
+        """
         raise CannotDo(f"hypervisor {self.name!r} cannot take snapshots")
 
     def forget_snapshot(self, name: str, tag: str) -> None:  # noqa: B027  # as above
-        """Delete what was kept under ``tag``; one that is not there is no error."""
+        """Delete the state saved under ``tag``; a missing one is no error."""
 
     def export(self, name: str, directory: Path) -> Mapping[str, Any]:  # noqa: ARG002  # as above
-        """Write the instance, which is at rest, into a directory, so that another node can have it."""
+        """Write the instance, which is at rest, into a directory, for its migration to another machine.
+
+        Raises:
+            CannotDo: this hypervisor does not support it.
+        """
         raise CannotDo(f"hypervisor {self.name!r} cannot hand over instances")
 
     def take_in(self, spec: InstanceSpec, directory: Path) -> None:  # noqa: ARG002  # as above
-        """Make an instance, at rest, of what another node has written into a directory."""
+        """Make an instance, at rest, from a directory that another machine has written.
+
+        Raises:
+            CannotDo: this hypervisor does not support it.
+        """
         raise CannotDo(f"hypervisor {self.name!r} cannot hand over instances")
 
     def watch(self, changed: Callable[[str], None]) -> Callable[[], None] | None:  # noqa: ARG002  # as above
-        """Call ``changed(why)`` whenever something changes unasked; return what ends that; None: it cannot."""
+        """Call ``changed(why)`` on unrequested changes; return a function that ends this; None: unsupported."""
         return None
 
-    def close(self) -> None:  # noqa: B027  # most have nothing to let go of
-        """Let go of connections; instances go on."""
+    def close(self) -> None:  # noqa: B027  # most hypervisors hold no resources
+        """Close connections; instances go on."""

@@ -1,4 +1,4 @@
-"""What the kernel says of the machine, in the project's units."""
+"""The machine as its kernel reports it, in the project's units."""
 
 from typing import Final
 
@@ -10,9 +10,9 @@ BYTES_PER_MIB: Final = 1024 * 1024
 
 
 def node_of_kernel(*, promised_mib: int = 0) -> NodeData:
-    """Return the machine as its kernel sees it; what was promised and is not really used is not free.
+    """Return the machine as its kernel sees it; reserved memory that is not really used is not free.
 
-    The memory of the host holds that of guests which are ordinary processes to the kernel.
+    The host's memory includes that of guests which are ordinary processes to the kernel.
     """
     memory = psutil.virtual_memory()
     total, available = memory.total // BYTES_PER_MIB, memory.available // BYTES_PER_MIB

@@ -1,4 +1,4 @@
-"""What a hypervisor writes down of its instances, for those whose own tools remember nothing.
+"""The instance records of hypervisors whose own tools keep none.
 
 Each instance has a directory, named after it, for the agent's user alone: a specification holds variables that may
 be secret, and is kept because an instance is started again as it was last started.
@@ -22,14 +22,14 @@ _RECORD: Final = "instance.json"
 
 @dataclass(frozen=True, slots=True)
 class InstanceRecord:
-    """An instance as it was last ordered, and what its hypervisor notes besides, in plain types."""
+    """The last order of an instance, and its hypervisor's notes, in plain types."""
 
     spec: InstanceSpec
     notes: Mapping[str, Any]
 
 
 class InstanceRecords:
-    """The instances of one hypervisor, on the node's disk; safe for threads."""
+    """The records of one hypervisor, on the machine's disk; thread-safe."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -38,17 +38,17 @@ class InstanceRecords:
 
     @contextmanager
     def alone(self, name: str) -> Iterator[None]:
-        """Have one thread at a time change an instance."""
+        """Lock an instance against changes by other threads."""
         with self._guard:
             lock = self._locks.setdefault(name, _Lock())
         with lock.lock:
             yield
 
     def directory_of(self, name: str) -> Path:
-        """Return the directory of an instance, which need not be there.
+        """Return the directory of an instance, which need not exist.
 
         Raises:
-            HypervisorFault: there can be no instance of such a name.
+            HypervisorFault: the name is invalid.
         """
         if fault := fault_of_name(name):
             raise HypervisorFault(fault)
@@ -59,7 +59,7 @@ class InstanceRecords:
         return sorted(path.parent.name for path in self._directory.glob(f"*/{_RECORD}"))
 
     def find(self, name: str) -> InstanceRecord | None:
-        """Return what is on record of an instance; None: there is none.
+        """Return the record of an instance; None: there is none.
 
         Raises:
             HypervisorFault: the record is damaged.
@@ -75,7 +75,7 @@ class InstanceRecords:
             raise HypervisorFault(f"the record of instance {name!r} is damaged") from error
 
     def get(self, name: str) -> InstanceRecord:
-        """Return what is on record of an instance.
+        """Return the record of an instance.
 
         Raises:
             NoInstance: there is none.
@@ -85,11 +85,11 @@ class InstanceRecords:
         return record
 
     def keep(self, spec: InstanceSpec, **notes: Any) -> None:
-        """Replace what is on record of an instance; when this returns, it survives a power cut."""
+        """Replace the record of an instance; on return, it survives a power cut."""
         write_record(self.directory_of(spec.name) / _RECORD, {"spec": spec.to_wire(), "notes": notes})
 
     def forget(self, name: str) -> None:
-        """Remove an instance's directory; the record goes first, so that there is never half an instance."""
+        """Remove an instance's directory; the record goes first, so that no half instance remains."""
         if fault_of_name(name):
             return
         (self.directory_of(name) / _RECORD).unlink(missing_ok=True)

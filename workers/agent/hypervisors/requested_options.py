@@ -1,4 +1,4 @@
-"""What templates ask of a hypervisor in its own terms, such as networks: read strictly, or refused in a sentence."""
+"""Hypervisor-specific options in templates, such as networks: validated strictly."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -9,17 +9,17 @@ from workers.agent.hypervisors.hypervisor import HypervisorFault
 from workers.agent.options import read_options
 
 
-class AskedOptions(BaseModel):
-    """Base of what a hypervisor reads from ``options`` and ``networks`` of an instance."""
+class RequestedOptions(BaseModel):
+    """Base of the models for ``options`` and ``networks`` of an instance."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
     def read(cls, data: Mapping[str, Any], where: str) -> Self:
-        """Return what was asked under ``where``, such as ``networks.0``.
+        """Return the validated options of the path ``where``, such as ``networks.0``.
 
         Raises:
-            HypervisorFault: it cannot be read; values are not shown.
+            HypervisorFault: they are invalid; values are not shown.
         """
         try:
             return read_options(cls, data, fault=HypervisorFault)

@@ -1,4 +1,4 @@
-"""Running the tools of hypervisors: each call has a time limit, and what it says of a failure is told."""
+"""Calls of hypervisors' command line tools, with a time-out, and with the tool's own message on failure."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from workers.agent.hypervisors.hypervisor import HypervisorBusy, HypervisorFault
 
 _FAST_SECONDS: Final = 60.0
 _SHOWN: Final = 400
-#: How the tools of containers log: the sentence is in quotation marks behind time and level.
+#: The log format of container tools: the message is in quotation marks after time and level.
 _LOGGED: Final = re.compile(r'level=(?:error|fatal) msg="(.*)"')
 
 
@@ -22,11 +22,11 @@ def run_tool(
     timeout_seconds: float = _FAST_SECONDS,
     directory: Path | None = None,
 ) -> str:
-    """Run a program to its end, in ``directory``, and return what it prints; ``env`` is added to the agent's variables.
+    """Run a program to its end, in ``directory``, and return its output; ``env`` is added to the agent's variables.
 
     Raises:
         HypervisorBusy: it did not end in time, and was killed.
-        HypervisorFault: it is not there, or says that it failed; the sentence is the last that it said.
+        HypervisorFault: it is not installed, or failed; the message is its last line of errors.
     """
     name = os.path.basename(command[0])  # noqa: PTH119 -- a name that is looked for in PATH is no path
     try:
@@ -50,9 +50,9 @@ def run_tool(
     return done.stdout
 
 
-def last_sentence(said: str) -> str:
-    """Return the last line of what a tool said of its failure, cut to a readable length; empty: it said nothing."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def last_sentence(errors: str) -> str:
+    """Return the last line of a tool's errors, cut to a readable length; empty: there is none."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
     if not lines:
         return ""
     logged = _LOGGED.search(lines[-1])

@@ -1,4 +1,4 @@
-"""Files that an instance takes with it to another node: written as a whole, or not at all."""
+"""Files that migrate with an instance to another machine: copied whole, or not at all."""
 
 import os
 import shutil
@@ -12,12 +12,12 @@ _WRITING: Final = ".writing"
 
 
 def copy_whole(source: Path, target: Path) -> None:
-    """Have ``target`` be a copy of the directory ``source``, links as links, without sockets and pipes.
+    """Copy the directory ``source`` to ``target``: links as links, without sockets and pipes.
 
-    Owners go along, by their numbers, where this is root.
+    Owners are kept, by number, if this is root.
 
     Raises:
-        HypervisorFault: something cannot be read, or there is no room.
+        HypervisorFault: a file cannot be read, or the disk is full.
     """
     writing = target.with_name(f"{_WRITING}-{target.name}")
     try:
@@ -30,7 +30,7 @@ def copy_whole(source: Path, target: Path) -> None:
             _give_to_owners(source, writing)
         writing.rename(target)
     except OSError as error:
-        # Of many files shutil tells a list; the first of its reasons will do.
+        # For many files shutil raises a list of reasons; the first is shown.
         first = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror
         raise HypervisorFault(f"files of the instance cannot be copied: {first}") from error
 
@@ -44,6 +44,6 @@ def _give_to_owners(source: Path, target: Path) -> None:
 
 
 def _live(directory: str, names: list[str]) -> list[str]:
-    """Return what is the end of a connection, and no file."""
+    """Return the sockets and pipes among the names."""
     modes = {name: os.lstat(Path(directory) / name).st_mode for name in names}
     return [name for name, mode in modes.items() if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)]

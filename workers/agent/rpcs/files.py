@@ -1,4 +1,4 @@
-"""Files of resources: looked at, put in place, taken over, removed; only inside the directories that are allowed."""
+"""RPCs about resources' files: read, put, take over, remove; inside the allowed directories only."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from workers.agent.files.allowed import allowed_file, root_of
 from workers.agent.files.owned_file import OwnedFile, digest
 from workers.agent.records import records_directory
 
-#: What files are called among the buried and the locked.
+#: The kind of files in the journal and in names of locks.
 FILE: Final = "file"
 _MOST_MODE: Final = 0o777
 
@@ -22,7 +22,7 @@ def owned_file(agent: Agent, owner: Mapping[str, str]) -> OwnedFile:
     """Return the file of a resource: ``uuid`` of its row, id of its ``stack``, and its name, ``resource``.
 
     Raises:
-        RpcRefused: that is no uuid.
+        RpcRefused: the uuid is invalid.
     """
     agent.limits.owner(owner["uuid"])
     return OwnedFile(records_directory(agent.settings.state_directory), **owner)
@@ -30,7 +30,7 @@ def owned_file(agent: Agent, owner: Mapping[str, str]) -> OwnedFile:
 
 @node_rpc("file_find", effect=Effect.READ)
 def file_find(agent: Agent, *, owner: Mapping[str, str]) -> str | None:
-    """Return the path of the file that a resource has made; None: it has made none, or it is not its own any more."""
+    """Return the path of the file that a resource has made; None: it has none, or does not own it any more."""
     found = owned_file(agent, owner).seen()
     return None if found is None else str(found)
 
@@ -39,9 +39,9 @@ def file_find(agent: Agent, *, owner: Mapping[str, str]) -> str | None:
 def file_look(
     agent: Agent, *, path: str, most_bytes: int = 0, digests: bool = False
 ) -> Mapping[str, Any] | None:
-    """Return what is at a path: ``path``, ``mode``, ``size``, the beginning of the ``content``, its ``sha256``.
+    """Return the file at a path: ``path``, ``mode``, ``size``, the beginning of the ``content``, its ``sha256``.
 
-    None: there is no regular file, or a link leads elsewhere.
+    None: no regular file is at the path, or a link leads elsewhere.
     """
     place = Path(path)
     if not place.name or place.is_symlink() or not place.is_file():
@@ -64,11 +64,11 @@ def file_look(
 def file_put(
     agent: Agent, *, owner: Mapping[str, str], path: str, content: bytes, mode: int, new: bool
 ) -> str:
-    """Put a file in place and return where it really is; a ``new`` one never in the place of what is there.
+    """Put a file in place and return its real path; a ``new`` one never replaces an existing file.
 
     Raises:
         Gone: the resource has removed it for good.
-        RpcRefused: the mode would have it run as somebody else.
+        RpcRefused: the mode would set the user or group id on execution.
     """
     if mode & ~_MOST_MODE:
         raise RpcRefused(
@@ -87,7 +87,7 @@ def file_put(
 
 @node_rpc("file_take_over")
 def file_take_over(agent: Agent, *, owner: Mapping[str, str], path: str, expected: str) -> None:
-    """Make the file that is at ``path``, and is really ``expected``, belong to a resource; it stays as it is.
+    """Make the file at ``path``, whose real path is ``expected``, belong to a resource; it stays as it is.
 
     Raises:
         Gone: the resource has removed it for good.
@@ -102,12 +102,12 @@ def file_take_over(agent: Agent, *, owner: Mapping[str, str], path: str, expecte
 
 @node_rpc("file_remove")
 def file_remove(agent: Agent, *, owner: Mapping[str, str], path: str, content: bytes | None) -> None:
-    """Remove a resource's file for good, if it is still its own.
+    """Remove a resource's file for good, if the resource still owns it.
 
-    ``path`` and ``content`` tell which one where no record is left.
+    ``path`` and ``content`` identify it where no record is left.
 
     Raises:
-        RpcRefused: that one is outside the allowed directories.
+        RpcRefused: it is outside the allowed directories.
     """
     with agent.alone_with(FILE, owner["uuid"]):
         file = owned_file(agent, owner)

@@ -1,4 +1,4 @@
-"""The RPCs about instances; what they take and give is that of :mod:`workers.agent.hypervisors.hypervisor`."""
+"""RPCs about instances; arguments and results are those of :mod:`workers.agent.hypervisors.hypervisor`."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,27 +10,27 @@ from workers.agent.agent import Agent
 from workers.agent.claims import Promise
 from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceSpec
 
-#: What instances are called among the buried and the locked: their names are unique on a node.
+#: The kind of instances in the journal and in names of locks: their names are unique on a machine.
 INSTANCE: Final = "instance"
-#: The formats of disks that name no other files.
+#: The formats of disks that refer to no other files.
 _WHOLE_FORMATS: Final = ("raw", "dir")
 
 
 @node_rpc("instance_look", effect=Effect.READ, timeout_seconds=URGENT)
 def instance_look(agent: Agent, *, hypervisor: str, name: str) -> dict[str, Any] | None:
-    """Return an instance; None: there is none, for sure."""
+    """Return an instance; None: it certainly does not exist."""
     found = agent.ask(agent.hypervisors, hypervisor, lambda backend: backend.instance(name))
     return None if found is None else found.to_wire()
 
 
 @node_rpc("instance_start", timeout_seconds=NORMAL)
 def instance_start(agent: Agent, *, hypervisor: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Make an instance if it is not there, and see to it that it runs; return it.
+    """Make an instance if it does not exist, start it if it does not run, and return it.
 
     Raises:
         Gone: it was removed.
-        RpcRefused: the node's limits forbid it.
-        NoCapacity: there is no room for it.
+        RpcRefused: the machine's limits forbid it.
+        NoCapacity: the machine is full.
     """
     backend, wanted = allowed_instance(agent, hypervisor, spec)
     with agent.alone_with(INSTANCE, wanted.name):
@@ -41,14 +41,14 @@ def instance_start(agent: Agent, *, hypervisor: str, spec: Mapping[str, Any]) ->
 
 @node_rpc("instance_stop", timeout_seconds=NORMAL)
 def instance_stop(agent: Agent, *, hypervisor: str, name: str, grace_seconds: float) -> None:
-    """Ask an instance to end, and end it after the grace. It keeps its room, and can be started again."""
+    """Request an instance to end, and kill it after the grace. Its reservation stays, and it can be started again."""
     with agent.alone_with(INSTANCE, name):
         agent.hypervisor(hypervisor).stop(name, grace_seconds=grace_seconds)
 
 
 @node_rpc("instance_reboot", timeout_seconds=NORMAL)
 def instance_reboot(agent: Agent, *, hypervisor: str, name: str) -> dict[str, Any]:
-    """Start an instance anew as it was last started; return it."""
+    """Restart an instance as it was last started; return it."""
     with agent.alone_with(INSTANCE, name):
         agent.refuse_gone(INSTANCE, name)
         return agent.hypervisor(hypervisor).reboot(name).to_wire()
@@ -58,16 +58,16 @@ def instance_reboot(agent: Agent, *, hypervisor: str, name: str) -> dict[str, An
 def instance_resize(
     agent: Agent, *, hypervisor: str, name: str, memory_mib: int, vcpus: int
 ) -> dict[str, Any]:
-    """Give a running instance another size in place; return it.
+    """Resize a running instance in place; return it.
 
     Raises:
-        NoCapacity: there is no room for so much.
+        NoCapacity: the machine is full.
     """
     backend, wanted = agent.hypervisor(hypervisor), Promise(memory_mib=memory_mib, vcpus=vcpus)
     with agent.alone_with(INSTANCE, name):
         before = agent.claims.promise(hypervisor, name)
         if before is None or wanted.exceeds(before):
-            # What it gives back is free only when it has given it back.
+            # Capacity that it returns is free only once it is returned.
             largest = wanted if before is None else wanted.union(before)
             agent.claims.claim(hypervisor, name, largest, agent.totals)
         try:
@@ -81,23 +81,23 @@ def instance_resize(
 
 @node_rpc("instance_pause", timeout_seconds=FAST)
 def instance_pause(agent: Agent, *, hypervisor: str, name: str) -> None:
-    """Let an instance stand still where it is."""
+    """Pause an instance."""
     with agent.alone_with(INSTANCE, name):
         agent.hypervisor(hypervisor).pause(name)
 
 
 @node_rpc("instance_unpause", timeout_seconds=FAST)
 def instance_unpause(agent: Agent, *, hypervisor: str, name: str) -> None:
-    """Let an instance go on."""
+    """Resume an instance."""
     with agent.alone_with(INSTANCE, name):
         agent.hypervisor(hypervisor).unpause(name)
 
 
 @node_rpc("instance_remove", timeout_seconds=NORMAL)
 def instance_remove(agent: Agent, *, hypervisor: str, name: str) -> None:
-    """End an instance at once and forget it for good: no late message starts it again.
+    """Kill an instance and delete it for good: no late message starts it again.
 
-    One that is not there is no error.
+    A missing one is no error.
     """
     backend = agent.hypervisor(hypervisor)
     with agent.alone_with(INSTANCE, name):
@@ -108,14 +108,14 @@ def instance_remove(agent: Agent, *, hypervisor: str, name: str) -> None:
 
 @node_rpc("instance_snapshot", timeout_seconds=SLOW)
 def instance_snapshot(agent: Agent, *, hypervisor: str, name: str, tag: str) -> dict[str, Any]:
-    """Keep an instance as it is under a tag; return what describes that."""
+    """Save an instance's state under a tag; return a description of it."""
     with agent.alone_with(INSTANCE, name):
         return dict(agent.hypervisor(hypervisor).snapshot(name, tag))
 
 
 @node_rpc("instance_restore", timeout_seconds=SLOW)
 def instance_restore(agent: Agent, *, hypervisor: str, name: str, tag: str) -> None:
-    """Bring an instance back to what was kept under a tag."""
+    """Restore the state saved under a tag."""
     with agent.alone_with(INSTANCE, name):
         agent.refuse_gone(INSTANCE, name)
         agent.hypervisor(hypervisor).restore(name, tag)
@@ -123,23 +123,23 @@ def instance_restore(agent: Agent, *, hypervisor: str, name: str, tag: str) -> N
 
 @node_rpc("instance_forget_snapshot", timeout_seconds=NORMAL)
 def instance_forget_snapshot(agent: Agent, *, hypervisor: str, name: str, tag: str) -> None:
-    """Delete what was kept under a tag; one that is not there is no error."""
+    """Delete the state saved under a tag; a missing one is no error."""
     with agent.alone_with(INSTANCE, name):
         agent.hypervisor(hypervisor).forget_snapshot(name, tag)
 
 
-# -- what the others share -------------------------------------------------------------------------------------
+# -- shared ----------------------------------------------------------------------------------------------------
 
 
 def allowed_instance(
     agent: Agent, hypervisor: str, spec: Mapping[str, Any]
 ) -> tuple[Hypervisor, InstanceSpec]:
-    """Return the hypervisor of an instance, and what it is to be, if the node's limits allow that.
+    """Return the hypervisor of an instance, and its specification, if the machine's limits allow it.
 
     Raises:
-        RpcFailed: what it is to be cannot be read.
+        RpcFailed: the specification is invalid.
         RpcRefused: the limits do not allow it.
-        BackendAway: a disk may be a volume of a storage unit that cannot be asked.
+        BackendAway: a disk may be a volume of a storage unit that does not answer.
     """
     backend = agent.hypervisor(hypervisor)
     try:
@@ -154,9 +154,9 @@ def allowed_instance(
 
 
 def _refuse_other_disks(agent: Agent, disks: set[tuple[str, str]]) -> None:
-    """Refuse disks that are neither volumes of the node, wherever those are, nor in an allowed directory.
+    """Refuse disks that are neither volumes of the machine, wherever those are, nor in an allowed directory.
 
-    A volume has its own format, and what is none holds all of itself: other formats refer to files elsewhere.
+    A volume has its own format; any other file must be self-contained: other formats refer to files elsewhere.
     """
     away: BackendAway | None = None
     for unit in agent.storage:
@@ -182,17 +182,17 @@ def _refuse_other_disks(agent: Agent, disks: set[tuple[str, str]]) -> None:
 
 @contextmanager
 def room_for(agent: Agent, hypervisor: str, backend: Hypervisor, spec: InstanceSpec) -> Iterator[None]:
-    """Promise room to an instance that is made in the body; what then is certainly not there needs none.
+    """Reserve capacity for an instance that the body makes; released if it then certainly does not exist.
 
     Raises:
-        NoCapacity: there is none.
+        NoCapacity: the machine is full.
     """
     wanted = Promise(memory_mib=spec.memory_mib, vcpus=spec.vcpus)
     before = agent.claims.claim(hypervisor, spec.name, wanted, agent.totals)
     try:
         yield
     except Exception:
-        # A hypervisor that cannot even tell whether it is there may have made it.
+        # A hypervisor that cannot even report whether it exists may have made it.
         with suppress(Exception):
             if backend.instance(spec.name) is None:
                 agent.claims.set(hypervisor, spec.name, before)

@@ -1,7 +1,7 @@
-"""The RPCs by which an instance goes from one node to another, through a directory that both can reach.
+"""RPCs of migration: an instance moves from one machine to another, through a directory that both can reach.
 
-Migrating is two calls: ``instance_migrate`` where it is, then ``instance_failover`` where it is to be, which alone is
-what is left if its node is gone for good. What is remembered of any node is void after each of them.
+A migration is two calls: ``instance_migrate`` on the source, then ``instance_failover`` on the target, which is used
+alone if the source is gone for good. Each invalidates the machine-state cache of all machines.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,17 @@ from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
 from workers.agent.rpcs.instances import INSTANCE, allowed_instance, room_for
 
-#: Why an instance is gone that went to another node: it may come back, by an order that knows.
+#: The fate of an instance that went to another machine: it may come back, on purpose.
 MOVED: Final = "has gone to another node"
-#: Beside what was handed over: that it is whole, and what describes it.
+#: Marks a complete export, and describes it.
 _WHOLE: Final = "handed-over.json"
 
 
 @node_rpc("instance_export", effect=Effect.FLUSH_ALL, timeout_seconds=SLOW)
 def instance_export(agent: Agent, *, hypervisor: str, name: str, directory: str) -> dict[str, Any]:
-    """Write an instance, which is at rest, into a directory of its own in ``directory``; return what describes it.
+    """Write an instance, which is at rest, into a directory of its own in ``directory``; return its description.
 
-    It stays where it is. What is written there is the caller's to remove.
+    It stays where it is. The caller removes what is written.
     """
     backend, target = agent.hypervisor(hypervisor), _place_of(agent, directory, name)
     with agent.alone_with(INSTANCE, name):
@@ -38,12 +38,12 @@ def instance_export(agent: Agent, *, hypervisor: str, name: str, directory: str)
 def instance_import(
     agent: Agent, *, hypervisor: str, spec: Mapping[str, Any], directory: str
 ) -> dict[str, Any]:
-    """Make an instance, at rest, of what another node has written into ``directory``; return it.
+    """Make an instance, at rest, from another machine's export in ``directory``; return it.
 
     Raises:
-        Gone: it was removed from this node, rather than moved away.
-        NoCapacity: there is no room for it.
-        NotThere: nothing whole was handed over.
+        Gone: it was removed from this machine, not moved away.
+        NoCapacity: the machine is full.
+        NotThere: there is no complete export.
     """
     backend, wanted = allowed_instance(agent, hypervisor, spec)
     with agent.alone_with(INSTANCE, wanted.name), _coming_back(agent, wanted.name):
@@ -54,9 +54,9 @@ def instance_import(
 def instance_failover(
     agent: Agent, *, hypervisor: str, spec: Mapping[str, Any], directory: str
 ) -> dict[str, Any]:
-    """Take in an instance of a node that is gone, or has let go of it, and start it here; return it.
+    """Take in an instance of a machine that is gone, or has released it, and start it here; return it.
 
-    That the other node does not run it any more is for the caller to know.
+    The caller must ensure that the other machine does not run it any more.
 
     Raises:
         Gone, NoCapacity, NotThere: as with ``instance_import``.
@@ -71,14 +71,14 @@ def instance_failover(
 def instance_migrate(
     agent: Agent, *, hypervisor: str, name: str, directory: str, grace_seconds: float
 ) -> dict[str, Any]:
-    """End an instance, hand it over in ``directory``, and let go of it here; return what describes it.
+    """End an instance, export it to ``directory``, and delete it here; return its description.
 
-    It is written whole before it is forgotten, and no late message starts it here again.
+    The export is complete before the deletion, and no late message starts it here again.
     """
     backend, target = agent.hypervisor(hypervisor), _place_of(agent, directory, name)
     with agent.alone_with(INSTANCE, name):
         if backend.instance(name) is None:
-            # An earlier delivery may have come to its end, and nobody wrote that down.
+            # An earlier delivery may have finished without recording its end.
             described = _whole(agent, target, name)
         else:
             backend.stop(name, grace_seconds=grace_seconds)
@@ -97,7 +97,7 @@ def _place_of(agent: Agent, directory: str, name: str) -> Path:
 
 def _handed_over(backend: Hypervisor, name: str, target: Path) -> dict[str, Any]:
     target.mkdir(mode=0o700, exist_ok=True)
-    # What an earlier try has left there is not whole while it is written anew.
+    # An earlier attempt's export is not complete while it is rewritten.
     (target / _WHOLE).unlink(missing_ok=True)
     described = dict(backend.export(name, target))
     write_record(target / _WHOLE, {"name": name, "described": described})
@@ -115,8 +115,8 @@ def _whole(agent: Agent, place: Path, name: str) -> dict[str, Any]:
 def _taken_in(
     agent: Agent, hypervisor: str, backend: Hypervisor, wanted: InstanceSpec, directory: str
 ) -> InstanceData:
-    if (there := backend.instance(wanted.name)) is not None:
-        return there
+    if (existing := backend.instance(wanted.name)) is not None:
+        return existing
     place = _place_of(agent, directory, wanted.name)
     _whole(agent, place, wanted.name)
     with room_for(agent, hypervisor, backend, wanted):
@@ -129,10 +129,10 @@ def _taken_in(
 
 @contextmanager
 def _coming_back(agent: Agent, name: str) -> Iterator[None]:
-    """Let an instance come back that has gone to another node, unless it was removed since.
+    """Allow an instance that has moved to another machine to come back, unless it was removed since.
 
     Raises:
-        Gone: it was.
+        Gone: it was removed.
     """
     if agent.journal.burial(INSTANCE, name) != MOVED:
         agent.refuse_gone(INSTANCE, name)

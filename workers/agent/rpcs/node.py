@@ -1,4 +1,4 @@
-"""The RPCs about a node itself."""
+"""RPCs about the machine itself."""
 
 import subprocess
 import threading
@@ -12,9 +12,9 @@ from orchestrator.nodes.rpc.registry import FAST, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.answering import Afterwards
 
-#: The reply, and what is on record of it, are to be out of the house before the machine goes.
+#: The delay of the reboot: the reply is sent, and its record written, before the machine goes down.
 _POWERCYCLE_DELAY_SECONDS: Final = 5.0
-#: As long as somebody may wait for one answer.
+#: The limit of ``wait_seconds``.
 _MOST_WAIT_SECONDS: Final = 60.0
 
 
@@ -28,9 +28,9 @@ def node_snapshot(agent: Agent, *, request: Mapping[str, Any]) -> dict[str, Any]
 def operation(
     agent: Agent, *, operation_id: str, wait_seconds: float = 0.0, request_id: str = ""
 ) -> dict[str, Any]:
-    """Return how far a mutation is, as soon as it is over or the time is up; see :class:`Operation`.
+    """Return the state of a mutation, as soon as it is over or the time is up; see :class:`Operation`.
 
-    With ``request_id`` a failure that was found before this request came is not told: it is unknown until then.
+    With ``request_id``, failures recorded before this request came are ignored: it is unknown until then.
     """
     seconds = min(wait_seconds, _MOST_WAIT_SECONDS)
     return agent.journal.wait(operation_id, seconds, request_id=request_id).to_wire()
@@ -38,7 +38,7 @@ def operation(
 
 @node_rpc("node_version", effect=Effect.READ, timeout_seconds=URGENT)
 def node_version(agent: Agent) -> dict[str, Any]:
-    """Return what runs there: the version of the program, and of what it answers; and what it has voided so far."""
+    """Return the versions of the program and of its replies, and its counters of invalidations."""
     counts = agent.cache.counters
     return {
         "version": version("isotherm"),
@@ -51,7 +51,11 @@ def node_version(agent: Agent) -> dict[str, Any]:
 
 @node_rpc("node_powercycle", timeout_seconds=FAST, deferred=True)
 def node_powercycle(agent: Agent) -> Afterwards:
-    """Have the machine start anew some seconds after the reply, by the command that its operator has set."""
+    """Reboot the machine some seconds after the reply, by the command that its operator has set.
+
+    Raises:
+        NotSupported: the operator has set no command.
+    """
     command = list(agent.settings.agent.powercycle_command)
     if not command:
         raise NotSupported(

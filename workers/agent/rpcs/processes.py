@@ -1,4 +1,4 @@
-"""Processes of resources: looked at, started, signalled, killed, forgotten; and whether what runs here is ready."""
+"""RPCs about resources' processes: read, start, signal, kill, delete; and readiness probes."""
 
 import signal
 import time
@@ -14,17 +14,17 @@ from workers.agent.commands.supervised import Status, SupervisedProcess, tail
 from workers.agent.files.allowed import allowed_directory
 from workers.agent.records import records_directory
 
-#: What processes are called among the buried and the locked.
+#: The kind of processes in the journal and in names of locks.
 PROCESS: Final = "process"
-#: So many of the last lines of what it printed are told.
+#: The number of its last lines of output that are returned.
 _LINES_SHOWN: Final = 10
 
 
 def supervised(agent: Agent, uuid: str) -> SupervisedProcess:
-    """Return the process that is on record under a row.
+    """Return the process on record under a row.
 
     Raises:
-        RpcRefused: that is no uuid of one.
+        RpcRefused: the uuid is invalid.
     """
     records = records_directory(agent.settings.state_directory)
     return SupervisedProcess(records, uuid=agent.limits.owner(uuid))
@@ -52,25 +52,25 @@ def process_look(
     members: bool = False,
     cwd: str | None = None,
 ) -> Mapping[str, Any]:
-    """Return what is known of a process.
+    """Return the state of a process.
 
     Args:
-        agent: The node's agent.
+        agent: The machine's agent.
         uuid: The row under which it is on record.
-        probe: What is to be asked, if it runs, to tell whether it is ready.
-        members: Whether to look at all processes for those that belong to it.
+        probe: The readiness probe, if it runs.
+        members: Whether to search all processes for those that belong to it.
         cwd: A directory as a template names it.
 
     Returns:
-        ``log``; of the run that was started last ``status`` (None: nothing was), of the order that was given last
-        ``order``; ``fault``, what the probe misses; ``printed``, the last lines of a run that ended; with ``members``
-        whether it is ``gone``, stands ``still`` or ``moves``; ``cwd``, where that directory is.
+        ``log``; of the last started run ``status`` (None: none was), of the last order
+        ``order``; ``fault``, the probe's result; ``printed``, the last lines of a run that ended; with ``members``
+        whether it is ``gone``, ``still`` (stopped) or ``moves``; ``cwd``, the real path of that directory.
     """
     process = supervised(agent, uuid)
     status, fault = process.status(), ""
     if probe is not None and status is not None and status.running:
         fault = Probe.from_wire(probe).fault()
-        # Another process may have answered while ours ended.
+        # Another process may have answered while this one ended.
         status = process.status() or status
     order = process.order()
     seen: dict[str, Any] = {
@@ -98,13 +98,13 @@ def process_start(
     env: Mapping[str, str],
     probe: Mapping[str, Any],
 ) -> Mapping[str, Any] | None:
-    """Start a run of a process, at most once, and return its status; None: something of an earlier run is still there.
+    """Start a run of a process, at most once, and return its status; None: an earlier run is still there.
 
-    ``env`` is given to it besides a few variables of the agent; it is not written down.
+    ``env`` is added to a few variables of the agent; it is not recorded.
 
     Raises:
         Gone: it was removed for good.
-        RpcRefused: the node's limits forbid it.
+        RpcRefused: the machine's limits forbid it.
     """
     process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
@@ -112,12 +112,12 @@ def process_start(
         status = process.status()
         if status is None or status.run != run:
             place = allowed_directory(cwd, agent.settings, makes=True)
-            whole, asked = environment(env), Probe.from_wire(probe)
+            whole, ready = environment(env), Probe.from_wire(probe)
             agent.limits.command(argv, env=whole, cwd=place)
-            if asked.occupied():
-                # Its answers would be taken for those of the process, which cannot even get the port.
+            if ready.occupied():
+                # The other server's answers would be taken for the process's, which cannot even bind the port.
                 raise ResourceFailure(
-                    f"{asked.host}:{asked.port} answers before the process was started: "
+                    f"{ready.host}:{ready.port} answers before the process was started: "
                     "something else has this port"
                 )
             process.start(run, argv=argv, cwd=place, env=whole, now=time.time())
@@ -127,14 +127,14 @@ def process_start(
 
 @node_rpc("process_find")
 def process_find(agent: Agent, *, uuid: str) -> Mapping[str, Any] | None:
-    """Return the run that an interrupted start has begun, also if only the process itself tells; write that down."""
+    """Return and record the run that an interrupted start has begun, even if only its process is found."""
     with agent.alone_with(PROCESS, uuid):
         return _status(supervised(agent, uuid).find())
 
 
 @node_rpc("process_signal")
 def process_signal(agent: Agent, *, uuid: str, number: int, go_on: bool = False) -> None:
-    """Send a signal to all that a process is and has started; ``go_on``: also to what stands still, so that it acts."""
+    """Send a signal to all processes of a command; ``go_on``: also continue stopped ones, so that they react."""
     process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
         (process.ask_to_end if go_on else process.stop)(signal.Signals(number))
@@ -142,14 +142,14 @@ def process_signal(agent: Agent, *, uuid: str, number: int, go_on: bool = False)
 
 @node_rpc("process_kill")
 def process_kill(agent: Agent, *, uuid: str) -> None:
-    """Kill all that a process is and has started."""
+    """Kill all processes of a command."""
     with agent.alone_with(PROCESS, uuid):
         supervised(agent, uuid).kill()
 
 
 @node_rpc("process_forget")
 def process_forget(agent: Agent, *, uuid: str) -> None:
-    """Remove for good what is on record of a process that has ended, and what it printed."""
+    """Remove for good the records of a process that has ended, and its output."""
     process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
         agent.journal.bury(PROCESS, uuid)
@@ -157,6 +157,6 @@ def process_forget(agent: Agent, *, uuid: str) -> None:
 
 
 @node_rpc("ready_look", effect=Effect.READ)
-def ready_look(agent: Agent, *, probe: Mapping[str, Any]) -> str:  # noqa: ARG001  # every handler is given one
-    """Ask once, for two seconds at most, whether something on this node is ready; return what it misses."""
+def ready_look(agent: Agent, *, probe: Mapping[str, Any]) -> str:  # noqa: ARG001  # every handler receives one
+    """Probe once, for two seconds at most, whether something on this machine is ready; return what is missing."""
     return Probe.from_wire(probe).fault()

@@ -1,4 +1,4 @@
-"""The RPCs about volumes; what they take and give is that of :mod:`workers.agent.storage.storage`."""
+"""RPCs about volumes; arguments and results are those of :mod:`workers.agent.storage.storage`."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,13 +6,13 @@ from typing import Any, Final
 from orchestrator.nodes.rpc.registry import FAST, NORMAL, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 
-#: What volumes are called among the buried and the locked: their names are unique in a unit.
+#: The kind of volumes in the journal and in names of locks: their names are unique in a unit.
 VOLUME: Final = "volume"
 
 
 @node_rpc("volume_look", effect=Effect.READ, timeout_seconds=URGENT)
 def volume_look(agent: Agent, *, storage: str, name: str) -> dict[str, Any] | None:
-    """Return a volume; None: there is none, for sure."""
+    """Return a volume; None: it certainly does not exist."""
     found = agent.ask(agent.storage, storage, lambda unit: unit.volume(name))
     return None if found is None else found.to_wire()
 
@@ -27,11 +27,11 @@ def volume_list(agent: Agent, *, storage: str) -> list[dict[str, Any]]:
 def storage_create(
     agent: Agent, *, storage: str, name: str, size_mib: int, options: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Make a volume, or return the one that is there.
+    """Make a volume, or return the existing one.
 
     Raises:
         Gone: it was removed.
-        NoCapacity: there is not so much room.
+        NoCapacity: the unit is full.
     """
     unit, called = agent.storage_unit(storage), _called(storage, name)
     with agent.alone_with(VOLUME, called):
@@ -48,7 +48,7 @@ def storage_grow(agent: Agent, *, storage: str, name: str, size_mib: int) -> dic
 
 @node_rpc("storage_remove", timeout_seconds=FAST)
 def storage_remove(agent: Agent, *, storage: str, name: str) -> None:
-    """Remove a volume for good, with all that is on it; one that is not there is no error."""
+    """Remove a volume for good, with its content; a missing one is no error."""
     unit, called = agent.storage_unit(storage), _called(storage, name)
     with agent.alone_with(VOLUME, called):
         agent.journal.bury(VOLUME, called)

@@ -1,1 +1,1 @@
-"""The process of an agent: it holds its node's name, answers at its mailbox, and takes mutations from its queue."""
+"""The process of an agent: it holds its node's lease, answers at its mailbox, and takes mutations from its queue."""

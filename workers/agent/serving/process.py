@@ -1,4 +1,4 @@
-"""``isotherm agent``: the process of one node's agent, until it is told to stop or loses the node's name."""
+"""``isotherm agent``: the process of one machine's agent, until it is stopped or loses its node's lease."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
@@ -28,22 +28,22 @@ from workers.agent.serving.tenancy import Tenancy
 
 log = structlog.get_logger()
 
-#: The exit code of an agent that has lost its node's name.
+#: The exit code of an agent that has lost its lease.
 LOST: Final = 1
 
 
 def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
-    """Be the agent of a node until told to stop; return the exit code.
+    """Run the agent of a machine until it is stopped; return the exit code.
 
     Args:
-        settings: Those of the process.
+        settings: The settings of the process.
         node: The node's name.
-        labels: What is said of it for placement, besides what the settings say.
+        labels: Labels for placement, besides those in the settings.
 
     Raises:
-        InvalidInput: there is no broker, or no such name; nothing was touched.
+        InvalidInput: there is no broker, or the name is invalid; nothing was touched.
         Conflict: an agent of this name runs already.
-        Unavailable: whether one runs is not known.
+        Unavailable: it is unknown whether one runs.
     """
     require_broker(settings)
     check_node_name(node)
@@ -69,7 +69,7 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
             heartbeat_seconds=settings.node_state_cache.heartbeat_seconds,
             on_lost=end,
         )
-        # Before anybody can know that the node is there.
+        # Before the node can be known to others.
         stack.callback(reads.close)
         reads.start(LISTEN_SECONDS)
         agent.begin()
@@ -78,12 +78,12 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         reads.answer_all()
         tenancy.keep()
         log.info("an agent begins", node=node, incarnation=agent.incarnation)
-        # They harm no other, and the operator who has just written the settings should not have to ask for them.
+        # They harm no other, and are logged at once for the operator who has just written the settings.
         for backend, reason in (*agent.hypervisors.faults(), *agent.storage.faults()):
             log.warning("a backend cannot be used", backend=backend, reason=reason)
 
         def stop_waiting(**_: Any) -> None:
-            # What has not begun is not waited for: nobody knows when the store is back.
+            # Changes that have not begun do not wait for the store, which may be away for long.
             cache.stop_waiting()
 
         worker_shutting_down.connect(stop_waiting)
@@ -108,13 +108,13 @@ def labelled(settings: Settings, labels: Mapping[str, str]) -> Settings:
 
 
 def agent_cache(settings: Settings) -> NodeStateCache:
-    """Return where an agent holds its name, and says what is void.
+    """Return the machine-state cache in which an agent holds its lease and announces invalidations.
 
     Raises:
-        InvalidInput: nobody but this process would see it.
+        InvalidInput: the cache is visible to this process alone.
     """
 
-    def ask_nobody(node: str, _request: SnapshotRequest, _seconds: float) -> Snapshot:
+    def refuse_fetch(node: str, _request: SnapshotRequest, _seconds: float) -> Snapshot:
         raise NodeUnreachable(node, "an agent asks no nodes")
 
     if where(settings)[0] == MEMORY:
@@ -124,22 +124,22 @@ def agent_cache(settings: Settings) -> NodeStateCache:
             hint="redis; or file, where everything is on one machine",
         )
         raise InvalidInput([problem])
-    return make_node_state_cache(settings, ask_nobody)
+    return make_node_state_cache(settings, refuse_fetch)
 
 
 def agent_app(settings: Settings, node: str) -> Celery:
-    """Return the app of an agent, which takes from its node's queue and nothing else."""
+    """Return the Celery app of an agent, which consumes its node's queue and no other."""
     app = make_app(settings)
-    # No more than it has threads for: what waits in the queue is done by the next agent, should this one die.
+    # No prefetching beyond its threads: should this agent die, the next one takes what waits in the queue.
     app.conf.update(task_queues=[queue_of(node)], worker_prefetch_multiplier=1, beat_schedule={})
     return app
 
 
 def register(app: Celery, agent: Agent, seal: Seal) -> None:
-    """Have an agent carry out what comes by its node's queue.
+    """Have an agent carry out the messages of its node's queue.
 
-    Whoever sent it asks the agent for the end of the operation: nothing is returned. A message is acknowledged when
-    that end is on record; one that comes twice is recognized by its operation.
+    Tasks return nothing: callers query the agent for the end of the operation. A message is acknowledged when
+    that end is on record; a duplicate is recognized by its operation.
     """
 
     def carry_out(request: Mapping[str, Any]) -> None:

@@ -21,32 +21,32 @@ from orchestrator.nodes.rpc.sealing import Seal, without_arguments
 
 log = structlog.get_logger()
 
-#: How many reads are answered at once, and how many may wait for the end of an operation meanwhile: neither holds up
-#: the other, and one that hangs holds up nobody.
+#: The limits of concurrent reads, and of calls that wait for the end of an operation: neither holds up
+#: the other.
 READ_THREADS: Final = 32
 WAIT_THREADS: Final = 128
-#: So many are kept that come while the agent takes its node's name.
+#: The most reads that are held back while the agent acquires its lease.
 MOST_HELD: Final = 1000
 
 
 class Answers(Protocol):
-    """What answers reads: :class:`workers.agent.agent.Agent`."""
+    """A server of reads: :class:`workers.agent.agent.Agent`."""
 
     @property
     def name(self) -> str:
-        """The node's name."""
+        """The node name."""
 
     def answer(self, request: Request) -> Reply:
         """Answer a read; raises nothing."""
 
 
 class Reads:
-    """Answers what is posted to a node's mailbox, from :meth:`answer_all` until :meth:`close`."""
+    """Answers the messages in a node's mailbox, from :meth:`answer_all` until :meth:`close`."""
 
     def __init__(self, app: Celery, agent: Answers, seal: Seal) -> None:
         self._agent, self._seal = agent, seal
         self._poster = Poster(app)
-        #: What came before it is known whether it is for this agent; None: it is.
+        #: Reads that came before the lease was acquired; None: it is.
         self._held: list[Mapping[str, Any]] | None = []
         self._holding = threading.Lock()
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")
@@ -54,20 +54,20 @@ class Reads:
         self._mailbox = Mailbox(app, mailbox_address(agent.name), on_message=self._receive)
 
     def start(self, patience_seconds: float) -> None:
-        """Begin to listen, and return when that works, or with a line in the log after so long; answer nobody yet."""
+        """Begin to listen, and return once connected, or after so long with a log line; nothing is answered yet."""
         self._mailbox.start()
         if not self._mailbox.wait_until_heard(patience_seconds):
-            log.warning("the node cannot be asked yet", address=self._mailbox.address)
+            log.warning("the mailbox is not connected yet", address=self._mailbox.address)
 
     def answer_all(self) -> None:
-        """Answer from now on, and what came before: the node's name is this agent's."""
+        """Answer reads from now on, held ones included: the lease is acquired."""
         with self._holding:
             held, self._held = self._held or [], None
         for body in held:
             self._receive(body)
 
     def close(self) -> None:
-        """Listen no more; what is being answered is given up."""
+        """Stop listening; answers under way are given up."""
         self._mailbox.close()
         for pool in (self._readers, self._waiters):
             pool.shutdown(wait=False, cancel_futures=True)
@@ -96,16 +96,16 @@ class Reads:
                 self._post(request, reply, reply_to)
             except Unavailable:
                 raise
-            except Exception as error:  # noqa: BLE001  # whatever a plugin has answered that cannot travel
+            except Exception as error:  # noqa: BLE001  # a plugin's result that cannot be serialized
                 log.error("an answer cannot be sent", rpc=request.rpc, error=repr(error))
                 fault = Fault(kind="failed", message=f"{request.rpc}: its answer cannot be sent")
                 self._post(request, replace(reply, result=None, error=fault), reply_to)
         except Unavailable as error:
-            # Whoever asked runs out of patience, and asks again.
+            # The caller times out, and asks again.
             log.warning("an answer was not sent", rpc=request.rpc, error=str(error))
 
     def _refuse(self, request: Request, reply_to: str) -> None:
-        """Say to who has other keys that this is why nothing can be done."""
+        """Reply to a client with other encryption keys that these are the reason of the refusal."""
         sentence = f"node {request.node!r} has none of the encryption keys with which it is asked"
         fault = Fault(kind="failed", message=f"{sentence} (setting encryption_keys)")
         reply = self._agent.answer(replace(request, rpc=OPERATION_RPC))
@@ -115,9 +115,9 @@ class Reads:
     def _post(self, request: Request, reply: Reply, reply_to: str) -> None:
         seconds_left = request.deadline - time.time()
         if seconds_left <= 0:
-            # Nobody waits for it any more; or somebody does, by another clock, and is not told the reason.
+            # The caller has timed out; or its clock differs, and it never learns the reason.
             log.warning(
-                "a question was of no use any more: is the clock of who asks behind this one?",
+                "a read had expired on arrival: is the clock of its sender behind this one?",
                 rpc=request.rpc,
                 seconds_late=round(-seconds_left, 1),
             )

@@ -1,4 +1,4 @@
-"""Holding a node's name: taken when an agent begins, kept by saying so again and again, given back at its end."""
+"""The tenancy of a node name: its lease is acquired at start, renewed by a heartbeat, released at the end."""
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
@@ -19,29 +19,29 @@ log = structlog.get_logger()
 
 #: The lock of the one process that serves a directory.
 _LOCK: Final = "agent process"
-#: Where the incarnations stand that served the directory last, or were about to.
+#: The file of the incarnations that served the directory last, or were about to.
 _FILE: Final = "served.json"
 _MOST_REMEMBERED: Final = 8
 
 
 class LeaseBook(Protocol):
-    """Where names are held: :class:`cache.node_state.cache.NodeStateCache`."""
+    """The store of leases: :class:`cache.node_state.cache.NodeStateCache`."""
 
     def lease(self, node: str) -> Lease | None:
-        """Return who holds a name."""
+        """Return the lease of a name."""
 
     def acquire(self, lease: Lease) -> None:
-        """Take a name."""
+        """Acquire a lease."""
 
     def renew(self, lease: Lease) -> None:
-        """Keep a name."""
+        """Renew a lease."""
 
     def release(self, lease: Lease) -> None:
-        """Give a name back."""
+        """Release a lease."""
 
 
 class Tenancy:
-    """Holds a node's name from :meth:`take` until :meth:`leave`."""
+    """Holds a node's lease from :meth:`take` until :meth:`leave`."""
 
     def __init__(
         self,
@@ -52,19 +52,19 @@ class Tenancy:
         heartbeat_seconds: float,
         on_lost: Callable[[LeaseLost], None],
     ) -> None:
-        """Prepare to take a name.
+        """Keep the arguments; nothing is acquired yet.
 
         Args:
-            book: Where it is held.
-            lease: What the agent says of itself at the moment.
-            directory: The agent's own, which one process serves.
-            heartbeat_seconds: How often it says that it is there.
-            on_lost: Called once, by a thread of its own, when another agent has the name.
+            book: The store of leases.
+            lease: Returns the agent's present lease.
+            directory: The agent's own directory, which one process serves.
+            heartbeat_seconds: The interval of renewals.
+            on_lost: Called once, by a thread of its own, when another agent holds the lease.
         """
         self._book, self._lease, self._on_lost = book, lease, on_lost
         self._heartbeat_seconds = heartbeat_seconds
-        #: What it said last; whoever is asked what the node has may hang, or fail.
-        self._said: Lease | None = None
+        #: The lease as last written; measuring the machine for a new one may hang, or fail.
+        self._last_lease: Lease | None = None
         self._patience = Patience("the node", heartbeat_seconds)
         self._file = directory / _FILE
         self._locks = Locks(directory / "locks")
@@ -74,13 +74,13 @@ class Tenancy:
         )
 
     def take(self) -> None:
-        """Take the name. An agent that died on this machine, in this directory, is no hindrance.
+        """Acquire the lease. A dead agent of this machine and this directory does not prevent it.
 
         Raises:
-            Conflict: another agent has it; with where that is.
-            Unavailable: it is not known who has it, because the store is out of reach; or nothing can be written down.
+            Conflict: another agent holds it; the message names its host.
+            Unavailable: the holder is unknown, because the store is out of reach; or the directory cannot be written.
         """
-        lease = self._said = self._lease()
+        lease = self._last_lease = self._lease()
         try:
             self._held.enter_context(self._locks.hold(_LOCK))
         except LockTaken as error:
@@ -89,7 +89,7 @@ class Tenancy:
             ) from error
         try:
             before = self._predecessors()
-            # Before it is so: who dies in between is known to the next all the same.
+            # Recorded first: the successor of a process that dies in between recognizes it all the same.
             self._note([*before, lease.incarnation])
             self._acquire(lease, before)
             self._note([lease.incarnation])
@@ -105,15 +105,15 @@ class Tenancy:
             raise Unavailable(f"{self._file} cannot be written: {error.strerror}") from error
 
     def keep(self) -> None:
-        """Say from now on that the agent is there."""
+        """Start the heartbeat."""
         self._thread.start()
 
     def leave(self) -> None:
-        """Give the name back, if it is still this agent's."""
+        """Release the lease, if this agent still holds it."""
         self._thread.stop(self._heartbeat_seconds)
         try:
-            if self._said is not None:
-                self._book.release(self._said)
+            if self._last_lease is not None:
+                self._book.release(self._last_lease)
         except StateStoreFailed as error:
             log.warning("the node's name is not given back, its lease runs out", reason=str(error))
         self._held.close()
@@ -123,7 +123,7 @@ class Tenancy:
             self._book.acquire(lease)
         except LeaseHeld:
             holder = self._book.lease(lease.node)
-            # Whoever has the lock of this directory is the only one that serves it: the one before is dead.
+            # The holder of this directory's lock is the only one that serves it: the earlier one is dead.
             if holder is None or holder.incarnation not in before:
                 raise
             log.info("the agent before this one has died", holder=holder.holder)
@@ -150,11 +150,11 @@ class Tenancy:
             self._on_lost(error)
 
     def _latest(self) -> Lease:
-        """Return what is to be said now: what was said before, if who is asked what the node has fails or hangs."""
+        """Return the present lease; the last one, if measuring the machine fails or hangs."""
         try:
-            self._said = self._patience.ask(self._lease).answer()
+            self._last_lease = self._patience.ask(self._lease).answer()
         except Unanswered as error:
-            log.warning("the lease says what it said before", reason=str(error))
-        except Exception as error:  # noqa: BLE001  # whatever it is: an agent that says nothing is taken for dead
-            log.error("the lease says what it said before", reason=repr(error))
-        return self._said if self._said is not None else self._lease()
+            log.warning("lease renewed with old values", reason=str(error))
+        except Exception as error:  # noqa: BLE001  # of any kind: an agent that renews nothing is taken for dead
+            log.error("lease renewed with old values", reason=repr(error))
+        return self._last_lease if self._last_lease is not None else self._lease()

@@ -1,1 +1,1 @@
-"""Storage: where the volumes of a node are. Each is an entry point of the group ``isotherm.storage``."""
+"""Storage: backends for volumes of a machine, entry points of the group ``isotherm.storage``."""

@@ -25,16 +25,16 @@ from workers.agent.storage.storage import (
 )
 
 _BYTES_PER_MIB: Final = 1024 * 1024
-#: What ``st_blocks`` counts, whatever the file system.
+#: The unit of ``st_blocks``, whatever the file system.
 _BLOCK_BYTES: Final = 512
 _FULL: Final = frozenset({ENOSPC, EDQUOT, EFBIG})
-#: Hidden: no volume's name begins with a dot.
+#: A prefix of unfinished files: no volume's name begins with a dot.
 _MAKING: Final = ".making-"
 _LEAVING: Final = ".leaving-"
 
 
 class FileStorageOptions(StorageOptions):
-    """Where volumes are, and how much of that may be used."""
+    """The directory of the volumes, and how much of it may be used."""
 
     directory: Path | None = Field(
         default=None,
@@ -47,14 +47,14 @@ class FileStorageOptions(StorageOptions):
 
 
 class FileVolumeOptions(BaseModel):
-    """What may be said of one volume."""
+    """The options of one volume."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal["raw", "dir"] = Field(
         default="raw",
-        description="raw (a file as large as the volume) or dir (a directory, whose size is a promise that nobody "
-        "enforces).",
+        description="raw (a file as large as the volume) or dir (a directory, whose size is reserved, but not "
+        "enforced).",
     )
     preallocate: bool = Field(
         default=False,
@@ -73,11 +73,11 @@ class FileStorage(Storage):
     def __init__(self, name: str, options: FileStorageOptions, directory: Path) -> None:
         super().__init__(name, options, directory)
         self._root = options.directory or directory
-        # Looking for room and taking it are one step.
+        # Checking for free space and taking it are one step.
         self._lock = threading.Lock()
 
     def probe(self) -> str:
-        """Return whether the directory is there and can be written to."""
+        """Return why the directory cannot be used; empty: it can."""
         if self.options.directory is None:
             return ""
         if not self._root.is_dir():
@@ -85,15 +85,15 @@ class FileStorage(Storage):
         return "" if os.access(self._root, os.W_OK | os.X_OK) else f"{self._root} cannot be written to"
 
     def info(self, *, exclusive: bool = False) -> StorageData:  # noqa: ARG002 -- a file system is of one piece
-        """Return the size of the file system, and what is free of it for others than root.
+        """Return the size of the file system, and its free space for users other than root.
 
-        What volumes were promised and have not used yet is not free.
+        Space that volumes reserve and have not used yet is not free.
         """
         size, free = self._room()
         return StorageData(type=self.kind, name=self.name, storage_size_mib=size, storage_free_mib=free)
 
     def volumes(self) -> Sequence[VolumeData]:
-        """Return the volumes that are there and whole."""
+        """Return the volumes that exist and are complete."""
         with self._faults():
             names = sorted(path.name for path in self._root.glob("[!.]*")) if self._root.is_dir() else []
             found = [self._find(name) for file in names for name, _, _ in (file.rpartition("."),)]
@@ -108,28 +108,28 @@ class FileStorage(Storage):
         """Make a file or a directory.
 
         Raises:
-            StorageFull: there is not so much room.
-            StorageFault: the name or an option is wrong, or another volume has this name.
+            StorageFull: the unit is full.
+            StorageFault: the name or an option is invalid, or another volume has this name.
         """
         if fault := fault_of_name(name) or self._fault_of_place() or fault_of_size(size_mib):
             raise StorageFault(fault)
-        asked = read_options(FileVolumeOptions, options, fault=StorageFault)
+        volume_options = read_options(FileVolumeOptions, options, fault=StorageFault)
         with self._lock, self._faults():
             if (found := self._find(name)) is not None:
-                return self._same(found, size_mib=size_mib, form=asked.format)
+                return self._same(found, size_mib=size_mib, form=volume_options.format)
             self._refuse_more_than_is_free(size_mib)
-            if asked.format == "dir":
+            if volume_options.format == "dir":
                 self._make_directory(name, size_mib)
             else:
-                self._make_file(name, size_mib, preallocate=asked.preallocate)
+                self._make_file(name, size_mib, preallocate=volume_options.preallocate)
             return self._get(name)
 
     def grow(self, name: str, *, size_mib: int) -> VolumeData:
-        """Make a file longer, or promise a directory more.
+        """Make a file longer, or raise a directory's reserved size.
 
         Raises:
-            StorageFull: there is not so much room.
-            StorageFault: there is none, or it is larger.
+            StorageFull: the unit is full.
+            StorageFault: it does not exist, or is larger.
         """
         with self._lock, self._faults():
             found = self._get(name)
@@ -146,21 +146,21 @@ class FileStorage(Storage):
             return self._get(name)
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a directory with all that is in it."""
+        """Remove a file, or a directory with its content."""
         if fault_of_name(name):
             return
         with self._lock, self._faults():
             self._file(name).unlink(missing_ok=True)
             leaving = self._root / f"{_LEAVING}{name}"
             if self._directory(name).exists():
-                # First it is no volume any more, at once, and then it is emptied, however long that takes.
+                # It stops being a volume at once, and is emptied afterwards, however long that takes.
                 shutil.rmtree(leaving, ignore_errors=True)
                 self._directory(name).rename(leaving)
             if leaving.exists():
                 shutil.rmtree(leaving)
             self._promise(name).unlink(missing_ok=True)
 
-    # -- where things are --------------------------------------------------------------------------------------
+    # -- paths -------------------------------------------------------------------------------------------------
 
     def _file(self, name: str) -> Path:
         return self._root / f"{name}.raw"
@@ -169,7 +169,7 @@ class FileStorage(Storage):
         return self._root / f"{name}.dir"
 
     def _promise(self, name: str) -> Path:
-        """Where the size of a directory is written down."""
+        """The file with the size of a directory."""
         return self._root / f".{name}.size"
 
     def _find(self, name: str) -> VolumeData | None:
@@ -201,10 +201,10 @@ class FileStorage(Storage):
         self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
         return ""
 
-    # -- room --------------------------------------------------------------------------------------------------
+    # -- space -------------------------------------------------------------------------------------------------
 
     def _room(self) -> tuple[int | None, int | None]:
-        """Return size and room; None where the directory is missing."""
+        """Return size and free space; None where the directory is missing."""
         place = self._root if self.options.directory is not None else _nearest_existing(self._root)
         try:
             system = os.statvfs(place)
@@ -222,7 +222,7 @@ class FileStorage(Storage):
         if free is None or size_mib > free:
             raise StorageFull(f"storage {self.name!r} has {free or 0} MiB free, {size_mib} MiB are needed")
 
-    # -- making ------------------------------------------------------------------------------------------------
+    # -- creation ----------------------------------------------------------------------------------------------
 
     def _make_file(self, name: str, size_mib: int, *, preallocate: bool) -> None:
         making = self._root / f"{_MAKING}{name}"
@@ -242,7 +242,7 @@ class FileStorage(Storage):
         sync_directory(self._root)
 
     def _make_directory(self, name: str, size_mib: int) -> None:
-        # Without its directory a promise is no volume: a step that ends in between is done again.
+        # Without its directory a size is no volume: an interrupted step is repeated.
         write_record(self._promise(name), {"size_mib": size_mib})
         self._directory(name).mkdir(mode=0o700, exist_ok=True)
         sync_directory(self._root)
@@ -252,14 +252,14 @@ class FileStorage(Storage):
         try:
             yield
         except OSError as error:
-            said = f"storage {self.name!r}: {error.strerror or 'the file system failed'}"
-            raise (StorageFull if error.errno in _FULL else StorageFault)(said) from error
+            problem = f"storage {self.name!r}: {error.strerror or 'the file system failed'}"
+            raise (StorageFull if error.errno in _FULL else StorageFault)(problem) from error
         except (KeyError, ValueError) as error:
             raise StorageFault(f"storage {self.name!r}: the size of a directory is damaged") from error
 
 
 def _unused_mib(volume: VolumeData) -> int:
-    """Return what a file may still take; of a directory nobody can tell that without looking at all that is in it."""
+    """Return how much a file may still take; of a directory that is unknown without reading all of it."""
     if volume.format == "dir":
         return 0
     try:
@@ -270,7 +270,7 @@ def _unused_mib(volume: VolumeData) -> int:
 
 
 def _lengthen(file: Path, size_mib: int) -> None:
-    """Make a file longer; one whose room was taken at once takes that of the rest at once, too."""
+    """Make a file longer; a preallocated one is preallocated in full again."""
     with file.open("r+b") as opened:
         found = os.fstat(opened.fileno())
         length = size_mib * _BYTES_PER_MIB

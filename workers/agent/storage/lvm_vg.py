@@ -1,6 +1,6 @@
 """``lvm-vg``: volumes are logical volumes of a volume group.
 
-Whose a volume is, LVM remembers itself, in tags: nothing else is written down, and logical volumes of others in the
+The owner of a volume is recorded in LVM's tags alone; foreign logical volumes in the
 same group are neither listed nor touched.
 """
 
@@ -27,12 +27,12 @@ from workers.agent.storage.storage import (
 
 _BYTES_PER_MIB: Final = 1024 * 1024
 _OURS: Final = "isotherm"
-#: What was asked for, in MiB: LVM rounds up to its extents.
-_ASKED: Final = "isotherm.asked="
+#: The tag with the requested size, in MiB: LVM rounds up to its extents.
+_REQUESTED: Final = "isotherm.asked="
 
 
 class LvmVgOptions(StorageOptions):
-    """Which volume group, and how it is used."""
+    """The volume group, and its use."""
 
     volume_group: str = Field(
         default="",
@@ -51,7 +51,7 @@ class LvmVgOptions(StorageOptions):
 
 
 class LvmVolumeOptions(BaseModel):
-    """What may be said of one volume: nothing."""
+    """The options of one volume: none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -66,7 +66,7 @@ class PhysicalVolume:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is on it."""
+        """Whether it is empty."""
         return self.free == self.size
 
 
@@ -81,11 +81,11 @@ class LvmVg(Storage):
         super().__init__(name, options, directory)
         self._group = options.volume_group or name
         self._tools = LvmTools()
-        # Looking for room and taking it are one step.
+        # Checking for free space and taking it are one step.
         self._lock = threading.Lock()
 
     def probe(self) -> str:
-        """Return whether LVM can be used, and whether its volumes can."""
+        """Return why LVM or its volumes cannot be used; empty: they can."""
         if fault := self._tools.fault():
             return fault
         if not self._tools.devices and not self.options.without_devices:
@@ -93,7 +93,7 @@ class LvmVg(Storage):
         return ""
 
     def info(self, *, exclusive: bool = False) -> StorageData:
-        """Return the group's size and room; exclusive: only physical volumes count on which nothing is."""
+        """Return the group's size and free space; exclusive: only empty physical volumes count."""
         found = self._find_group()
         size = free = None
         if found is not None:
@@ -110,8 +110,8 @@ class LvmVg(Storage):
         """Make a logical volume.
 
         Raises:
-            StorageFull: there is not so much room.
-            StorageFault: the name or an option is wrong, or another volume has this name.
+            StorageFull: the unit is full.
+            StorageFault: the name or an option is invalid, or another volume has this name.
         """
         if fault := fault_of_name(name) or fault_of_size(size_mib):
             raise StorageFault(fault)
@@ -121,7 +121,7 @@ class LvmVg(Storage):
                 return self._same(row, size_mib)
             size = _rounded(size_mib, self._extent())
             disks = self._disks_for(size)
-            tags = ["--addtag", _OURS, "--addtag", f"{_ASKED}{size_mib}"]
+            tags = ["--addtag", _OURS, "--addtag", f"{_REQUESTED}{size_mib}"]
             quiet = [] if self._tools.devices else ["-an", "-Zn", "-Wn"]
             self._tools.change("lvcreate", *quiet, *tags, "-n", name, "-L", f"{size}b", self._group, *disks)
             return _volume(self._row(name))
@@ -130,8 +130,8 @@ class LvmVg(Storage):
         """Make a logical volume larger.
 
         Raises:
-            StorageFull: there is not so much room.
-            StorageFault: there is none, or it is larger.
+            StorageFull: the unit is full.
+            StorageFault: it does not exist, or is larger.
         """
         with self._lock:
             row = self._row(name)
@@ -144,15 +144,19 @@ class LvmVg(Storage):
             if size < wanted:
                 disks = self._disks_for(wanted - size, beside=name)
                 self._tools.change("lvextend", "-L", f"{wanted}b", f"{self._group}/{name}", *disks)
-            old = [each for tag in _tags(row) if tag.startswith(_ASKED) for each in ("--deltag", tag)]
+            old = [each for tag in _tags(row) if tag.startswith(_REQUESTED) for each in ("--deltag", tag)]
             if found.size_mib != size_mib:
                 self._tools.change(
-                    "lvchange", *old, "--addtag", f"{_ASKED}{size_mib}", f"{self._group}/{name}"
+                    "lvchange", *old, "--addtag", f"{_REQUESTED}{size_mib}", f"{self._group}/{name}"
                 )
             return _volume(self._row(name))
 
     def remove(self, name: str) -> None:
-        """Remove a logical volume, if it is one of ours."""
+        """Remove a logical volume that was made here.
+
+        Raises:
+            StorageFault: the logical volume is foreign.
+        """
         if fault_of_name(name):
             return
         with self._lock:
@@ -162,7 +166,7 @@ class LvmVg(Storage):
                 raise self._strange(name)
             self._tools.change("lvremove", f"{self._group}/{name}")
 
-    # -- what LVM says ------------------------------------------------------------------------------------------
+    # -- reports -----------------------------------------------------------------------------------------------
 
     def _find_group(self) -> Mapping[str, str] | None:
         """Return the group, unless it is missing or must not be written to."""
@@ -171,7 +175,7 @@ class LvmVg(Storage):
         return next((row for row in rows if not row["vg_attr"].startswith("r")), None)
 
     def _extent(self) -> int:
-        """Return in bytes what sizes are multiples of."""
+        """Return the extent size in bytes, of which all sizes are multiples."""
         if (group := self._find_group()) is None:
             raise StorageFault(f"there is no volume group {self._group!r} that can be written to")
         return int(group["vg_extent_size"])
@@ -206,7 +210,7 @@ class LvmVg(Storage):
             f"logical volume {self._group}/{name} was not made by an agent, and is not touched"
         )
 
-    # -- room --------------------------------------------------------------------------------------------------
+    # -- space -------------------------------------------------------------------------------------------------
 
     def _disks(self) -> list[PhysicalVolume]:
         fields = ("pv_name", "pv_size", "pv_free", "pv_attr")
@@ -215,10 +219,10 @@ class LvmVg(Storage):
         return [PhysicalVolume(row["pv_name"], int(row["pv_size"]), int(row["pv_free"])) for row in usable]
 
     def _disks_for(self, size: int, *, beside: str = "") -> list[str]:
-        """Return the physical volumes on which so much more must go; none: wherever LVM likes.
+        """Return the physical volumes to which an enlargement is restricted; none: LVM's choice.
 
         Raises:
-            StorageFull: there is not so much room.
+            StorageFull: the unit is full.
         """
         disks = self._disks()
         if not self.options.exclusive:
@@ -245,9 +249,9 @@ class LvmVg(Storage):
 
 
 def whole_disks(disks: Sequence[PhysicalVolume], size: int) -> list[PhysicalVolume]:
-    """Return physical volumes with nothing on them that hold so many bytes together.
+    """Return empty physical volumes that hold so many bytes together.
 
-    That is the smallest one that does so alone, or as few as can be; all there are, if they do not suffice.
+    The smallest single one that suffices, or else as few as possible; all, if they do not suffice.
     """
     if size <= 0:
         return []
@@ -267,13 +271,15 @@ def _tags(row: Mapping[str, str]) -> list[str]:
 
 
 def _rounded(size_mib: int, extent: int) -> int:
-    """Return a size in bytes, rounded up to what LVM makes of it."""
+    """Return a size in bytes, rounded up to whole extents."""
     return -(-size_mib * _BYTES_PER_MIB // extent) * extent
 
 
 def _volume(row: Mapping[str, str]) -> VolumeData:
     size, extent = int(row["lv_size"]), int(row["vg_extent_size"])
-    asked = next((int(tag.removeprefix(_ASKED)) for tag in _tags(row) if tag.startswith(_ASKED)), 0)
-    # Somebody may have made it larger since; then what it has counts.
-    size_mib = asked if _rounded(asked, extent) == size else size // _BYTES_PER_MIB
+    requested = next(
+        (int(tag.removeprefix(_REQUESTED)) for tag in _tags(row) if tag.startswith(_REQUESTED)), 0
+    )
+    # It may have been enlarged outside since; then its real size counts.
+    size_mib = requested if _rounded(requested, extent) == size else size // _BYTES_PER_MIB
     return VolumeData(name=row["lv_name"], size_mib=size_mib, path=row["lv_path"])

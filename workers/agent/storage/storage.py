@@ -1,4 +1,4 @@
-"""The contract of storage: sizes in MiB, whatever its own tools speak."""
+"""The contract of storage: sizes in MiB, whatever units its own tools use."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageData:
-    """How large a storage unit is, and how much of it is free; None: it is missing."""
+    """The size and the free space of a storage unit; None: it is missing."""
 
     type: str
     name: str
@@ -25,11 +25,11 @@ class StorageData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeData:
-    """A volume that was made."""
+    """An existing volume."""
 
     name: str
     size_mib: int
-    #: Where instances find it.
+    #: Its path, for instances.
     path: str
     #: raw, qcow2 or dir.
     format: str = "raw"
@@ -40,42 +40,42 @@ class VolumeData:
 
 
 class StorageFault(Exception):
-    """What storage raises when something cannot be done; the sentence is for people and holds no secret."""
+    """Raised by storage when an operation fails; the message is for users and holds no secret."""
 
     retryable: ClassVar[bool] = False
 
 
 class StorageFull(StorageFault):
-    """There is not so much room."""
+    """The unit is full."""
 
 
 class StorageOptions(BaseModel):
-    """Base of the options of storage: what ``[agent.storage.NAME]`` may say besides ``type``."""
+    """Base of the options of storage: the settings ``[agent.storage.NAME]`` besides ``type``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def fault_of_size(size_mib: int) -> str:
-    """Return what is wrong with the size of a volume; empty: nothing."""
+    """Return the fault of a volume's size; empty: none."""
     return "" if size_mib >= 1 else f"expected a size of at least 1 MiB, found {size_mib}"
 
 
 class Storage(ABC):
     """Base of storage; one instance is one unit, and serves all threads of an agent.
 
-    Every method that changes something does no harm when it is done again.
+    Every method that changes something is idempotent.
     """
 
     #: Such as ``file``: the name of the entry point.
     kind: ClassVar[str]
-    #: One sentence for people.
+    #: One sentence, shown to operators.
     description: ClassVar[str] = ""
     Options: ClassVar[type[StorageOptions]] = StorageOptions
-    #: What templates may say in ``options`` of a volume; None: nothing, or anything.
+    #: The type of ``options`` of a volume; None: not checked.
     VolumeOptions: ClassVar[type[BaseModel] | None] = None
 
     def __init__(self, name: str, options: Any, directory: Path) -> None:
-        """Keep what is needed. ``directory`` is the unit's own, on the node's disk, should it want one."""
+        """Keep the arguments. ``directory`` is the unit's own, on the machine's disk, if it needs one."""
         self.name, self.options, self.directory = name, options, directory
 
     @abstractmethod
@@ -84,22 +84,22 @@ class Storage(ABC):
 
     @abstractmethod
     def info(self, *, exclusive: bool = False) -> StorageData:
-        """Return size and room."""
+        """Return size and free space."""
 
     @abstractmethod
     def volumes(self) -> Sequence[VolumeData]:
-        """Return all volumes it knows."""
+        """Return all its volumes."""
 
     def volume(self, name: str) -> VolumeData | None:
-        """Return one volume; None: there is none, for sure."""
+        """Return one volume; None: it certainly does not exist."""
         return next((each for each in self.volumes() if each.name == name), None)
 
     @abstractmethod
     def create(self, name: str, *, size_mib: int, options: Mapping[str, Any]) -> VolumeData:
-        """Make a volume, or return the one of this name and size that is there.
+        """Make a volume, or return the existing one of this name and size.
 
         Raises:
-            StorageFull: there is not so much room.
+            StorageFull: the unit is full.
             StorageFault: it cannot be made.
         """
 
@@ -108,9 +108,9 @@ class Storage(ABC):
         """Make a volume larger; one that is that large already is no error, a larger one is.
 
         Raises:
-            StorageFault: there is none, or it is larger.
+            StorageFault: it does not exist, or is larger.
         """
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Remove a volume with all that is on it; one that is not there is no error."""
+        """Remove a volume with its content; a missing one is no error."""

@@ -1,5 +1,5 @@
-"""Resource types that need no cloud: they exist nowhere but in their row.
+"""Resource types that need no cloud: their objects are rows only.
 
-What lives here works everywhere, offline and in embedded mode too; a type that talks to anything else belongs
+They work everywhere, offline and in embedded mode too; a type that calls another system belongs
 to another family.
 """

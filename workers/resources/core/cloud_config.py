@@ -1,4 +1,4 @@
-"""``OS::Heat::CloudConfig``: what cloud-init does on the first boot of a machine, written as it reads it."""
+"""``OS::Heat::CloudConfig``: a configuration of cloud-init, written as YAML."""
 
 from typing import Any, Final
 
@@ -7,21 +7,21 @@ import yaml
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from workers.resources.core.row import RowResource
 
-#: By its first line cloud-init tells what a text is.
+#: The first line, by which cloud-init recognizes the format.
 FIRST_LINE: Final = "#cloud-config"
-#: What YAML takes for the end of a line too, and reads back as one: such a text has to be quoted.
+#: Line separators in YAML that are none in Python: a text with one has to be quoted.
 _BREAKS: Final = frozenset("\x85\u2028\u2029")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes scripts as blocks, and everything that comes twice twice: the same map always gives the same text."""
+    """Writes scripts as blocks, and no aliases: an equal map always gives the same text."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (the base's signature)
-        """Write no anchors: whether two values are one in memory is chance."""
+        """Write no anchors: whether two values are one object in memory is chance."""
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Return a text as a block if it has several lines; what a block cannot hold is quoted all the same."""
+        """Return a text as a block if it has several lines; one that a block cannot hold is quoted."""
         style = "|" if "\n" in text else None
         return self.represent_scalar("tag:yaml.org,2002:str", text, style='"' if _BREAKS & {*text} else style)
 
@@ -35,9 +35,9 @@ def cloud_config_text(config: dict[str, Any]) -> str:
 
 
 class CloudConfig(RowResource):
-    """A map, written as cloud-init reads it; any change makes another one."""
+    """A map, written as cloud-init reads it; any change makes a replacement."""
 
-    description = "Holds what cloud-init is told, as a text that it understands."
+    description = "Holds a configuration of cloud-init, as text in cloud-init's format."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -54,7 +54,7 @@ outputs:
 """
     properties_schema = {
         "cloud_config": Property(
-            type=PropertyType.MAP, description="What cloud-init is told, by module.", default={}
+            type=PropertyType.MAP, description="The configuration of cloud-init, by module.", default={}
         ),
     }
     attributes_schema = {

@@ -1,4 +1,4 @@
-"""``OS::Heat::Delay``: lets time pass, without keeping a worker."""
+"""``OS::Heat::Delay``: a pause in a stack's operations that occupies no worker."""
 
 import random
 from typing import Any, Final
@@ -23,10 +23,10 @@ def _number(description: str, default: float, most: int) -> Property:
 
 
 class Delay(RowResource):
-    """Waits in the actions it is told to: so long at least, and by chance so much longer.
+    """Waits in the configured actions: a minimum, plus a random part.
 
-    How much longer follows from the row and the action, so an action that is begun again waits no longer than it
-    would have. An update changes what later actions wait, and waits for nothing itself.
+    The random part follows from the row and the action, so that an action that is begun again waits no longer than it
+    would have. An update changes the waits of later actions, and does not wait itself.
     """
 
     description = "Waits, so that what depends on it starts later."
@@ -58,7 +58,7 @@ resources:
     }
 
     def handle_create(self) -> Any:
-        """Return how many seconds to wait."""
+        """Return the seconds to wait."""
         super().handle_create()
         return self._seconds_of("CREATE")
 
@@ -67,7 +67,7 @@ resources:
         return self._look(token)
 
     def handle_delete(self) -> Any:
-        """Return how many seconds to wait."""
+        """Return the seconds to wait."""
         return self._seconds_of("DELETE")
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
@@ -75,7 +75,7 @@ resources:
         return self._look(token)
 
     def handle_suspend(self) -> Any:
-        """Return how many seconds to wait."""
+        """Return the seconds to wait."""
         return self._seconds_of("SUSPEND")
 
     def check_suspend_complete(self, token: Any) -> bool | Wait:
@@ -83,7 +83,7 @@ resources:
         return self._look(token)
 
     def handle_resume(self) -> Any:
-        """Return how many seconds to wait."""
+        """Return the seconds to wait."""
         return self._seconds_of("RESUME")
 
     def check_resume_complete(self, token: Any) -> bool | Wait:

@@ -1,6 +1,6 @@
 """``OS::Heat::MultipartMime``: several configs in one message, as cloud-init takes them.
 
-The same parts always give the same message, byte for byte: what is configured with it does not change for nothing.
+Equal parts always give the same message, byte for byte, so that servers configured with it do not change needlessly.
 """
 
 import hashlib
@@ -25,35 +25,35 @@ _SIMPLE_NAME: Final = re.compile(r"[A-Za-z0-9._+/-]+")
 
 
 def text_part(text: str, *, subtype: str = "", filename: str = "") -> Message:
-    """Return a part of a message from which ``text`` can be read exactly as it was given."""
-    # A message ends its lines in its own way, so a text with carriage returns is kept in base64, as are all letters
-    # that are not ASCII.
+    """Return a part of a message from which ``text`` can be read back exactly."""
+    # A message has line ends of its own, so a text with carriage returns is encoded in base64, as is any text with
+    # non-ASCII letters.
     plain = text.isascii() and "\r" not in text
     part = MIMEText(text, subtype or "plain", "us-ascii" if plain else "utf-8")
     if filename:
-        # Of other characters, some do not survive in a name that is written out.
+        # Some other characters do not survive in an encoded name.
         encoded = filename if _SIMPLE_NAME.fullmatch(filename) else ("utf-8", "", filename)
         part.add_header("Content-Disposition", "attachment", filename=encoded)
     return part
 
 
 def parts_of(message: str) -> list[Message] | None:
-    """Return the parts of a message; None if it is none that has parts."""
+    """Return the parts of a message; None if it is no multipart message."""
     found = message_from_string(message).get_payload()
     return [each for each in found if isinstance(each, Message)] if isinstance(found, list) else None
 
 
 def message_of(parts: Sequence[Message]) -> str:
-    """Return a message of these parts; the same for the same parts."""
-    # What stands between the parts must not stand in any of them: no text contains its own digest.
+    """Return a message of these parts; equal for equal parts."""
+    # The boundary must not occur in any part: no text contains its own digest.
     digest = hashlib.sha256("\0".join(part.as_string() for part in parts).encode(errors="replace"))
     return MIMEMultipart(boundary=f"=== {digest.hexdigest()[:48]} ===", _subparts=parts).as_string()
 
 
 class MultipartMime(RowResource):
-    """One message of several configs; any change makes another one.
+    """One message of several configs; any change makes a replacement.
 
-    The text is made once and kept: what it was made of may be replaced while the message stays.
+    The text is made once and stored: its sources may be replaced while the message stays.
     """
 
     description = "Puts several configs together in one multipart message."
@@ -139,19 +139,23 @@ outputs:
 
     @classmethod
     def validate_written(cls, properties: Mapping[str, Any]) -> None:
-        """Refuse the ids of configs, whose texts only those who refer to them are given."""
+        """Refuse literal ids of configs: only references give access to their texts.
+
+        Raises:
+            PropertyError: a config is given by a literal id.
+        """
         parts = properties.get("parts")
         for index, part in enumerate(parts if isinstance(parts, list) else ()):
             if not is_unknown(part) and _ID.fullmatch(part["config"]):
                 raise _not_referred_to(index)
 
     def handle_create(self) -> Any:
-        """Put the message together."""
+        """Compose the message."""
         self.state.data["config"] = self._message()
         return super().handle_create()
 
     def handle_adopt(self) -> None:
-        """Take the message that the adopt file tells, else put it together."""
+        """Take the message from the adopt file, or else compose it."""
         if not isinstance(self.state.data.get("config"), str):
             self.state.data["config"] = self._message()
 
@@ -166,7 +170,7 @@ outputs:
         return message_of(messages)
 
     def _text(self, index: int, given: str) -> str:
-        """Return the text of the config whose id is given, or what is given."""
+        """Return the text of the config with the given id, or the given text."""
         for resource in self.stack.resources.values():
             attributes = resource.attributes()
             if "config" in attributes and resource.reference_id() == given:
@@ -185,7 +189,7 @@ def _not_referred_to(index: int) -> PropertyError:
 
 
 def _messages(index: int, part: Mapping[str, Any], text: str) -> list[Message]:
-    """Return the parts that one of the property ``parts`` comes to."""
+    """Return the message parts of one entry of the property ``parts``."""
     if _ID.fullmatch(text):
         raise _not_referred_to(index)
     if part["type"] == TEXT:

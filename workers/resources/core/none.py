@@ -1,4 +1,4 @@
-"""``OS::Heat::None``: stands in for any type, and does nothing."""
+"""``OS::Heat::None``: a stand-in for any type, without effect."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from workers.resources.core.row import RowResource
 
 
 class NoneResource(RowResource):
-    """Takes any property, has any attribute (always null), and is never replaced."""
+    """Accepts any property, has any attribute (always null), and is never replaced."""
 
     description = "Stands in for any other type: accepts every property, and every attribute is null."
     example = """\
@@ -19,5 +19,5 @@ resources:
     accepts_anything = True
 
     def attribute(self, name: str) -> Any:  # noqa: ARG002 (the contract's signature)
-        """Return None, whatever is asked."""
+        """Return None for any attribute."""
         return None

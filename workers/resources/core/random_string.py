@@ -1,4 +1,4 @@
-"""``OS::Heat::RandomString``: a secret that is made once and stays for the life of the resource."""
+"""``OS::Heat::RandomString``: a secret that is generated once and stays for the life of the resource."""
 
 import secrets
 import string
@@ -37,33 +37,35 @@ class Demand(NamedTuple):
 
 
 def demands(properties: Mapping[str, Any]) -> list[Demand]:
-    """Return what the properties ask for; letters and digits where they ask for nothing."""
-    asked = [
+    """Return the demands of the properties; letters and digits by default."""
+    demanded = [
         Demand(CLASSES[item["class"]], item["min"]) for item in properties.get("character_classes") or ()
     ]
-    asked += [Demand(item["sequence"], item["min"]) for item in properties.get("character_sequences") or ()]
+    demanded += [
+        Demand(item["sequence"], item["min"]) for item in properties.get("character_sequences") or ()
+    ]
     if properties.get("sequence"):
-        asked.append(Demand(CLASSES[properties["sequence"]], 1))
-    return asked or [Demand(CLASSES["lettersdigits"], 1)]
+        demanded.append(Demand(CLASSES[properties["sequence"]], 1))
+    return demanded or [Demand(CLASSES["lettersdigits"], 1)]
 
 
-def generate(length: int, asked: Iterable[Demand]) -> str:
-    """Return ``length`` characters from the system's source of randomness, with each demand met.
+def generate(length: int, demanded: Iterable[Demand]) -> str:
+    """Return ``length`` characters from the system's source of randomness that meet every demand.
 
-    The demands together must not ask for more than ``length`` characters.
+    The demands together must not need more than ``length`` characters.
     """
-    asked = tuple(asked)
-    drawn = [secrets.choice(demand.characters) for demand in asked for _ in range(demand.minimum)]
-    # A character that two demands name is no likelier than another.
-    everything = sorted({character for demand in asked for character in demand.characters})
+    demanded = tuple(demanded)
+    drawn = [secrets.choice(demand.characters) for demand in demanded for _ in range(demand.minimum)]
+    # A character in two demands is no likelier than another.
+    everything = sorted({character for demand in demanded for character in demand.characters})
     drawn += [secrets.choice(everything) for _ in range(length - len(drawn))]
-    # Otherwise the places of the demanded characters would be known.
+    # Otherwise the positions of the demanded characters would be known.
     secrets.SystemRandom().shuffle(drawn)
     return "".join(drawn)
 
 
 class RandomString(RowResource):
-    """Makes a random text once; any change of a property makes a new one, by replacement.
+    """Generates a random text once; any change of a property makes a replacement.
 
     The text is also the reference id: ``get_resource`` yields the secret, not an id.
     """
@@ -138,7 +140,11 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check that the text is long enough for all that it must contain."""
+        """Check that the text is long enough for its demands.
+
+        Raises:
+            PropertyError: it is not.
+        """
         if is_unknown(properties):
             return
         needed = sum(demand.minimum for demand in demands(properties))
@@ -149,22 +155,22 @@ outputs:
             raise PropertyError(("length",), message, veiled=veiled)
 
     def handle_create(self) -> Any:
-        """Make the text, unless an earlier attempt already did."""
+        """Generate the text, unless an earlier attempt already did."""
         if "value" not in self.state.data:
             self.state.data["value"] = generate(self.properties["length"], demands(self.properties))
         return super().handle_create()
 
     def handle_adopt(self) -> None:
-        """Take over the text that the adopt file tells.
+        """Take over the text from the adopt file.
 
         Raises:
-            ResourceFailure: it tells none.
+            ResourceFailure: it has none.
         """
         if not isinstance(self.state.data.get("value"), str):
             raise ResourceFailure("the adopt file must tell the text, as the resource_data 'value'")
 
     def handle_delete(self) -> Any:
-        """Forget the text."""
+        """Delete the text."""
         self.state.data.pop("value", None)
 
     def reference_id(self) -> str | None:

@@ -1,4 +1,4 @@
-"""A resource that exists nowhere but in its own row."""
+"""Resources whose only object is their own row."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from orchestrator.plugins.resource import Resource
 
 
 class RowResource(Resource):
-    """Base of types with nothing outside to make: the row's uuid is the physical id.
+    """Base of types without an external object: the row's uuid is the physical id.
 
     So an interrupted create is simply run again, and there is nothing to find or to clean up.
     """
@@ -17,5 +17,5 @@ class RowResource(Resource):
         self.state.physical_id = self.state.uuid
 
     def observe(self) -> Mapping[str, Any] | None:
-        """Return the properties unchanged: nobody else can change them."""
+        """Return the properties unchanged: nothing outside can change them."""
         return self.properties if self.state.physical_id else None

@@ -1,7 +1,7 @@
-"""``OS::Heat::SoftwareConfig`` and ``OS::Heat::StructuredConfig``: what others are configured with.
+"""``OS::Heat::SoftwareConfig`` and ``OS::Heat::StructuredConfig``: configurations for other resources.
 
-A config does nothing by itself. Others take its text (the attribute ``config``) or refer to it by its id, and since
-every change makes another config, an id stands for the same text for ever.
+A config does nothing by itself. Others use its text (the attribute ``config``) or refer to it by its id, and since
+every change makes a replacement, an id stands for the same text forever.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from orchestrator.plugins.properties import Attribute, Property, PropertyError, 
 from workers.resources.core.row import RowResource
 from workers.resources.core.value import typed
 
-#: The group of a config that says nothing of what it is for.
+#: The default group.
 UNGROUPED: Final = "Heat::Ungrouped"
-#: The types of inputs and outputs, and what ``typed`` calls them.
+#: The types of inputs and outputs, by their names in ``typed``.
 _TYPES: Final = {
     "String": "string",
     "Number": "number",
@@ -29,7 +29,7 @@ def group() -> Property:
     """Return the schema of the property ``group``."""
     return Property(
         type=PropertyType.STRING,
-        description="What the config is made for; whoever takes it may tell by it how.",
+        description="The kind of the config, by which its users can decide how to apply it.",
         default=UNGROUPED,
     )
 
@@ -66,7 +66,7 @@ def _switch(description: str) -> Property:
 
 
 class _Config(RowResource):
-    """What both types have in common."""
+    """The base of both types."""
 
     properties_schema: ClassVar[Mapping[str, Property]] = {
         "group": group(),
@@ -85,7 +85,7 @@ class _Config(RowResource):
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check that names are given once, and that defaults are of the type that they are said to be."""
+        """Check that names are unique, and that defaults match their declared types."""
         for section in ("inputs", "outputs"):
             ports = properties.get(section)
             if isinstance(ports, Sequence):
@@ -121,7 +121,7 @@ def _check_default(path: tuple[str | int, ...], value: Any, type_name: str) -> N
 
 
 class SoftwareConfig(_Config):
-    """A text, such as a script, with what it takes and what it gives."""
+    """A text, such as a script, with its inputs and outputs."""
 
     description = "Holds a text, such as a script, that others are configured with."
     example = """\
@@ -151,7 +151,7 @@ outputs:
 
 
 class StructuredConfig(_Config):
-    """A map, in which ``{get_input: NAME}`` stands for the value that an input has once it is used."""
+    """A map, in which ``{get_input: NAME}`` stands for the value of an input when it is used."""
 
     description = "Holds a map that others are configured with; {get_input: NAME} in it stands for an input."
     example = """\

@@ -1,4 +1,4 @@
-"""``OS::Heat::TestResource``: takes its time and fails on demand, to try out stacks and the engine itself."""
+"""``OS::Heat::TestResource``: takes time and fails on demand, to try out stacks and the engine itself."""
 
 import time
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from orchestrator.plugins.properties import Attribute, CacheMode, Property, Prop
 from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
 from workers.resources.core.row import RowResource
 
-#: What ``wait_secs: -1`` waits between two looks; there is nothing to see, the stack's time-out ends it.
+#: The polling interval of ``wait_secs: -1``, which only the stack's time-out ends.
 _FOR_EVER_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True)
 class TakesTime(Constraint):
-    """Holds for every value, after as many seconds as the value says."""
+    """Accepts every value, after as many seconds as the value."""
 
     def rule(self) -> str:
-        """Return what it asks."""
+        """Return the rule in words."""
         return "must be patient"
 
     def fault(self, value: Any) -> str | None:
-        """Find nothing, slowly: blocks for ``value`` seconds."""
+        """Return no fault, slowly: blocks for ``value`` seconds."""
         time.sleep(max(value, 0))
         return None
 
@@ -48,9 +48,9 @@ def _switch(description: str) -> Property:
 
 
 class TestResource(RowResource):
-    """Completes after a while, or fails then; deletion never fails.
+    """Completes or fails after a while; deletion never fails.
 
-    ``client_name`` and ``entity_name`` are accepted for the sake of existing templates; no client is asked.
+    ``client_name`` and ``entity_name`` are accepted for the sake of existing templates; no client is called.
     """
 
     __test__ = False  # the name looks like a test class to pytest
@@ -103,7 +103,7 @@ resources:
     }
 
     def handle_create(self) -> Any:
-        """Store the value, unless told to fail; return how many seconds to wait."""
+        """Store the value, or fail if configured; return the seconds to wait."""
         if not self.properties["fail"]:
             super().handle_create()
             self.state.data["value"] = self.properties["value"]
@@ -114,16 +114,16 @@ resources:
         return self._finish("create", token)
 
     def handle_adopt(self) -> None:
-        """Take the value that the adopt file tells, else the template's."""
+        """Take the value from the adopt file, or else the template's."""
         self.state.data.setdefault("value", self.properties["value"])
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
-        """Tell whether the value changes while ``update_replace`` is (or now becomes) true."""
+        """Return whether the value changes while ``update_replace`` is (or now becomes) true."""
         replace = changes.after.get("update_replace", self.properties.get("update_replace"))
         return bool(replace) and "value" in changes.names
 
     def handle_update(self, changes: PropertyChanges) -> Any:
-        """Store a changed value, unless told to fail; what changes nothing of the value takes no time."""
+        """Store a changed value, or fail if configured; an unchanged value takes no time."""
         if "value" not in changes.names:
             return 0
         if not self.properties["fail"]:
@@ -139,11 +139,11 @@ resources:
         return {"value": self.state.data.get("value")}
 
     def handle_restore(self, entry: Any) -> None:
-        """Store the value that a snapshot holds."""
+        """Store the value of a snapshot."""
         self.state.data["value"] = entry["value"]
 
     def handle_delete(self) -> Any:
-        """Return how many seconds to wait."""
+        """Return the seconds to wait."""
         return self._seconds_of("delete")
 
     def check_delete_complete(self, token: Any) -> bool | Wait:

@@ -1,4 +1,4 @@
-"""``OS::Heat::Value``: gives a name to an expression, so that others can refer to its result."""
+"""``OS::Heat::Value``: a name for an expression, so that others can refer to its result."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from orchestrator.plugins.properties import (
 )
 from workers.resources.core.row import RowResource
 
-#: How the types of template parameters, which this type speaks of, are called among properties.
+#: The property types, by the names of the template parameter types that this type uses.
 _TYPES: Final = {
     "string": PropertyType.STRING,
     "number": PropertyType.NUMBER,
@@ -27,7 +27,7 @@ _SCHEMAS: Final = {name: {"value": Property(type=type_)} for name, type_ in _TYP
 
 
 def typed(value: Any, type_name: str | None) -> Any:
-    """Return ``value`` converted as a property of that type is; lists take comma text too, and json its text.
+    """Return ``value`` converted like a property of that type; lists may be comma-separated text, and json its text.
 
     Raises:
         PropertyError: it cannot be converted.
@@ -56,7 +56,7 @@ def _parsed(value: Any) -> Any:
 
 
 class Value(RowResource):
-    """Holds one value, of any type or of the one asked for."""
+    """Holds one value, of any type or of a given one."""
 
     description = "Names a value, so that others can refer to it."
     example = """\
@@ -89,7 +89,7 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check that the value can become the type, as far as both are known."""
+        """Check that the value can be converted to the type, as far as both are known."""
         value, type_name = properties.get("value"), properties.get("type")
         if type_name is not UNKNOWN and not is_unknown(value):
             typed(value, type_name)

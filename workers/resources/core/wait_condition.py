@@ -1,6 +1,6 @@
-"""``OS::Heat::WaitConditionHandle`` takes signals; ``OS::Heat::WaitCondition`` waits for enough of them.
+"""``OS::Heat::WaitConditionHandle`` receives signals; ``OS::Heat::WaitCondition`` waits for enough of them.
 
-The signals live in the handle's metadata, ``{id: {status, reason, data}}``, next to the template's.
+The signals are stored in the handle's metadata, ``{id: {status, reason, data}}``, next to the template's.
 """
 
 import json
@@ -22,7 +22,7 @@ _TRANSPORTS: Final = ("CFN", "TEMP_URL", "HEAT", "NO", "ZAQAR", "TOKEN")
 
 
 def signals(metadata: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the signals among ``metadata``, by id, in the order in which they came first."""
+    """Return the signals among ``metadata``, by id, in the order of their first arrival."""
     return {
         key: entry
         for key, entry in metadata.items()
@@ -31,7 +31,7 @@ def signals(metadata: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 class WaitConditionHandle(RowResource):
-    """Takes signals from outside; a signal with the id of an earlier one takes its place."""
+    """Receives signals; a signal with the id of an earlier one replaces it."""
 
     description = "Takes the signals that a wait condition waits for."
     example = """\
@@ -74,7 +74,7 @@ resources:
     }
 
     def attribute(self, name: str) -> Any:
-        """Return the command that signals; null for what belongs to signals over HTTP."""
+        """Return the command that signals; null for attributes of signals over HTTP."""
         if name != "curl_cli":
             return None
         return shlex.join(["isotherm", "stack", "resource", "signal", self.stack.id, self.name])
@@ -82,7 +82,10 @@ resources:
     def handle_signal(self, details: Mapping[str, Any]) -> str:
         """Store the signal under its id, or the next free number.
 
-        ``status`` is SUCCESS (also when not given) or FAILURE; ``reason`` is a text, ``data`` anything.
+        ``status`` is SUCCESS (the default) or FAILURE; ``reason`` is a text, ``data`` anything.
+
+        Raises:
+            ResourceFailure: the signal has an unknown key or status.
         """
         for key in details:
             if key not in _KEYS:
@@ -108,14 +111,14 @@ resources:
 
     def _next_id(self) -> str:
         first = len(signals(self.state.metadata)) + 1
-        # An id that a sender chose may be the next number: without id it must not be overwritten.
+        # A sender may have chosen the next number as an id: a signal without id must not overwrite it.
         return next(str(number) for number in count(first) if str(number) not in self.state.metadata)
 
 
 class UpdateWaitConditionHandle(WaitConditionHandle):
-    """A handle for what has to be signalled anew after every update: each makes another one, without signals.
+    """A handle that must be signalled anew after every update, which makes a replacement without signals.
 
-    The wait conditions that refer to it are made anew with it, and wait again.
+    The wait conditions that refer to it are replaced with it, and wait again.
     """
 
     description = "Takes the signals that a wait condition waits for, again after every update."
@@ -137,7 +140,7 @@ outputs:
 
 
 class WaitCondition(RowResource):
-    """Completes when its handle got enough signals; fails on the first of a failure, or when time is up."""
+    """Completes when its handle has enough signals; fails on a failure signal, or at the time-out."""
 
     description = "Waits until its handle got enough signals."
     example = """\
@@ -181,7 +184,7 @@ outputs:
     }
 
     def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
-        """Look at the signals so far."""
+        """Check the signals so far."""
         return self._look()
 
     def check_update_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
@@ -189,7 +192,7 @@ outputs:
         return self._look()
 
     def attribute(self, name: str) -> Any:
-        """Return what the signals brought along, as JSON text."""
+        """Return the data of the signals, as JSON text."""
         if name != "data":
             return None
         return json.dumps({key: entry.get("data") for key, entry in signals(self.watched_metadata).items()})
@@ -200,7 +203,7 @@ outputs:
         if failures:
             raise ResourceFailure("; ".join(failures))
         wanted, timeout = self.properties["count"], self.properties["timeout"]
-        # Before the time-out: enough signals that are only looked at late are enough.
+        # Before the time-out: signals that are enough still count if they are seen late.
         if len(received) >= wanted:
             return True
         left = self.state.started_at + timeout - self.now

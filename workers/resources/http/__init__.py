@@ -1,5 +1,5 @@
 """Resource types for objects of REST APIs.
 
-A module here speaks to an API through the client plugin ``http`` and knows none by name: paths, bodies, and where in
-an answer to look come from the template.
+A module here calls an API through the client plugin ``http`` and is specific to none: paths, bodies, and the places of
+values in answers come from the template.
 """

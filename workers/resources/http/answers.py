@@ -1,4 +1,4 @@
-"""What the answers of an API mean for one object: its id, its state, and whether it is as it was made."""
+"""The interpretation of an API's answers for one object: its id, its state, and its differences from the template."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -13,7 +13,7 @@ from orchestrator.plugins.resource import ResourceFailure
 
 
 def fault_of_expression(expression: str) -> str:
-    """Return what is wrong with a JMESPath expression as it is written; empty: nothing."""
+    """Return the fault of a JMESPath expression as it is written; empty: none."""
     try:
         jmespath.compile(expression)
     except JMESPathError:
@@ -22,7 +22,7 @@ def fault_of_expression(expression: str) -> str:
 
 
 def found_at(expression: str, document: Any) -> Any:
-    """Return what a JMESPath expression finds in an answer; None where there is nothing.
+    """Return the value of a JMESPath expression in an answer; None where there is none.
 
     Raises:
         ResourceFailure: it cannot be applied to this answer.
@@ -37,20 +37,20 @@ def found_at(expression: str, document: Any) -> Any:
 
 
 def as_id(value: Any) -> str | None:
-    """Return a value as an id; None where it can be none."""
+    """Return a value as an id; None where it cannot be one."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     return str(value) or None
 
 
 def id_in_header(value: str) -> str | None:
-    """Return the id that a header holds: of a URL or a path, such as Location's, the last part."""
+    """Return the id in a header: the last part of a URL or a path, such as Location's."""
     path = urlsplit(value.strip()).path
     return unquote(path.rstrip("/").rpartition("/")[2]) or None
 
 
 class Phase(Enum):
-    """What the state of an object means."""
+    """The phase of an object, by its state."""
 
     READY = "it can be used"
     FAILED = "it will never be ready"
@@ -58,12 +58,12 @@ class Phase(Enum):
     BETWEEN = "it will be another one soon"
 
 
-#: The names of the properties that list the states of a phase, in the order in which they count.
+#: The properties that list the states of a phase, in the order of precedence.
 _LISTS: Final = {"failed": Phase.FAILED, "ready": Phase.READY, "gone": Phase.GONE}
 
 
 def phase_of(value: Any, status: Mapping[str, Any]) -> Phase:
-    """Return what a state means by the property ``status``."""
+    """Return the phase of a state, by the property ``status``."""
     for name, phase in _LISTS.items():
         if any(_same(value, listed) for listed in status[name] or ()):
             return phase
@@ -75,7 +75,7 @@ def _same(value: Any, listed: Any) -> bool:
 
 
 def as_seen(body: Mapping[str, Any], compare: Mapping[str, str], document: Any) -> dict[str, Any]:
-    """Return a body as the API has it: what ``compare`` says where to find is as it is there, the rest as it was sent.
+    """Return the body with the API's values at the places in ``compare``, and the sent ones elsewhere.
 
     Raises:
         ResourceFailure: an expression cannot be applied to this answer.
@@ -86,13 +86,13 @@ def as_seen(body: Mapping[str, Any], compare: Mapping[str, str], document: Any) 
     return seen
 
 
-def overlapping(sent: Any, there: Any) -> Any:
-    """Return of what is there only what was sent: APIs add to what they are given.
+def overlapping(sent: Any, present: Any) -> Any:
+    """Return the part of ``present`` that corresponds to ``sent``: APIs add to objects.
 
-    Equal to what was sent if and only if all of it is there.
+    Equal to what was sent if and only if all of it is present.
     """
-    if isinstance(sent, Mapping) and isinstance(there, Mapping):
-        return {key: overlapping(value, there[key]) for key, value in sent.items() if key in there}
-    if isinstance(sent, list) and isinstance(there, list) and len(sent) == len(there):
-        return [overlapping(one, other) for one, other in zip(sent, there, strict=True)]
-    return there
+    if isinstance(sent, Mapping) and isinstance(present, Mapping):
+        return {key: overlapping(value, present[key]) for key, value in sent.items() if key in present}
+    if isinstance(sent, list) and isinstance(present, list) and len(sent) == len(present):
+        return [overlapping(one, other) for one, other in zip(sent, present, strict=True)]
+    return present

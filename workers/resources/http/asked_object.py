@@ -1,4 +1,4 @@
-"""What an object of a REST API and the API have to say to each other: what is sent, read, waited for and refused."""
+"""The exchange with a REST API about one object: requests, readings, waits and refusals."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,22 +12,22 @@ from workers.clients.rest import Answer
 from workers.resources.http.answers import Phase, found_at, phase_of
 from workers.resources.http.requests import HttpRequest, Requests, texts_that_were_sent
 
-#: Among the private facts: set where the object came to a state in which it never will be of use.
+#: A private fact: the object reached a state in which it will never be usable.
 BROKEN: Final = "broken"
 _LOOK_SECONDS: Final = 2.0
-#: An API that wants to be left alone for longer is asked after this all the same.
+#: The longest pause between two requests, whatever the API's Retry-After.
 _LONGEST_PAUSE_SECONDS: Final = 300.0
 
 
 class AskedObject(Resource):
-    """Base of an object of a REST API: asks, and judges the answers; it begins nothing."""
+    """Base of an object of a REST API: sends requests, and interprets the answers."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        #: What reading the object answered in this step; None: nobody has asked.
+        #: The answer to reading the object in this step; None: not read yet.
         self._document: tuple[Any] | None = None
 
-    # -- asking ------------------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------------------
 
     def _properties_of(self, name: str) -> Mapping[str, Any]:
         return self.properties[name] or {}
@@ -56,7 +56,7 @@ class AskedObject(Resource):
         )
 
     def _read(self) -> tuple[Any] | None:
-        """Return what reading the object answers, once a step; None: it is not there."""
+        """Return the object as read, once per step; None: it does not exist."""
         if self._document is None:
             try:
                 answer = self._ask(self._requests.read(self.state.physical_id))
@@ -68,7 +68,7 @@ class AskedObject(Resource):
         return self._document
 
     def _look(self) -> tuple[Any] | Wait | None:
-        """Return the same while something is waited for; an API that is asked too often is asked later."""
+        """Return the same while waiting; an API that limits the rate is read later."""
         try:
             return self._read()
         except HttpUnavailable as error:
@@ -76,7 +76,7 @@ class AskedObject(Resource):
                 raise
             return Wait(max(self._interval, min(error.retry_after, _LONGEST_PAUSE_SECONDS)))
 
-    # -- waiting -----------------------------------------------------------------------------------------------
+    # -- waits -------------------------------------------------------------------------------------------------
 
     def _is_ready(self) -> bool | Wait:
         status = self._properties_of("status")
@@ -86,7 +86,7 @@ class AskedObject(Resource):
         if isinstance(document, Wait):
             return document
         if document is None:
-            # Some APIs tell of what they have made only a little later.
+            # With some APIs a new object is visible only a little later.
             raise RetryableFailure("it was made, but cannot be read")
         if self._refuse_failed(document[0], status) is Phase.READY:
             return True

@@ -25,14 +25,14 @@ from workers.resources.http.schema import PROPERTIES, refuse_misfits
 
 log = structlog.get_logger()
 
-#: Set where the API refused to make the object: what is there under its name is another's.
+#: Set where the API refused to create the object: an object of its name is foreign.
 _REFUSED: Final = "refused"
 
 
 class HttpObject(AskedObject):
-    """Made, read, changed and deleted by the requests that the template says.
+    """Created, read, changed and deleted by the requests in the template.
 
-    Its *token* is the row's id: sent with the create, it tells what an interrupted one has made.
+    Its *token* is the row's id: sent with the create, it identifies what an interrupted create has made.
     """
 
     description = (
@@ -77,16 +77,16 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check paths, expressions and headers, and what they have to do with each other."""
+        """Check paths, expressions and headers, and their consistency."""
         refuse_misfits(properties)
 
     # -- creating ----------------------------------------------------------------------------------------------
 
     def find(self) -> str | None:
-        """Return what an earlier attempt has made, by the token.
+        """Return the object that an earlier attempt has made, by the token.
 
         Raises:
-            ResourceFailure: nobody can tell whether it has made anything.
+            ResourceFailure: it is unknown whether it has made any.
         """
         if self.state.physical_id is not None:
             return self.state.physical_id
@@ -94,21 +94,21 @@ outputs:
             return self._found_to_delete()
         if (look := self._requests.find()) is not None:
             return self._looked_up(*look)
-        if self._requests.is_told_by_token:
+        if self._requests.recognizes_token:
             return None
         raise ResourceFailure(self._in_doubt("an earlier attempt was interrupted"))
 
     def _found_to_delete(self) -> str | None:
-        """Return the id of what may have been made before anybody wrote it down."""
+        """Return the id of an object that may have been made before its id was recorded."""
         if (look := self._requests.find()) is not None:
             return self._looked_up(*look)
         if self.state.data.get(_REFUSED):
             return None
         fixed = self._requests.fixed_id
-        return self._made_with_token() if fixed is None and self._requests.is_told_by_token else fixed
+        return self._made_with_token() if fixed is None and self._requests.recognizes_token else fixed
 
     def _made_with_token(self) -> str | None:
-        """Return the id of what has the token: the API tells that whoever sends it again, or makes it now."""
+        """Return the id of the object with the token: a repeated create returns it, or makes it now."""
         try:
             return self._id_of(self._ask(self._requests.create()))
         except HttpUnavailable:
@@ -136,7 +136,14 @@ outputs:
         )
 
     def handle_create(self) -> bool:
-        """Send the request that makes the object, and keep its id."""
+        """Send the request that creates the object, and record its id.
+
+        Raises:
+            NothingDone: the API did nothing, and a retry may help.
+            RetryableFailure: a retry with the same token may help.
+            ResourceFailure: it is unknown whether the object was made.
+            HttpError: the API refused.
+        """
         self.state.data.pop(BROKEN, None)
         self.state.data.pop(_REFUSED, None)
         request = self._requests.create()
@@ -151,7 +158,7 @@ outputs:
             raise
         except HttpError as error:
             if self._http.is_conflict(error) and self.properties["create"]["token_header"]:
-                # The first one with this token may not be over yet.
+                # The first create with this token may not be over yet.
                 raise RetryableFailure(str(error)) from error
             self.state.data[_REFUSED] = True
             raise
@@ -160,12 +167,12 @@ outputs:
     def _id_of(self, answer: Answer) -> str:
         if (fixed := self._requests.fixed_id) is not None:
             return fixed
-        said = self._properties_of("id")
-        if header := said.get("header"):
+        places = self._properties_of("id")
+        if header := places.get("header"):
             found = id_in_header(answer.headers.get(header.lower(), ""))
             where = f"in the header {header!r}"
         else:
-            expression = said.get("json") or "id"
+            expression = places.get("json") or "id"
             found = as_id(found_at(expression, answer.document()))
             where = f"at {expression!r}"
         if found is None:
@@ -175,28 +182,28 @@ outputs:
         return found
 
     def resume_create(self) -> bool:
-        """Go on with the object that was found."""
+        """Continue with the object that was found."""
         return True
 
     def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
-        """Look whether it can be used."""
+        """Check whether it can be used."""
         return self._is_ready()
 
     # -- adopting ----------------------------------------------------------------------------------------------
 
     def check_adopt_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
-        """Look whether it can be used."""
+        """Check whether it can be used."""
         return self._is_ready()
 
     # -- updating ----------------------------------------------------------------------------------------------
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
-        """Whether the object cannot become what is wanted: another place, another id, or nothing that changes it."""
+        """Return whether an update is impossible: another path, another id, or no request that changes it."""
         before, after = changes.before, changes.after
         value = (after["id"] or {}).get("value")
         if value and value != self.state.physical_id:
             return True
-        # None stands for what was perhaps not brought about, where an update was interrupted.
+        # None marks a value that an interrupted update may not have applied.
         made, make = before.get("create"), after["create"]
         if made is not None and any(made[name] != make[name] for name in ("path", "method")):
             return True
@@ -204,7 +211,11 @@ outputs:
         return is_other and not after["update"]
 
     def handle_update(self, changes: PropertyChanges) -> bool:
-        """Send the request that changes the object, if what it is to be is another than before."""
+        """Send the request that changes the object, if its definition differs.
+
+        Raises:
+            HttpError: the API failed or refused.
+        """
         own_body = (changes.after["update"] or {}).get("body")
         if "body" not in changes.names and not ("update" in changes.names and own_body is not None):
             return False
@@ -222,11 +233,11 @@ outputs:
         return True
 
     def check_update_complete(self, token: Any) -> bool | Wait:
-        """Look whether it can be used again."""
+        """Check whether it can be used again."""
         return self._is_ready() if token else True
 
     def needs_replace_failed(self) -> bool:
-        """Whether nothing can be made of it: it was never made, is gone or of no use, or cannot be changed."""
+        """Return whether it cannot be repaired: never made, gone, unusable, or unchangeable."""
         return (
             self.state.physical_id is None
             or bool(self.state.data.get(BROKEN))
@@ -236,7 +247,12 @@ outputs:
     # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> bool:
-        """Send the request that deletes the object; return whether there may be anything left."""
+        """Send the request that deletes the object; return whether it may still exist.
+
+        Raises:
+            RetryableFailure: the API reports a conflict, which may pass.
+            HttpError: the API failed or refused.
+        """
         if self.state.physical_id is None:
             log.info("nothing to delete: no object is known to have been made", resource=self.name)
             return False
@@ -246,14 +262,14 @@ outputs:
             if self._http.is_not_found(error):
                 return False
             if self._http.is_conflict(error):
-                # What needs it may be about to go.
+                # A dependent object may be about to go.
                 raise RetryableFailure(str(error)) from error
             raise
         self._document = None
         return bool(self._properties_of("delete").get("awaited"))
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
-        """Look whether the object is gone."""
+        """Check whether the object is gone."""
         if not token:
             return True
         document = self._look()
@@ -267,19 +283,19 @@ outputs:
         self._refuse_too_late("it is still there")
         return self._later()
 
-    # -- as it is ----------------------------------------------------------------------------------------------
+    # -- observation -------------------------------------------------------------------------------------------
 
     def check_check_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
-        """Look whether it came to a state in which it is of no use."""
+        """Check whether it reached a state in which it is unusable."""
         document, status = self._read(), self._properties_of("status")
         if document is not None and status:
             self._refuse_failed(document[0], status)
         return True
 
     def observe(self) -> Mapping[str, Any] | CannotTell | None:
-        """Return the body as the API has it, as far as ``compare`` says where that can be seen."""
+        """Return the body with the API's values, as far as ``compare`` gives their places."""
         if not self.properties.get("create"):
-            # Somebody else's object: nobody said how to read it.
+            # A foreign object, and the template does not define how to read it.
             return CANNOT_TELL
         document = self._read()
         if document is None:
@@ -288,7 +304,11 @@ outputs:
         return {"body": as_seen(self.properties["body"], compare, document[0])} if compare else {}
 
     def attribute(self, name: str) -> Any:
-        """Return what reading the object tells."""
+        """Return the attribute from reading the object.
+
+        Raises:
+            ResourceFailure: the object is gone, or the template does not define how to read it.
+        """
         if name == "id":
             return self.state.physical_id
         if not self.properties.get("create"):

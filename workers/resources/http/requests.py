@@ -1,4 +1,4 @@
-"""The requests that an object's properties come to: pure functions of them, of its id and of its token."""
+"""The requests of an object: pure functions of its properties, id and token."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -18,13 +18,13 @@ _PLACE: Final = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """What is sent."""
+    """A request."""
 
     method: str
     path: str
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: Whether sending it twice is the same as once.
+    #: Whether sending it twice has the same effect as once.
     repeatable: bool = False
 
 
@@ -34,10 +34,10 @@ def places_in(text: str) -> list[str]:
 
 
 def filled_in(text: str, values: Mapping[str, str | None], *, quotes: bool = True) -> str:
-    """Return ``text`` with values in the place of their names in braces; of a path, they are single parts.
+    """Return ``text`` with the names in braces replaced by values; in a path, each is quoted as a single part.
 
     Raises:
-        ResourceFailure: a value is not known.
+        ResourceFailure: a value is unknown.
     """
 
     def value_of(match: re.Match[str]) -> str:
@@ -50,10 +50,10 @@ def filled_in(text: str, values: Mapping[str, str | None], *, quotes: bool = Tru
 
 
 def with_token(body: Mapping[str, Any], field_path: str, token: str) -> dict[str, Any]:
-    """Return a body in which the field at a path such as ``metadata.token`` is the token.
+    """Return a body with the token at a path such as ``metadata.token``.
 
     Raises:
-        ResourceFailure: on the way there is something that is no map.
+        ResourceFailure: a part of the path exists and is no map.
     """
     marked = deepcopy(dict(body))
     *way, last = field_path.split(".")
@@ -76,7 +76,7 @@ class Requests:
 
     @property
     def fixed_id(self) -> str | None:
-        """The id that the template gives, or that the path of a PUT ends with; None where the API gives one."""
+        """The id in the template, or at the end of a PUT's path; None where the API assigns one."""
         given: str | None = (self._properties["id"] or {}).get("value")
         if given or self._create["method"] != PUT or self._finds_id:
             return given or None
@@ -84,12 +84,12 @@ class Requests:
 
     @property
     def _finds_id(self) -> bool:
-        said = self._properties["id"] or {}
-        return bool(said.get("json") or said.get("header"))
+        id_places = self._properties["id"] or {}
+        return bool(id_places.get("json") or id_places.get("header"))
 
     @property
-    def is_told_by_token(self) -> bool:
-        """Whether the API itself takes a create that is sent again for the first one."""
+    def recognizes_token(self) -> bool:
+        """Whether the API itself recognizes a repeated create."""
         return bool(self._create["token_header"]) or self._create["method"] == PUT
 
     @property
@@ -98,18 +98,18 @@ class Requests:
         return filled_in(self._create["path"], values)
 
     def create(self) -> HttpRequest:
-        """Return the request that makes the object."""
+        """Return the request that creates the object."""
         header = self._create["token_header"]
         return self._request(
             self._create["method"],
             self._create_path,
             body=self._body(),
             headers={header: self._token} if header else {},
-            repeatable=self.is_told_by_token,
+            repeatable=self.recognizes_token,
         )
 
     def find(self) -> tuple[HttpRequest, str] | None:
-        """Return the request that looks for the token, and where in the answer the id is; None: there is none."""
+        """Return the search for the token, and the place of the id in its answer; None: there is none."""
         find = self._properties["find"]
         if not find:
             return None
@@ -122,7 +122,7 @@ class Requests:
         return self._request("GET", self._object_path("read", physical_id))
 
     def update(self, physical_id: str | None) -> HttpRequest | None:
-        """Return the request that changes the object to what it should be; None: there is no such request."""
+        """Return the request that changes the object to its definition; None: there is none."""
         update = self._properties["update"]
         if not update:
             return None
@@ -165,6 +165,6 @@ class Requests:
 
 
 def texts_that_were_sent(properties: Mapping[str, Any]) -> Collection[Any]:
-    """Return the parts of the properties whose texts an API may repeat, and that are shown to nobody."""
+    """Return the property parts whose texts an API may repeat, and which must not be shown."""
     bodies = [(properties[name] or {}).get("body") for name in ("update", "delete")]
     return [properties["body"], properties["headers"], *bodies]

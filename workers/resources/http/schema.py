@@ -1,4 +1,4 @@
-"""The properties of ``Isotherm::Http::Object``, and what the schema alone cannot say of them."""
+"""The properties of ``Isotherm::Http::Object``, and the rules beyond the schema."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -190,12 +190,12 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         "images:/cirros of the API images.",
     ),
 }
-#: Where there are paths, and what may stand in them in braces besides the token.
+#: The properties with paths, and the names that may stand in braces there besides the token.
 _PATHS: Final = {"create": "", "find": "", "read": "id", "update": "id", "delete": "id"}
 
 
 def refuse_misfits(properties: Mapping[str, Any]) -> None:
-    """Refuse what the schema cannot: what is not known yet is left out.
+    """Refuse inconsistent properties; unknown values are left out.
 
     Raises:
         PropertyError: with the path of the first fault.

@@ -1,5 +1,5 @@
-"""Resource types for what is on nodes: instances, volumes, files and processes, and the groups that place them.
+"""Resource types for objects on machines: instances, volumes, files and processes, and their placement groups.
 
-Nothing here touches a machine: an agent does (:mod:`workers.agent`), and each change is asked for under an id that is
-the same however often a step is run. A node that is silent is waited for, and never taken for one on which nothing is.
+Nothing here touches a machine: its agent does (:mod:`workers.agent`), and each change has an operation id that is
+the same however often a step is run. A silent machine is waited for, and never taken for an empty one.
 """

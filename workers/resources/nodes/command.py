@@ -1,4 +1,4 @@
-"""What a process is given: its arguments, its variables, the signal that asks it to end."""
+"""The parts of a process: its arguments, its environment variables, its stop signal."""
 
 import shlex
 import signal
@@ -12,7 +12,7 @@ from workers.agent.commands.launcher import MARKER
 
 
 def parse_command(command: Any) -> list[str]:
-    """Return the arguments of a command given as a list, or as one text in the words of a shell.
+    """Return the arguments of a command, given as a list or as one text in shell syntax.
 
     No shell is involved: nothing is expanded, piped or redirected. Numbers in a list become text.
 
@@ -43,10 +43,10 @@ def _argument(item: Any, index: int) -> str:
 
 
 def parse_env(env: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the variables a template gives, all as text; values not known yet are left out.
+    """Return the environment variables in a template, all as text; unknown values are left out.
 
     Raises:
-        PropertyError: a name or a value cannot be in an environment. No value is shown.
+        PropertyError: a name or a value is impossible in an environment. No value is shown.
     """
     variables: dict[str, str] = {}
     for name, value in (env or {}).items():

@@ -1,4 +1,4 @@
-"""The disks of an instance: volumes that other resources made, and such as come and go with it."""
+"""The disks of an instance: volumes of other resources, and disks that live and die with it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import Property, PropertyError, PropertyType
-from workers.resources.nodes.placing import asked_number
+from workers.resources.nodes.placing import number_or_zero
 from workers.resources.nodes.volume import DEFAULT_STORAGE
 
 DISKS_PROPERTY = Property(
@@ -42,10 +42,10 @@ DISKS_PROPERTY = Property(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiskAsked:
-    """One disk as a template asks for it."""
+class RequestedDisk:
+    """One disk of the property ``disks``."""
 
-    #: The id of a volume; empty: one of the instance's own.
+    #: The id of a volume; empty: a disk of the instance's own.
     volume: str = ""
     size_mib: int = 0
     storage: str = DEFAULT_STORAGE
@@ -53,7 +53,7 @@ class DiskAsked:
 
     @classmethod
     def parse(cls, disks: Any) -> tuple[Self, ...]:
-        """Read the property ``disks``, converted or not; what is not known yet is left empty."""
+        """Return the disks of the property ``disks``, converted or not; unknown values are left empty."""
         if not isinstance(disks, (list, tuple)):
             return ()
         return tuple(cls._of(each) for each in disks if isinstance(each, Mapping))
@@ -63,14 +63,14 @@ class DiskAsked:
         volume, storage = disk.get("volume"), disk.get("storage")
         return cls(
             volume=volume if isinstance(volume, str) else "",
-            size_mib=asked_number(disk.get("size")),
+            size_mib=number_or_zero(disk.get("size")),
             storage=storage if isinstance(storage, str) and storage else DEFAULT_STORAGE,
             readonly=disk.get("readonly") is True,
         )
 
 
 def refuse_vague_disks(disks: Sequence[Any]) -> None:
-    """Refuse disks that are neither a volume nor of a size, or both.
+    """Refuse disks with neither a volume nor a size, or with both.
 
     Raises:
         PropertyError: with the path of the disk at fault.
@@ -78,23 +78,25 @@ def refuse_vague_disks(disks: Sequence[Any]) -> None:
     for index, disk in enumerate(disks):
         if not isinstance(disk, Mapping):
             continue
-        said = [
+        keys = [
             name for name in ("volume", "size") if disk.get(name) is not None or disk.get(name) is UNKNOWN
         ]
-        if len(said) != 1 and not is_unknown(disk):
-            found = "both" if said else "neither"
+        if len(keys) != 1 and not is_unknown(disk):
+            found = "both" if keys else "neither"
             raise PropertyError(("disks", index), f"expected one of volume and size, found {found}")
 
 
 def room_asked(disks: Any) -> dict[str, int]:
-    """Return the MiB that an instance's own disks take, by the name of the storage unit."""
+    """Return the MiB of an instance's own disks, by storage unit."""
     room: dict[str, int] = {}
-    for disk in DiskAsked.parse(disks):
+    for disk in RequestedDisk.parse(disks):
         if disk.size_mib:
             room[disk.storage] = room.get(disk.storage, 0) + disk.size_mib
     return room
 
 
 def node_of_volumes(disks: Any) -> str:
-    """Return the node that the ids of an instance's volumes name, as far as they are known; empty if they name none."""
-    return next((disk.volume.partition("/")[0] for disk in DiskAsked.parse(disks) if "/" in disk.volume), "")
+    """Return the node in the ids of an instance's volumes, as far as they are known; empty if there is none."""
+    return next(
+        (disk.volume.partition("/")[0] for disk in RequestedDisk.parse(disks) if "/" in disk.volume), ""
+    )

@@ -11,9 +11,9 @@ from workers.agent.files.allowed import fault_of_file_path
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource
 from workers.resources.nodes.placing import PLACING_PROPERTIES
 
-#: How much of a file is read at least.
+#: The least number of bytes that is read of a file.
 _LEAST_READ_BYTES: Final = 65536
-#: How many bytes of a file a snapshot keeps.
+#: The most bytes of a file in a snapshot.
 _MOST_KEPT: Final = 4 * 1024 * 1024
 _MODE = AllowedPattern(
     r"0[0-7]{3}",
@@ -24,8 +24,8 @@ _MODE = AllowedPattern(
 class NodeFile(NodeResource):
     """A file whose content the template gives.
 
-    Creating never takes the place of a file that is there. An update puts the definition back over whatever
-    was edited by hand; a deletion leaves alone what somebody else has put in the file's place.
+    Creating never replaces an existing file. An update restores the definition over whatever
+    was edited by hand; a deletion leaves a foreign file in its place alone.
     """
 
     description = "A text file in one of the directories that the settings of its node allow."
@@ -93,13 +93,13 @@ outputs:
     # -- creating ----------------------------------------------------------------------------------------------
 
     def handle_create(self) -> Any:
-        """Write the file, once, where nothing was before."""
+        """Write the file, once, where none was before."""
         if self.settle():
             return SETTLING
         return self._put_new()
 
     def check_create_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the file is there."""
+        """Return whether the file exists."""
         if token == SETTLING:
             return Wait(0, token=SETTLED)
         if token == SETTLED:
@@ -112,7 +112,7 @@ outputs:
         return None if found is None else str(found)
 
     def resume_create(self) -> Any:
-        """End what the interrupted create has left open."""
+        """Complete the interrupted create."""
         return self._put_new()
 
     def _put_new(self) -> None:
@@ -121,10 +121,10 @@ outputs:
     # -- adopting ----------------------------------------------------------------------------------------------
 
     def handle_adopt(self) -> None:
-        """Take over the file that is there; its content stays as it is.
+        """Take over the existing file; its content stays as it is.
 
         Raises:
-            ResourceFailure: it is not where the template says, or not in an allowed directory.
+            ResourceFailure: it is not at the template's path, or not in an allowed directory.
         """
         self.settle()
         self.change(
@@ -137,23 +137,23 @@ outputs:
     # -- updating and deleting ---------------------------------------------------------------------------------
 
     def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002  # both are always written
-        """Put content and mode in place; a file that has gone is written again."""
+        """Write content and mode; a file that has gone is written again."""
         self._put(self._content, self._mode, new=False)
 
     def handle_delete(self) -> None:
-        """Remove the file if it is still ours."""
+        """Remove the file if this resource still owns it."""
         if self.may_be_somewhere:
             known = self.state.physical_id and self.properties.get("content") is not None
             path, content = (self.state.physical_id, self._content) if known else ("", None)
             self.change("file_remove", owner=self._owner, path=path, content=content)
 
-    # -- as it is ----------------------------------------------------------------------------------------------
+    # -- snapshots ---------------------------------------------------------------------------------------------
 
     def handle_snapshot(self) -> dict[str, str]:
         """Return content and mode as they are on the disk.
 
         Raises:
-            ResourceFailure: there is no file, or too much in it.
+            ResourceFailure: there is no file, or it is too large.
         """
         found = self._look(most_bytes=_MOST_KEPT + 1)
         if found is None:
@@ -163,13 +163,13 @@ outputs:
         return {"content": base64.b64encode(found["content"]).decode(), "mode": f"{found['mode']:04o}"}
 
     def handle_restore(self, entry: Any) -> None:
-        """Put the content and the mode that a snapshot holds in place."""
+        """Write the content and the mode of a snapshot."""
         self._put(base64.b64decode(entry["content"]), int(entry["mode"], 8), new=False)
 
-    # -- telling -----------------------------------------------------------------------------------------------
+    # -- observation -------------------------------------------------------------------------------------------
 
     def attribute(self, name: str) -> Any:
-        """Return the attribute as the disk has it now; digest and size are None when the file is gone."""
+        """Return the attribute as it is on the disk now; digest and size are None when the file is gone."""
         if name == "path":
             return self.state.physical_id
         if name == "node":
@@ -178,24 +178,24 @@ outputs:
         return None if found is None else found[name]
 
     def observe(self) -> Mapping[str, Any] | None:
-        """Return what is on the disk; bytes that are no UTF-8 are shown as replacement characters.
+        """Return the file on the disk; bytes that are no UTF-8 are shown as replacement characters.
 
-        Of a file that is much larger than it should be, the beginning.
+        Of a file that is much larger than defined, the beginning.
         """
-        # One byte more than there should be tells that there is more; what somebody put there may be large.
+        # One byte more than defined shows that there is more; a foreign file may be large.
         most = len(str(self.properties.get("content") or "").encode()) + 1
         found = self._look(most_bytes=max(most, _LEAST_READ_BYTES))
         if found is None:
             return None
         return {
-            # As the template spells it: the same place may have several spellings.
+            # In the template's spelling: one path may have several.
             "path": self.properties.get("path", found["path"]),
             "content": found["content"].decode(errors="replace"),
             "mode": f"{found['mode']:04o}",
             "node": self.node_seen,
         }
 
-    # -- the steps themselves ----------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------
 
     @property
     def _owner(self) -> dict[str, str]:

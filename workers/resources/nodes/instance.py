@@ -1,4 +1,4 @@
-"""``Isotherm::Node::Instance``: a virtual machine, a container or a process with a size, on a node's hypervisor."""
+"""``Isotherm::Node::Instance``: a virtual machine, a container or a process with a size, on a machine's hypervisor."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,7 +12,7 @@ from workers.agent.commands.readiness import ReadyWhen
 from workers.agent.files.allowed import fault_of_path
 from workers.agent.hypervisors.hypervisor import Disk, InstanceSpec, InstanceState
 from workers.resources.nodes.command import parse_command, parse_env
-from workers.resources.nodes.disks import DiskAsked, node_of_volumes, refuse_vague_disks, room_asked
+from workers.resources.nodes.disks import RequestedDisk, node_of_volumes, refuse_vague_disks, room_asked
 from workers.resources.nodes.instance_schema import (
     DEFAULT_HYPERVISOR,
     GRACE_SECONDS,
@@ -21,19 +21,19 @@ from workers.resources.nodes.instance_schema import (
 )
 from workers.resources.nodes.node_object import NodeObject, split_id
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, Unfinished, caused_by
-from workers.resources.nodes.placing import asked_node, asked_number
+from workers.resources.nodes.placing import node_requirements, number_or_zero
 from workers.resources.nodes.readiness import READY_GROUP, Readiness
 
-#: What an instance is started anew for.
+#: The properties whose change restarts an instance.
 _GIVEN: Final = frozenset({"command", "env", "cwd", "user", "networks", "options"})
 _SIZE: Final = frozenset({"memory", "vcpus"})
 _AT_REST: Final = frozenset({InstanceState.SHUTDOWN, InstanceState.CRASHED})
 
 
 class NodeInstance(NodeObject):
-    """An instance, which outlives its node's agent.
+    """An instance, which outlives its machine's agent.
 
-    Its size changes in place where the hypervisor can; whatever else is changed stops it and starts it again, with its
+    Its size changes in place where the hypervisor supports it; any other change stops it and starts it again, with its
     disks and its name. One that has ended is started again by the update that follows a check.
     """
 
@@ -63,7 +63,7 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Refuse commands, variables, directories, disks and addresses that cannot be read.
+        """Refuse invalid commands, variables, directories, disks and addresses.
 
         Raises:
             PropertyError: with the path of the property at fault.
@@ -82,31 +82,31 @@ outputs:
 
     @classmethod
     def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
-        """Return its hypervisor, its size, the room that its own disks take, and the node that its volumes are on."""
+        """Return its hypervisor, its size, the size of its own disks, and the node of its volumes."""
         hypervisor = properties.get("hypervisor") or DEFAULT_HYPERVISOR
-        asked = asked_node(properties)
-        # What is a reference to a volume of the stack is not known yet: the instance is placed with that.
+        asked = node_requirements(properties)
+        # A reference to a volume of the stack is not known yet: the instance is placed together with it.
         asked["node"] = asked["node"] or node_of_volumes(properties.get("disks"))
         return Asks(
             **asked,
             hypervisor=hypervisor if isinstance(hypervisor, str) else "",
-            memory_mib=asked_number(properties.get("memory")),
-            vcpus=asked_number(properties.get("vcpus") or 1),
+            memory_mib=number_or_zero(properties.get("memory")),
+            vcpus=number_or_zero(properties.get("vcpus") or 1),
             disks_mib=room_asked(properties.get("disks")),
         )
 
     # -- creating ----------------------------------------------------------------------------------------------
 
     def handle_create(self) -> dict[str, Any]:
-        """Take the node that was chosen."""
+        """Take the chosen node."""
         return dict(SETTLING if self.settle() else SETTLED)
 
     def resume_create(self) -> dict[str, Any]:
-        """Go on where an interrupted create has started it, or half of it."""
+        """Continue where an interrupted create has started it, wholly or in part."""
         return dict(SETTLED)
 
     def check_create_complete(self, token: Any) -> bool | Wait:
-        """Make its disks, start it, and tell whether it is ready."""
+        """Make its disks, start it, and return whether it is ready."""
         if token == SETTLING:
             return Wait(0, token=SETTLED)
         return self._ready(token) if token["stage"] == "ready" else self._start(token)
@@ -114,7 +114,7 @@ outputs:
     # -- updating ----------------------------------------------------------------------------------------------
 
     def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
-        """Find out what the change needs: another size, a new start, or nothing but to be ready."""
+        """Determine what the change needs: a resize, a restart, or only readiness."""
         found = self.look()
         if found is None or (found["state"] in _AT_REST and not self._has_ended_well(found)):
             return {"stage": "start"}
@@ -123,7 +123,7 @@ outputs:
         return {"stage": "resize"} if changes.names & _SIZE else self._waits()
 
     def check_update_complete(self, token: Any) -> bool | Wait:
-        """Go on with the change, and tell whether the instance is ready again."""
+        """Continue the change, and return whether the instance is ready again."""
         match token["stage"]:
             case "resize":
                 return self._resize(token)
@@ -145,32 +145,32 @@ outputs:
             return self._stop({"stage": "stop"}) or self._start({"stage": "start"})
         return self._later(self._waits())
 
-    # -- as it is ----------------------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------------------
 
     def handle_check(self) -> None:
-        """Look whether it runs; what is not there is found by the observation.
+        """Check that it runs; a missing one is found by the observation.
 
         Raises:
-            ResourceFailure: it does not.
+            ResourceFailure: it does not run.
         """
         found = self.look()
         if found is not None and found["state"] in _AT_REST and not self._has_ended_well(found):
             raise ResourceFailure(f"the instance is {_described(found)}")
 
     def handle_suspend(self) -> dict[str, Any]:
-        """Leave it to the check."""
+        """Do nothing; the check does the work."""
         return {}
 
     def check_suspend_complete(self, token: Any) -> bool | Wait:
-        """Let it stand still where it is; one that has ended is at rest."""
+        """Pause it; one that has ended is at rest."""
         return self._while_in("instance_pause", InstanceState.RUNNING, token) or True
 
     def handle_resume(self) -> dict[str, Any]:
-        """Leave it to the check."""
+        """Do nothing; the check does the work."""
         return {"stage": "unpause"}
 
     def check_resume_complete(self, token: Any) -> bool | Wait:
-        """Let it go on, and tell whether it is ready as it was when it was started."""
+        """Resume it, and return whether it is ready as after a start."""
         if token["stage"] == "ready":
             return self._ready(token)
         return self._while_in("instance_unpause", InstanceState.PAUSED, token) or self._later(self._waits())
@@ -189,7 +189,11 @@ outputs:
     # -- snapshots ---------------------------------------------------------------------------------------------
 
     def handle_snapshot(self) -> Any:
-        """Keep it as it is, where its hypervisor can; elsewhere nothing is kept."""
+        """Begin a snapshot, where its hypervisor supports it; elsewhere nothing is saved.
+
+        Raises:
+            ResourceFailure: the snapshot failed.
+        """
         tag = f"{int(self.state.started_at * 1_000_000):x}"
         entry = {"node": self.node, **self._named, "tag": tag}
         try:
@@ -203,7 +207,7 @@ outputs:
         return entry
 
     def check_snapshot_complete(self, token: Any) -> bool | Wait:
-        """Tell whether it is kept."""
+        """Return whether the snapshot is saved."""
         try:
             if token is not None:
                 self._take_snapshot(token)
@@ -215,10 +219,10 @@ outputs:
         self.change("instance_snapshot", **self._named, tag=entry["tag"])
 
     def handle_restore(self, entry: Any) -> Any:
-        """Leave it to the check.
+        """Do nothing; the check does the work.
 
         Raises:
-            ResourceFailure: what was kept is of another instance, which its node does not exchange.
+            ResourceFailure: the snapshot is of another instance, which its machine cannot exchange.
         """
         of = (entry["node"], entry["hypervisor"], entry["name"])
         if of != (self.node, self._hypervisor, self.object_name):
@@ -228,7 +232,7 @@ outputs:
         return dict(entry)
 
     def check_restore_complete(self, token: Any) -> bool | Wait:
-        """Bring it back to what was kept."""
+        """Restore the snapshot."""
         try:
             self.change("instance_restore", **self._named, tag=token["tag"])
         except Unfinished as error:
@@ -236,7 +240,7 @@ outputs:
         return True
 
     def handle_delete_snapshot(self, entry: Any) -> None:
-        """Delete what was kept; what is gone is no error."""
+        """Delete the snapshot; a missing one is no error."""
         self.state.on_node = entry["node"]
         self.change(
             "instance_forget_snapshot", hypervisor=entry["hypervisor"], name=entry["name"], tag=entry["tag"]
@@ -245,11 +249,11 @@ outputs:
     # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> dict[str, Any]:
-        """Leave it to the check."""
+        """Do nothing; the check does the work."""
         return {"stage": "stop"}
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
-        """Ask it to end, remove it, and the disks that were made for it."""
+        """Request it to end, remove it, and the disks that were made for it."""
         if not self.may_be_somewhere:
             return True
         if token["stage"] == "stop" and (later := self._stop(token)):
@@ -262,15 +266,15 @@ outputs:
             return error.wait({"stage": "remove"})
         return True
 
-    # -- telling -----------------------------------------------------------------------------------------------
+    # -- observation -------------------------------------------------------------------------------------------
 
     def look(self) -> Mapping[str, Any] | None:
-        """Return what the hypervisor says of the instance; None: it is not there, for sure."""
+        """Return the hypervisor's state of the instance; None: it certainly does not exist."""
         found: Mapping[str, Any] | None = self.ask("instance_look", **self._named)
         return found
 
     def attribute(self, name: str) -> Any:
-        """Return the attribute as it is now; of an instance that is gone, only where it was."""
+        """Return the attribute as it is now; of an instance that is gone, only its former place."""
         match name:
             case "node":
                 return self.state.on_node
@@ -284,21 +288,21 @@ outputs:
         return found[{"instance_id": "id", "memory_used": "memory_used_mib"}.get(name, name)]
 
     def observe(self) -> Mapping[str, Any] | None:
-        """Return the size that it has, which is nothing while it is at rest; None: there is no such instance."""
+        """Return its present size, which is nothing while it is at rest; None: there is no such instance."""
         found = self.look() if self.may_be_somewhere else None
         if found is None:
             return None
         seen: dict[str, Any] = {"node": self.node_seen}
         if found["state"] in _AT_REST and not self._has_ended_well(found):
             return {**seen, "memory": 0, "vcpus": 0}
-        # A hypervisor that cannot tell says 0.
+        # A hypervisor that does not know it reports 0.
         sizes = {"memory": found["memory_mib"], "vcpus": found["vcpus"]}
         return {**seen, **{name: size for name, size in sizes.items() if size}}
 
-    # -- the steps themselves ----------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------
 
     def _start(self, token: Mapping[str, Any]) -> bool | Wait:
-        """Make its disks if they are not there, start it, and tell whether it is ready."""
+        """Make its disks if they do not exist, start it, and return whether it is ready."""
         try:
             disks = self._disks()
             self.change("instance_start", hypervisor=self._hypervisor, spec=self._spec(disks).to_wire())
@@ -326,9 +330,9 @@ outputs:
     def _ready(self, token: Mapping[str, Any]) -> bool | Wait:
         readiness, found = self._readiness, self.look()
         fault = ""
-        if found is not None and found["state"] == InstanceState.RUNNING and readiness.asks:
+        if found is not None and found["state"] == InstanceState.RUNNING and readiness.probes:
             fault = self.ask("ready_look", probe=readiness.to_wire())
-            # Another may have answered while this one ended.
+            # Another server may have answered while this one ended.
             found = self.look()
         if found is None:
             raise ResourceFailure("the instance is gone")
@@ -345,7 +349,7 @@ outputs:
         return Wait(readiness.interval) if fault else True
 
     def _has_ended_well(self, found: Mapping[str, Any]) -> bool:
-        """Whether it was to end, and has."""
+        """Return whether its end was expected, and successful."""
         if self._readiness.when is not ReadyWhen.EXIT or found["state"] != InstanceState.SHUTDOWN:
             return False
         return bool(found["details"].get("exit_code", 0) == 0)
@@ -358,7 +362,7 @@ outputs:
         return {"stage": "ready", "since": self.now}
 
     def _disks(self) -> list[Disk]:
-        """Return its disks by their paths; its own are made if they are not there."""
+        """Return its disks by their paths; its own are made if they do not exist."""
         made = {
             name: self.change(
                 "storage_create", storage=disk.storage, name=name, size_mib=disk.size_mib, options={}
@@ -366,13 +370,13 @@ outputs:
             for name, disk in self._own_disks()
         }
         disks = []
-        for index, disk in enumerate(DiskAsked.parse(self.properties["disks"])):
+        for index, disk in enumerate(RequestedDisk.parse(self.properties["disks"])):
             volume = self._volume(disk.volume) if disk.volume else made[self._own_name(index)]
             disks.append(Disk(path=volume["path"], format=volume["format"], readonly=disk.readonly))
         return disks
 
-    def _own_disks(self) -> list[tuple[str, DiskAsked]]:
-        disks = DiskAsked.parse(self.properties.get("disks"))
+    def _own_disks(self) -> list[tuple[str, RequestedDisk]]:
+        disks = RequestedDisk.parse(self.properties.get("disks"))
         return [(self._own_name(index), disk) for index, disk in enumerate(disks) if not disk.volume]
 
     def _own_name(self, index: int) -> str:
@@ -382,7 +386,7 @@ outputs:
         node, name = split_id(volume)
         if node != self.node:
             raise ResourceFailure(f"volume {volume!r} is on node {node!r}, and the instance on {self.node!r}")
-        # Its id does not say in which storage it is; a node has few.
+        # Its id does not name its storage; a machine has few.
         for storage in self.storage_units:
             found: Mapping[str, Any] | None = self.ask("volume_look", storage=storage, name=name)
             if found is not None:
@@ -420,6 +424,6 @@ outputs:
 
 
 def _described(found: Mapping[str, Any]) -> str:
-    """Return the state in words; the hypervisor's own, where they say more."""
+    """Return the state in words; the hypervisor's own, where they are more precise."""
     state, raw = str(found["state"]), str(found["raw_state"])
     return state if raw in ("", state) else f"{state} ({raw})"

@@ -1,4 +1,4 @@
-"""What a template says of an instance, and what it is told."""
+"""The properties and attributes of an instance."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,7 +10,7 @@ from workers.resources.nodes.disks import DISKS_PROPERTY
 from workers.resources.nodes.placing import PLACING_PROPERTIES
 from workers.resources.nodes.readiness import READY_SCHEMA
 
-#: The hypervisor of those who name none.
+#: The default hypervisor.
 DEFAULT_HYPERVISOR: Final = "process"
 GRACE_SECONDS: Final = 10.0
 _AGAIN: Final = "A change stops the instance and starts it again."
@@ -85,7 +85,7 @@ INSTANCE_PROPERTIES: Final[Mapping[str, Property]] = {
         default={},
         update_allowed=True,
         schema=READY_SCHEMA,
-        description="What to wait for, asked from its node: one of tcp, http and exit; without one, that it runs.",
+        description="The readiness condition, probed on its node: tcp, http or exit; without one, that it runs.",
     ),
     "grace": Property(
         type=PropertyType.NUMBER,
@@ -112,7 +112,7 @@ INSTANCE_ATTRIBUTES: Final[Mapping[str, Attribute]] = {
         cache_mode=CacheMode.NONE,
     ),
     "memory_used": Attribute(
-        "In MiB; null where nobody can tell.", PropertyType.INTEGER, cache_mode=CacheMode.NONE
+        "In MiB; null where it is unknown.", PropertyType.INTEGER, cache_mode=CacheMode.NONE
     ),
     "cpu_seconds": Attribute(
         "Processor time that it has used.", PropertyType.NUMBER, cache_mode=CacheMode.NONE

@@ -1,4 +1,4 @@
-"""The base of what a node itself calls by a name: instances and volumes, whose ids are ``NODE/NAME``."""
+"""The base of objects that a machine itself identifies by a name: instances and volumes, with ids ``NODE/NAME``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,10 @@ from workers.resources.nodes.node_resource import NodeResource
 
 
 def split_id(physical_id: str) -> tuple[str, str]:
-    """Return the node and the name that an id says.
+    """Return the node and the name in an id.
 
     Raises:
-        ResourceFailure: it is none.
+        ResourceFailure: it is no such id.
     """
     node, slash, name = physical_id.partition("/")
     if not (is_node_name(node) and slash and name) or "/" in name:
@@ -28,7 +28,7 @@ class NodeObject(NodeResource):
 
     @property
     def object_name(self) -> str:
-        """What the node calls it."""
+        """Its name on the machine."""
         return split_id(self.state.physical_id)[1] if self.state.physical_id else self.state.uuid
 
     def _chosen_node(self) -> str | None:
@@ -37,19 +37,23 @@ class NodeObject(NodeResource):
         return super()._chosen_node()
 
     def note_made(self) -> None:
-        """Write down that it is there."""
+        """Record that it exists."""
         self.state.physical_id = f"{self.node}/{self.object_name}"
 
     def look(self) -> Mapping[str, Any] | None:
-        """Return what the node says of it; None: it is not there, for sure."""
+        """Return its state on the machine; None: it certainly does not exist.
+
+        Raises:
+            NotImplementedError: a subclass does not define it.
+        """
         raise NotImplementedError
 
     def find(self) -> str | None:
-        """Return the id of what an interrupted create has made."""
+        """Return the id of the object that an interrupted create has made."""
         if not self.may_be_somewhere or self.look() is None:
             return None
         return f"{self.node}/{self.object_name}"
 
     def handle_adopt(self) -> None:
-        """Take over what is there; nothing of it is changed."""
+        """Take over the existing object, unchanged."""
         self.settle()

@@ -1,7 +1,7 @@
-"""The base of what is on a node: which node that is, how it is asked, and how it is changed exactly once.
+"""The base of objects on machines: the choice of the machine, reads of it, and changes carried out exactly once.
 
-Nothing here touches a machine: an agent does, by its RPCs. A node that does not answer is never taken for one on which
-nothing is: what says so (a ``NodeError`` that passes) goes through to the engine, which tries again.
+Nothing here touches a machine: its agent does, by RPCs. A machine that does not answer is never taken for an empty
+one: the error (a ``NodeError`` that passes) goes through to the engine, which tries again.
 """
 
 import hmac
@@ -18,22 +18,22 @@ from orchestrator.plugins.asks import LOCAL_NODE, Asks
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from workers.clients.nodes import NodesClient
-from workers.resources.nodes.placing import PLACING_PROPERTIES, asked_node, parse_labels
+from workers.resources.nodes.placing import PLACING_PROPERTIES, node_requirements, parse_labels
 
-#: How long a step waits for the end of a change before it lets others have the worker, and looks again later.
+#: How long a step waits for the end of a change before it frees the worker and polls later.
 PATIENCE_SECONDS: Final = 5.0
 _LOOK_AGAIN_SECONDS: Final = 1.0
-#: The token of a create that has chosen a node; and that of one of which it is on record which.
+#: The token of a create that has just chosen its node; and of one whose choice is on record.
 SETTLING: Final = {"stage": "settling"}
 SETTLED: Final = {"stage": "settled"}
-#: The row's private fact that tells the node to whoever adopts the object from another stack's export.
+#: The private fact with the node, used when the object is adopted from another stack's export.
 _NODE: Final = "node"
 #: The lifecycle plugin that chooses nodes.
 _PLACEMENT: Final = "placement"
 
 
 class NodeResource(Resource):
-    """Base of the types whose objects are on a node."""
+    """Base of the types whose objects are on a machine."""
 
     properties_schema: ClassVar[Mapping[str, Property]] = PLACING_PROPERTIES
 
@@ -48,22 +48,22 @@ class NodeResource(Resource):
 
     @classmethod
     def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
-        """Return which nodes will do."""
-        return Asks(**asked_node(properties))
+        """Return the requirements on the node."""
+        return Asks(**node_requirements(properties))
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
-        """Tell whether another node is wanted than the one it is on."""
+        """Return whether another node is required than its present one."""
         wanted = changes.after.get("node") if "node" in changes.names else None
         return bool(wanted) and wanted != self.state.on_node
 
-    # -- which node --------------------------------------------------------------------------------------------
+    # -- placement ---------------------------------------------------------------------------------------------
 
     @property
     def node(self) -> str:
-        """The node it is on, or is to be on.
+        """The node that it is on, or is to be on.
 
         Raises:
-            ResourceFailure: nobody has said which.
+            ResourceFailure: none is chosen.
         """
         chosen = self._chosen_node()
         if chosen is None:
@@ -76,10 +76,10 @@ class NodeResource(Resource):
     def _chosen_node(self) -> str | None:
         if self.state.on_node:
             return self.state.on_node
-        told = self.state.data.get(_NODE) if self.state.action == "ADOPT" else None
-        # What an adopt file says may be anything.
-        if isinstance(told, str) and is_node_name(told):
-            return told
+        recorded = self.state.data.get(_NODE) if self.state.action == "ADOPT" else None
+        # An adopt file may hold anything.
+        if isinstance(recorded, str) and is_node_name(recorded):
+            return recorded
         named = self.properties.get("node") or self.annotations.get(_PLACEMENT, {}).get("node")
         if named:
             return str(named)
@@ -87,32 +87,32 @@ class NodeResource(Resource):
 
     @property
     def may_be_somewhere(self) -> bool:
-        """Whether anything may have been made of it: a node is written down before anything is made there."""
+        """Whether any object may have been made: its node is recorded before anything is made there."""
         return bool(self.state.on_node or self.state.physical_id) or self._chosen_node() == LOCAL_NODE
 
     def settle(self) -> bool:
-        """Take the node that was chosen; tell whether that is certain to be on record by the next step only.
+        """Take the chosen node; return whether it is certainly on record only by the next step.
 
-        Until it is, nothing may be made there: should this worker die, another choice could be made.
+        Until it is, nothing may be made there: should this worker die, another node could be chosen.
         """
         new = self.state.on_node is None
         self.state.on_node = self.node
         if not self.settings.embedded:
             self.state.data[_NODE] = self.state.on_node
-        # In embedded mode, there is nothing to choose from.
+        # In embedded mode, there is no choice.
         return new and not (self.settings.embedded and self.state.on_node == LOCAL_NODE)
 
     @property
     def node_seen(self) -> str:
-        """What an observation tells of the property ``node``: nothing where nothing was asked for."""
+        """The observed value of the property ``node``: empty where none was required."""
         return (self.state.on_node or "") if self.properties.get("node") else ""
 
     @property
     def storage_units(self) -> tuple[str, ...]:
-        """The storage units that the node offers.
+        """The storage units of the node.
 
         Raises:
-            NodeUnreachable: it has no agent, or nobody can tell.
+            NodeUnreachable: it has no agent, or that is unknown.
         """
         node = self.node
         try:
@@ -123,21 +123,21 @@ class NodeResource(Resource):
             raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
         return tuple(sorted(lease.storage))
 
-    # -- asking and changing it ----------------------------------------------------------------------------------
+    # -- RPCs --------------------------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> NodeClient:
-        """What asks nodes."""
+        """The client of node RPCs."""
         client: Any = self.client(NodesClient.name)
         nodes: NodeClient = client.nodes
         return nodes
 
     def ask(self, rpc: str, **arguments: Any) -> Any:
-        """Ask the node by one of its reads.
+        """Call a read RPC of the node.
 
         Raises:
             NodeError: it does not answer: nothing is known.
-            RetryableFailure: it could not tell this time.
+            RetryableFailure: it failed, and a retry may help.
             ResourceFailure: it refused, or it failed.
         """
         node = self.node
@@ -147,15 +147,15 @@ class NodeResource(Resource):
             raise as_failure(node, error) from error
 
     def change(self, rpc: str, what: str = "", **arguments: Any) -> Any:
-        """Have the node carry out a change of the action under way, and return its result.
+        """Have the node carry out a change of the present action, and return its result.
 
-        A step that is run again, in any process, asks for the same change by saying the same; ``what`` tells apart
-        changes of one action that say the same.
+        A step that is run again, in any process, requests the same change by equal arguments; ``what`` distinguishes
+        changes of one action with equal arguments.
 
         Raises:
-            Unfinished: it is not over yet; ask for the same again.
+            Unfinished: it is not over yet; request the same again.
             NodeError: the node does not answer: nothing is known.
-            RetryableFailure: it failed, and doing the same again may help.
+            RetryableFailure: it failed, and a retry may help.
             ResourceFailure: it refused, or it failed.
         """
         node, operation_id = self.node, self._operation_id(rpc, what, arguments)
@@ -167,21 +167,21 @@ class NodeResource(Resource):
             raise as_failure(node, error) from error
 
     def _operation_id(self, rpc: str, what: str, arguments: Mapping[str, Any]) -> str:
-        """Return the id of a change: of this row, of the action under way, and of what is asked.
+        """Return the id of a change: of this row, its present action, and the arguments.
 
-        An action that was interrupted before anything was written down may go on for another definition.
+        An action that was interrupted before anything was recorded may continue with another definition.
         """
-        said = json.dumps(arguments, sort_keys=True, default=repr).encode()
-        # Others see ids: what is asked may hold a secret, and is not to be guessed from its digest.
+        packed = json.dumps(arguments, sort_keys=True, default=repr).encode()
+        # Ids are visible to others: arguments may hold a secret, which must not be guessed from the digest.
         secret = "".join(key.get_secret_value() for key in self.settings.encryption_keys).encode()
-        digest = hmac.new(secret or self.state.uuid.encode(), said, "sha256").hexdigest()[:12]
+        digest = hmac.new(secret or self.state.uuid.encode(), packed, "sha256").hexdigest()[:12]
         state = self.state
         parts = (state.uuid, state.action.lower(), f"{state.started_at:.6f}", rpc, what, digest)
         return "/".join(part for part in parts if part)
 
 
 class Unfinished(StillRunning):
-    """A change was handed over and goes on; the same step, taken again, waits for its end."""
+    """A change is under way; the same step, taken again, waits for its end."""
 
     def __init__(self, node: str, sentence: str, operation_id: str) -> None:
         super().__init__(node, sentence)
@@ -189,22 +189,22 @@ class Unfinished(StillRunning):
         self.operation_id = operation_id
 
     def wait(self, token: Mapping[str, Any]) -> Wait:
-        """Return the answer of the step; which change is waited for stands in the token."""
+        """Return the answer of the step; the token records the change that is waited for."""
         return Wait(_LOOK_AGAIN_SECONDS, token={**token, "operation": self.operation_id})
 
 
 def caused_by(failure: ResourceFailure, kind: type[NodeError]) -> bool:
-    """Whether a failure is what a node answered in this way."""
+    """Return whether a failure is a node's error of this kind."""
     return isinstance(failure.__cause__, kind)
 
 
 def as_failure(node: str, error: NodeError | Unavailable) -> Exception:
-    """Return what an error of the nodes' client means to the engine."""
+    """Return the failure that a node client's error means to the engine."""
     if isinstance(error, Unavailable):
-        # The node may be sound; all that is known is that nobody can ask it.
+        # The machine may be sound; it only cannot be reached.
         return NodeUnreachable(node, f"node {node!r} cannot be asked: {error}")
     if error.passing:
         return error
-    told = str(error)
-    sentence = told if node == LOCAL_NODE or repr(node) in told else f"node {node!r}: {told}"
+    message = str(error)
+    sentence = message if node == LOCAL_NODE or repr(node) in message else f"node {node!r}: {message}"
     return (RetryableFailure if isinstance(error, RpcRetryable) else ResourceFailure)(sentence)

@@ -1,4 +1,4 @@
-"""``Isotherm::Placement::Group``: how resources on nodes lie to each other."""
+"""``Isotherm::Placement::Group``: a rule on the relative placement of resources."""
 
 from orchestrator.placement.rules import RACK, Policy
 from orchestrator.plugins.constraints import AllowedValues, Range
@@ -7,9 +7,9 @@ from workers.resources.core.row import RowResource
 
 
 class PlacementGroup(RowResource):
-    """A rule about the nodes of all that name it in their ``groups``, in this stack or in others of the project.
+    """A rule on the nodes of all resources with it in their ``groups``, in this stack or in others of the project.
 
-    It is looked at whenever something is placed: a change of the rule moves nothing that is there.
+    It applies at each placement: a change of the rule moves nothing that is placed already.
     """
 
     description = (
@@ -40,7 +40,7 @@ resources:
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(tuple(str(each) for each in Policy)),),
-            description="What is asked of the nodes of its members: that they are one node, all different, in one "
+            description="The rule on its members' nodes: that they are one node, all different, in one "
             "rack, all in different racks, or spread evenly over so many racks.",
         ),
         "racks": Property(

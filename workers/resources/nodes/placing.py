@@ -1,4 +1,4 @@
-"""Where a node resource is to be: the properties that say so, and what they ask of a node."""
+"""The placement of node resources: the properties, and the requirements that follow from them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -35,10 +35,10 @@ PLACING_PROPERTIES: Final[Mapping[str, Property]] = {
 
 
 def parse_labels(labels: Any) -> dict[str, str]:
-    """Return labels as text; values not known yet are left out.
+    """Return labels as text; unknown values are left out.
 
     Raises:
-        PropertyError: a value is no text and no number.
+        PropertyError: a value is neither text nor number.
     """
     if not isinstance(labels, Mapping):
         return {}
@@ -55,10 +55,10 @@ def parse_labels(labels: Any) -> dict[str, str]:
     return known
 
 
-def asked_node(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what every node type asks of its node, as fields of :class:`~orchestrator.plugins.asks.Asks`.
+def node_requirements(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the common requirements of every node type, as fields of :class:`~orchestrator.plugins.asks.Asks`.
 
-    Nothing is converted yet, and what is no text is no name of a node; it is refused elsewhere.
+    Values are not converted yet; one that is no text is no name of a node, and is refused elsewhere.
     """
     node, groups = properties.get("node"), properties.get("groups")
     try:
@@ -74,8 +74,8 @@ def asked_node(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def asked_number(value: Any) -> int:
-    """Return a size that a template asks for; 0 where it is not known yet, or is no number."""
+def number_or_zero(value: Any) -> int:
+    """Return a size in a template; 0 where it is unknown yet, or no number."""
     try:
         return max(0, int(value)) if isinstance(value, (str, int, float)) else 0
     except ValueError:

@@ -1,4 +1,4 @@
-"""``Isotherm::Node::Process``: a command that runs on a node, and outlives the node's agent."""
+"""``Isotherm::Node::Process``: a command that runs on a machine, and outlives the machine's agent."""
 
 import re
 import signal
@@ -18,13 +18,13 @@ from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResourc
 from workers.resources.nodes.placing import PLACING_PROPERTIES
 from workers.resources.nodes.readiness import READY_GROUP, READY_SCHEMA, Readiness
 
-#: The run of a create; one of its own for each row, so that a create done again is the same run.
+#: The run of a create; unique per row, so that a repeated create is the same run.
 _FIRST_RUN: Final = "create"
 _STOP_INTERVAL_SECONDS: Final = 0.1
-#: A process that is there so long after it was killed waits for a device, and no signal helps.
+#: A process that survives a kill this long waits for a device, and no signal helps.
 _KILL_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 10.0
-#: The row's private fact that names the row under which the process is on record.
+#: The private fact with the row under which the process is on record.
 _RECORD: Final = "record"
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -32,13 +32,13 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class NodeProcess(NodeResource):
     """A command, run without a shell, in a session of its own and under a small supervisor.
 
-    It is given a few of the agent's variables (PATH, HOME, the language) and those of ``env``, nothing else.
-    A change of command, env or cwd stops it and starts it again in place; a change of ready waits again without
-    a restart. Deleting signals its process group and whatever else carries its ISOTHERM_RESOURCE variable; suspending
-    stops all of that where it stands (SIGSTOP), and resuming lets it go on.
+    Its environment is a few of the agent's variables (PATH, HOME, the language) and those of ``env``, nothing else.
+    A change of command, env or cwd restarts it in place; a change of ready waits again without
+    a restart. Deleting signals its process group and all processes with its ISOTHERM_RESOURCE variable; suspending
+    stops all of them (SIGSTOP), and resuming continues them.
 
-    It outlives the agent, unless a service manager ends all that the agent ever started: systemd needs
-    ``KillMode=process``, and a container an init that asks about ended processes.
+    It outlives the agent, unless a service manager ends all processes that the agent ever started: systemd needs
+    ``KillMode=process``, and a container an init that reaps ended processes.
     """
 
     description = "A command that runs on a node until it ends or is deleted."
@@ -89,7 +89,10 @@ outputs:
             description="What to wait for: one of tcp, http and exit; without one, that it runs.",
         ),
         "stop_signal": Property(
-            type=PropertyType.STRING, default="TERM", update_allowed=True, description="What asks it to end."
+            type=PropertyType.STRING,
+            default="TERM",
+            update_allowed=True,
+            description="The signal that requests its end.",
         ),
         "grace": Property(
             type=PropertyType.NUMBER,
@@ -104,7 +107,7 @@ outputs:
     attributes_schema = {
         "pid": Attribute("The number of the process.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
         "state": Attribute(
-            "running, exited, or gone (it ended and nobody saw how, or was never started).",
+            "running, exited, or gone (its end was not observed, or it was never started).",
             PropertyType.STRING,
             cache_mode=CacheMode.NONE,
         ),
@@ -122,7 +125,7 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Refuse empty commands, and what cannot be read.
+        """Refuse empty and invalid commands.
 
         Raises:
             PropertyError: with the path of the property at fault.
@@ -153,12 +156,12 @@ outputs:
         return None if found is None else str(found["pid"])
 
     def resume_create(self) -> dict[str, Any]:
-        """Go on waiting until the process that was found is ready."""
+        """Continue to wait until the found process is ready."""
         found = self._found()
         return self._token(_FIRST_RUN if found is None else found["run"])
 
     def check_create_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the process is ready."""
+        """Return whether the process is ready."""
         if token == SETTLING:
             return Wait(0, token=SETTLED)
         if "stage" in token:
@@ -170,16 +173,16 @@ outputs:
         if not self.may_be_somewhere:
             return None
         found: Mapping[str, Any] | None = self._look()["status"]
-        # What the records have lost is known by its marker, and is on record again after that.
+        # A process without a record is found by its marker, and recorded again.
         return found or self.change("process_find", uuid=self._record)
 
     # -- adopting ----------------------------------------------------------------------------------------------
 
     def handle_adopt(self) -> None:
-        """Take over a process that was started on the node for a stack that has been abandoned since.
+        """Take over a process that was started on the node for a stack that was abandoned since.
 
         Raises:
-            ResourceFailure: what is on record under the adopt file's ``resource_data`` is another process.
+            ResourceFailure: the record of the adopt file's ``resource_data`` is of another process.
         """
         self.settle()
         status = self._look()["status"]
@@ -192,7 +195,7 @@ outputs:
     # -- updating ----------------------------------------------------------------------------------------------
 
     def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
-        """Ask the process to end if it must be started anew: what it is given has changed, or it is gone."""
+        """Request the process to end if it must be restarted: its definition has changed, or it is gone."""
         status = self._look()["status"]
         fits = status is not None and self._as_wanted(status)
         if fits and not changes.names & {"command", "env", "cwd"}:
@@ -201,7 +204,7 @@ outputs:
         return self._token(uuid4().hex)
 
     def check_update_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the old process has ended and the new one is ready."""
+        """Return whether the old process has ended and the new one is ready."""
         seen = self._look(members=True)
         status = seen["status"]
         if status is not None and status["run"] == token["run"]:
@@ -212,19 +215,23 @@ outputs:
         if isinstance(begun, Wait):
             return begun
         if begun is None:
-            # Something of the old one came up once more.
+            # A process of the old run appeared once more.
             return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
         return self._ready_or_later(self._token(token["run"]))
 
-    # -- as it is ----------------------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------------------
 
     def handle_suspend(self) -> dict[str, Any]:
-        """Stop the process where it stands, with all that it has started; one that has ended is at rest."""
+        """Stop the process and all its children; one that has ended is at rest."""
         self._signal(signal.SIGSTOP)
         return self._token("")
 
     def check_suspend_complete(self, token: Any) -> bool | Wait:
-        """Tell whether all of it stands still; stop what it started in the meantime."""
+        """Return whether all of it is stopped; stop children started meanwhile.
+
+        Raises:
+            ResourceFailure: the process runs on long after it was stopped.
+        """
         if self._look(members=True)["still"]:
             return True
         if self.now - token["since"] >= _KILL_SECONDS:
@@ -233,7 +240,11 @@ outputs:
         return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
 
     def handle_resume(self) -> dict[str, Any]:
-        """Let the process go on where it stands."""
+        """Continue the process.
+
+        Raises:
+            ResourceFailure: the process is gone.
+        """
         status = self._look()["status"]
         if status is None:
             raise ResourceFailure("the process is gone")
@@ -241,7 +252,7 @@ outputs:
         return self._token(status["run"])
 
     def check_resume_complete(self, token: Any) -> bool | Wait:
-        """Tell whether all of it goes on, and is ready as it was when it was started."""
+        """Return whether all of it runs, and is ready as after a start."""
         if not self._look(members=True)["moves"]:
             self._signal(signal.SIGCONT, token)
             return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
@@ -250,13 +261,13 @@ outputs:
     # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> dict[str, Any]:
-        """Ask the process to end; one that was suspended goes on, so that it can."""
+        """Request the process to end; a suspended one is continued, so that it can."""
         if self.may_be_somewhere:
             self._signal(self._stop_signal, go_on=True)
         return self._token("")
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
-        """Tell whether all of it has ended; kill what outlives the grace."""
+        """Return whether all of it has ended; kill what outlives the grace."""
         if not self.may_be_somewhere:
             return True
         if (later := self._await_end(token, self._look(members=True))) is not None:
@@ -264,7 +275,7 @@ outputs:
         self.change("process_forget", uuid=self._record)
         return True
 
-    # -- telling -----------------------------------------------------------------------------------------------
+    # -- observation -------------------------------------------------------------------------------------------
 
     def attribute(self, name: str) -> Any:
         """Return the attribute as it is now."""
@@ -281,7 +292,7 @@ outputs:
     def observe(self) -> Mapping[str, Any] | None:
         """Return the properties with the command and the directory it was started with, or None if it is gone.
 
-        A process that was to end, and has ended well, exists. The variables are those last applied: a process may
+        A process that was expected to end, and ended well, exists. The variables are those last applied: a process may
         change its own.
         """
         if not self.may_be_somewhere:
@@ -298,7 +309,7 @@ outputs:
                 observed["cwd"] = order["cwd"]
         return observed
 
-    # -- the steps themselves ----------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------
 
     def _look(self, **wanted: Any) -> Mapping[str, Any]:
         seen: Mapping[str, Any] = self.ask("process_look", uuid=self._record, **wanted)
@@ -311,10 +322,10 @@ outputs:
         self.change("process_signal", turn, uuid=self._record, number=int(number), go_on=go_on)
 
     def _begin(self, run: str, token: Mapping[str, Any]) -> Mapping[str, Any] | Wait | None:
-        """Have a run started, at most once, and return its status.
+        """Start a run, at most once, and return its status.
 
-        None: something of an earlier run is still there; a pause, after which the same is to be asked for: it is
-        being started.
+        None: an earlier run is still there; a pause: it is being started, and the same must be
+        requested again afterwards.
         """
         try:
             status: Mapping[str, Any] | None = self.change(
@@ -333,7 +344,7 @@ outputs:
         return status
 
     def _ready_or_later(self, token: dict[str, Any]) -> bool | Wait:
-        """Tell whether a run is ready that was started just now: the time that it has begins with ``token``."""
+        """Return whether a run that was just started is ready: its time-out begins with ``token``."""
         ready = self._ready(token)
         return Wait(ready.seconds, token=token) if isinstance(ready, Wait) else ready
 
@@ -369,22 +380,22 @@ outputs:
         return Wait(self._readiness.interval)
 
     def _await_end(self, token: Any, seen: Mapping[str, Any]) -> Wait | None:
-        """Return the pause until the next look, unless all has ended; kill what outlives the grace."""
+        """Return the pause until the next poll, unless all has ended; kill what outlives the grace."""
         if seen["gone"]:
             return None
         grace = self.properties.get("grace")
         if self.now - token["since"] < (_GRACE_SECONDS if grace is None else grace):
             return Wait(_STOP_INTERVAL_SECONDS)
-        # Not by the time since it was asked to end: its node may have been silent meanwhile.
+        # Not measured from the request to end: the node may have been silent meanwhile.
         if self.now - token.get("killed", self.now) >= _KILL_SECONDS:
             raise ResourceFailure(f"the process did not end {_KILL_SECONDS:g} s after it was killed")
         self.change("process_kill", str(token.get("turn", 0)), uuid=self._record)
         return Wait(_STOP_INTERVAL_SECONDS, token={"killed": self.now, **_once_more(token)})
 
     def _failed(self, sentence: str, seen: Mapping[str, Any]) -> ResourceFailure:
-        said = masked(seen["printed"], parse_env(self.properties["env"]).values())
+        printed = masked(seen["printed"], parse_env(self.properties["env"]).values())
         return ResourceFailure(
-            f"{sentence}; it printed:\n{said}" if said else f"{sentence}; it printed nothing"
+            f"{sentence}; it printed:\n{printed}" if printed else f"{sentence}; it printed nothing"
         )
 
     def _as_wanted(self, status: Mapping[str, Any]) -> bool:
@@ -407,12 +418,12 @@ outputs:
     def _record(self) -> str:
         """The row under which the process is on record: another than its own, if it was adopted."""
         record = self.state.data.get(_RECORD)
-        # What an adopt file says is never a path.
+        # An adopt file must never supply a path.
         return record if isinstance(record, str) and _UUID.fullmatch(record) else self.state.uuid
 
 
 def _once_more(token: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the token of the next turn: what is done again in it is another change."""
+    """Return the token of the next turn, in which repeated requests are new changes."""
     return {**token, "turn": token.get("turn", 0) + 1}
 
 

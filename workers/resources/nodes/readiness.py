@@ -1,4 +1,4 @@
-"""When something on a node counts as ready: it runs, a port or a page answers, or it has ended well."""
+"""Readiness of processes and instances: running, a port or a page that answers, or a successful end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,24 +44,24 @@ READY_SCHEMA: Final[Mapping[str, Property]] = {
 }
 
 
-#: What ``ready`` can ask for, one at most.
+#: The conditions of ``ready``, at most one of which may be given.
 _WAITED_FOR: Final = (ReadyWhen.TCP, ReadyWhen.HTTP, ReadyWhen.EXIT)
 READY_GROUP: Final[Mapping[str, Any]] = {AT_MOST_ONE: [["ready", str(when)] for when in _WAITED_FOR]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness(Probe):
-    """The readiness of one process or instance, as its template asks for it."""
+    """The readiness condition of one process or instance."""
 
     timeout: float = _TIMEOUT_SECONDS
     interval: float = _INTERVAL_SECONDS
 
     @classmethod
     def parse(cls, ready: Mapping[str, Any] | None) -> Self:
-        """Read the property ``ready``; a value not known yet counts as not given.
+        """Return the condition of the property ``ready``; an unknown value counts as not given.
 
         Raises:
-            PropertyError: an address cannot be read.
+            PropertyError: an address is invalid.
         """
         given = {name: value for name, value in (ready or {}).items() if not is_unknown(value)}
         number = {

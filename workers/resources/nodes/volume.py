@@ -1,4 +1,4 @@
-"""``Isotherm::Node::Volume``: room on a node's storage, for instances on that node."""
+"""``Isotherm::Node::Volume``: a volume on a machine's storage, for instances on that machine."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -10,14 +10,14 @@ from orchestrator.plugins.properties import Attribute, CacheMode, Property, Prop
 from orchestrator.plugins.resource import PropertyChanges, Wait
 from workers.resources.nodes.node_object import NodeObject
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, Unfinished
-from workers.resources.nodes.placing import PLACING_PROPERTIES, asked_node, asked_number
+from workers.resources.nodes.placing import PLACING_PROPERTIES, node_requirements, number_or_zero
 
-#: The storage unit of those who name none.
+#: The default storage unit.
 DEFAULT_STORAGE = "default"
 
 
 class NodeVolume(NodeObject):
-    """A volume, which outlives the instances that use it. It grows in place; a smaller one is another one."""
+    """A volume, which outlives the instances that use it. It grows in place; a smaller size makes a replacement."""
 
     description = "A volume on a node's storage, for instances on that node."
     example = """\
@@ -67,19 +67,19 @@ outputs:
 
     @classmethod
     def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
-        """Return how much of which storage it needs."""
+        """Return the required size, by storage unit."""
         storage = properties.get("storage") or DEFAULT_STORAGE
-        disks = {storage: asked_number(properties.get("size"))} if isinstance(storage, str) else {}
-        return Asks(**asked_node(properties), disks_mib=disks)
+        disks = {storage: number_or_zero(properties.get("size"))} if isinstance(storage, str) else {}
+        return Asks(**node_requirements(properties), disks_mib=disks)
 
     # -- creating ----------------------------------------------------------------------------------------------
 
     def handle_create(self) -> dict[str, Any]:
-        """Take the node that was chosen."""
+        """Take the chosen node."""
         return dict(SETTLING if self.settle() else SETTLED)
 
     def resume_create(self) -> dict[str, Any]:
-        """Go on where an interrupted create has made it, or half of it."""
+        """Continue where an interrupted create has made it, wholly or in part."""
         return dict(SETTLED)
 
     def check_create_complete(self, token: Any) -> bool | Wait:
@@ -102,13 +102,13 @@ outputs:
     # -- updating ----------------------------------------------------------------------------------------------
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
-        """Tell whether it is to be smaller, or on another node."""
+        """Return whether it is to be smaller, or on another node."""
         before, after = changes.before.get("size"), changes.after.get("size")
         smaller = "size" in changes.names and before is not None and after is not None and after < before
         return smaller or super().needs_replace(changes)
 
     def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
-        """Tell whether there is anything to do."""
+        """Return whether there is anything to do."""
         return {"grows": "size" in changes.names}
 
     def check_update_complete(self, token: Any) -> bool | Wait:
@@ -129,11 +129,11 @@ outputs:
     # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> dict[str, Any]:
-        """Leave it to the check."""
+        """Do nothing; the check does the work."""
         return {}
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
-        """Remove the volume with all that is on it; one that is gone is no error."""
+        """Remove the volume with its content; a missing one is no error."""
         if not self.may_be_somewhere:
             return True
         storage = self.properties.get("storage") or DEFAULT_STORAGE
@@ -143,16 +143,16 @@ outputs:
             return error.wait(token)
         return True
 
-    # -- telling -----------------------------------------------------------------------------------------------
+    # -- observation -------------------------------------------------------------------------------------------
 
     def look(self) -> Mapping[str, Any] | None:
-        """Return what the node says of the volume; None: it is not there, for sure."""
+        """Return the volume's state on the machine; None: it certainly does not exist."""
         storage = self.properties.get("storage") or DEFAULT_STORAGE
         found: Mapping[str, Any] | None = self.ask("volume_look", storage=storage, name=self.object_name)
         return found
 
     def attribute(self, name: str) -> Any:
-        """Return the attribute as it is now; of a volume that is gone, only where it was."""
+        """Return the attribute as it is now; of a volume that is gone, only its former place."""
         if name == "node":
             return self.state.on_node
         if name == "storage":
@@ -161,7 +161,7 @@ outputs:
         return None if found is None else found["size_mib" if name == "size" else name]
 
     def observe(self) -> Mapping[str, Any] | None:
-        """Return the size that it really has; None: there is no such volume."""
+        """Return its real size; None: there is no such volume."""
         found = self.look() if self.may_be_somewhere else None
         if found is None:
             return None

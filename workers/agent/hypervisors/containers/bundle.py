@@ -1,4 +1,4 @@
-"""The configuration of a container as the Open Container Initiative's runtimes read it, from what an instance asks."""
+"""The configuration of a container for OCI runtimes, made from an instance's specification."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ from workers.agent.hypervisors.kernel import BYTES_PER_MIB
 
 CPU_PERIOD_MICROSECONDS: Final = 100_000
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: What the first process of a container may do as root: what engines commonly leave it, and no raw sockets or devices.
+#: The capabilities of a container's root: the engines' usual ones, without raw sockets and devices.
 _CAPABILITIES: Final = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -53,7 +53,7 @@ def bundle_config(spec: InstanceSpec, *, cgroup: str, limit_swap: bool) -> dict[
     """Return the ``config.json`` of an instance whose image is a directory.
 
     Raises:
-        HypervisorFault: something that was asked for cannot be had.
+        HypervisorFault: something requested is not possible.
     """
     options, network = options_of(spec), network_of(spec)
     if network.mode == "bridge":
@@ -91,13 +91,13 @@ def bundle_config(spec: InstanceSpec, *, cgroup: str, limit_swap: bool) -> dict[
 
 
 def memory_limit(memory_mib: int, *, limit_swap: bool) -> dict[str, int]:
-    """Return the limit of memory; where it counts, swap is no way around it."""
+    """Return the limit of memory, swap included where it counts."""
     limit = memory_mib * BYTES_PER_MIB
     return {"limit": limit, "swap": limit} if limit_swap else {"limit": limit}
 
 
 def cpu_quota(vcpus: int) -> int:
-    """Return how many microseconds of processor time there are in a period."""
+    """Return the microseconds of processor time per period."""
     return vcpus * CPU_PERIOD_MICROSECONDS
 
 
@@ -117,10 +117,10 @@ def _process(spec: InstanceSpec, options: ContainerOptions, root: Path) -> dict[
 
 
 def user_in(root: Path, user: str) -> dict[str, int]:
-    """Return the numbers of ``user`` or ``user:group`` as a root file system knows them; empty: its root.
+    """Return the ids of ``user`` or ``user:group`` in a root file system; empty: its root.
 
     Raises:
-        HypervisorFault: it does not know such a one.
+        HypervisorFault: it has no such user or group.
     """
     name, _, group = user.partition(":")
     if not name or name == "root":

@@ -1,4 +1,4 @@
-"""What the engines of containers have in common: what may be asked of them, and what they tell."""
+"""What container engines share: options, states, and the engine's contract."""
 
 import resource
 from abc import ABC, abstractmethod
@@ -11,11 +11,11 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from workers.agent.hypervisors.hypervisor import CannotDo, Disk, HypervisorFault, InstanceSpec
-from workers.agent.hypervisors.requested_options import AskedOptions
+from workers.agent.hypervisors.requested_options import RequestedOptions
 
 
 class ContainerStatus(StrEnum):
-    """What a container is, in the words that engines share."""
+    """The states of a container, in the engines' common words."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -28,11 +28,11 @@ class Container:
     """A container as its engine sees it."""
 
     status: ContainerStatus
-    #: The engine's own word for that.
+    #: The engine's own word for the state.
     raw_status: str
-    #: The first process; 0: none is left.
+    #: The first process; 0: it has ended.
     pid: int = 0
-    #: How it ended; None: it runs, or nobody was there to see.
+    #: The exit code; None: it runs, or the end was not observed.
     exit_code: int | None = None
 
     @property
@@ -41,8 +41,8 @@ class Container:
         return self.status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)
 
 
-class ContainerOptions(AskedOptions):
-    """What a template may ask of a container besides."""
+class ContainerOptions(RequestedOptions):
+    """The options of a container in a template."""
 
     writable: bool = Field(
         default=False,
@@ -54,7 +54,7 @@ class ContainerOptions(AskedOptions):
         description="Where it finds its disks, in order; those beyond are /disks/0, /disks/1 and so on.",
     )
     stop_signal: str = Field(
-        default="TERM", pattern=r"^(SIG)?[A-Z0-9+-]+$", description="What asks it to end."
+        default="TERM", pattern=r"^(SIG)?[A-Z0-9+-]+$", description="The signal that requests its end."
     )
     processes: int = Field(default=4096, ge=1, description="How many processes and threads it may have.")
     open_files: int = Field(default=65536, ge=16, description="How many files a process of it may have open.")
@@ -73,16 +73,16 @@ class ContainerOptions(AskedOptions):
 
     @property
     def granted_open_files(self) -> int:
-        """How many files that is where the machine grants no more."""
+        """The limit of open files, capped at what the machine grants."""
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         return self.open_files if most == resource.RLIM_INFINITY else min(self.open_files, most)
 
     def place_of(self, number: int) -> str:
-        """Return where the disk of this number is found inside."""
+        """Return the mount point of the disk of this number."""
         return self.disk_paths[number] if number < len(self.disk_paths) else f"/disks/{number}"
 
 
-class ContainerNetwork(AskedOptions):
+class ContainerNetwork(RequestedOptions):
     """A network of a container."""
 
     mode: Literal["none", "host", "namespace", "bridge"] = Field(
@@ -95,7 +95,7 @@ class ContainerNetwork(AskedOptions):
 
 
 class ContainerEngine(ABC):
-    """A tool that runs containers; all of them are known by the name of their instance."""
+    """A tool that runs containers, each known by the name of its instance."""
 
     name: ClassVar[str]
 
@@ -105,11 +105,11 @@ class ContainerEngine(ABC):
 
     @abstractmethod
     def containers(self) -> Mapping[str, Container]:
-        """Return all that it knows, by instance."""
+        """Return all its containers, by instance."""
 
     @abstractmethod
     def run(self, spec: InstanceSpec, directory: Path) -> None:
-        """Make the container and start it, in place of one that has ended; what it keeps goes into ``directory``.
+        """Create the container and start it, in place of an ended one; its files go into ``directory``.
 
         Raises:
             HypervisorFault: it does not run.
@@ -117,15 +117,15 @@ class ContainerEngine(ABC):
 
     @abstractmethod
     def signal(self, name: str, stop_signal: str) -> None:
-        """Send a signal to its first process; one that has ended is no error."""
+        """Send a signal to its first process; an ended one is no error."""
 
     @abstractmethod
     def kill(self, name: str) -> None:
-        """End all of it at once; one that has ended is no error."""
+        """Kill all of it at once; an ended one is no error."""
 
     @abstractmethod
     def forget(self, name: str) -> None:
-        """End it and remove what the engine keeps of it; one that is not there is no error."""
+        """Kill it and remove all of it; a missing one is no error."""
 
     @abstractmethod
     def pause(self, name: str) -> None:
@@ -133,18 +133,18 @@ class ContainerEngine(ABC):
 
     @abstractmethod
     def unpause(self, name: str) -> None:
-        """Let it go on."""
+        """Thaw it."""
 
     @abstractmethod
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> None:
-        """Give it other limits while it runs."""
+        """Change its limits while it runs."""
 
 
 def network_of(spec: InstanceSpec) -> ContainerNetwork:
     """Return the one network of a container; without any it has none.
 
     Raises:
-        HypervisorFault: it cannot be read, or there are several.
+        HypervisorFault: it is invalid, or there are several.
     """
     if len(spec.networks) > 1:
         raise CannotDo(f"expected one network at most, found {len(spec.networks)}")
@@ -157,10 +157,10 @@ def network_of(spec: InstanceSpec) -> ContainerNetwork:
 
 
 def options_of(spec: InstanceSpec) -> ContainerOptions:
-    """Return what is asked of the container besides.
+    """Return the options of the container.
 
     Raises:
-        HypervisorFault: it cannot be read.
+        HypervisorFault: they are invalid.
     """
     return ContainerOptions.read(spec.options, "options")
 
@@ -169,7 +169,7 @@ def check_disk(disk: Disk, number: int) -> None:
     """Refuse a disk that no container can use.
 
     Raises:
-        HypervisorFault: it is not there, or is an image that only a virtual machine reads.
+        HypervisorFault: it does not exist, or is an image that only a virtual machine reads.
     """
     if disk.format == "qcow2":
         raise CannotDo(f"disk {number}: a container cannot use qcow2, expected dir or raw")

@@ -37,16 +37,16 @@ from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
 from workers.agent.records import read_record, write_record
 
 _HANDED: Final = "oci.json"
-#: The engine whose containers have nothing of their own: an image that they do not write to, and disks.
+#: The engine whose containers can be migrated: they do not write to their image, and own no files but disks.
 _HANDS_OVER: Final = "runc"
 _LOOK_SECONDS: Final = 0.05
-#: A container that is there so long after it was killed waits for a device, and no signal helps.
+#: A container that survives a kill this long waits for a device, and no signal helps.
 _KILL_SECONDS: Final = 30.0
 _REBOOT_GRACE_SECONDS: Final = 10.0
 
 
 class OciOptions(HypervisorOptions):
-    """Which engines there are, and how podman is run."""
+    """The available engines, and the settings of podman."""
 
     engines: tuple[Literal["runc", "podman"], ...] = Field(
         default=("runc", "podman"),
@@ -78,7 +78,7 @@ class OciOptions(HypervisorOptions):
 
 
 class Oci(Hypervisor):
-    """Containers with a limit of memory and of processor time, and what their control groups count."""
+    """Containers with limits of memory and processor time, and their control groups' usage."""
 
     name = "oci"
     description = "Containers: by runc from a directory, by podman from an image."
@@ -101,7 +101,7 @@ class Oci(Hypervisor):
         self._watch: ExitWatch | None = None
 
     def probe(self) -> str:
-        """Ask each engine; one that works is enough."""
+        """Probe each engine; one that works is enough."""
         reasons = {name: engine.probe() for name, engine in self._engines.items()}
         return "" if not all(reasons.values()) else "; ".join(f"{k}: {v}" for k, v in reasons.items())
 
@@ -110,7 +110,7 @@ class Oci(Hypervisor):
         return node_of_kernel()
 
     def instances(self) -> Sequence[InstanceData]:
-        """Return every one on record, with what its engine says."""
+        """Return all on record, with their engine's state."""
         found = [self._records.find(name) for name in self._records.names()]
         records = [record for record in found if record is not None]
         known = {name: self._engine(name).containers() for name in {_engine_of(each) for each in records}}
@@ -145,7 +145,7 @@ class Oci(Hypervisor):
             try:
                 record = self._records.find(name)
             except HypervisorFault:
-                # A record that cannot be read does not say whose it was.
+                # An unreadable record does not name its engine.
                 record = None
                 for engine in self._engines.values():
                     engine.forget(name)
@@ -185,22 +185,31 @@ class Oci(Hypervisor):
             if self._alive(record).status is ContainerStatus.PAUSED:
                 self._engine(_engine_of(record)).unpause(name)
 
-    # -- going elsewhere ---------------------------------------------------------------------------------------
+    # -- migration ---------------------------------------------------------------------------------------------
 
     def export(self, name: str, directory: Path) -> Mapping[str, Any]:
-        """Write down what it was promised: its image must be on the other node too, and its disks are not its own."""
+        """Write its reserved capacity: its image must be on the other machine too, and its disks are not its own.
+
+        Raises:
+            HypervisorFault: it is not at rest.
+            CannotDo: its engine is podman.
+        """
         with self._records.alone(name):
             record = self._records.get(name)
             if (container := self._container(record)) is not None and container.alive:
                 raise HypervisorFault(f"instance {name!r} is not at rest")
             if _engine_of(record) != _HANDS_OVER:
                 raise CannotDo("what a container has written is podman's own, and is not handed over")
-            said = {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
-            write_record(directory / _HANDED, said)
-            return said
+            size = {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
+            write_record(directory / _HANDED, size)
+            return size
 
     def take_in(self, spec: InstanceSpec, directory: Path) -> None:
-        """Put it on record, at rest."""
+        """Record it, at rest.
+
+        Raises:
+            HypervisorFault: there is no export, or an instance of this name runs.
+        """
         self._records.directory_of(spec.name)
         if read_record(directory / _HANDED) is None:
             raise HypervisorFault("nothing was handed over that this hypervisor can take")
@@ -213,14 +222,14 @@ class Oci(Hypervisor):
     # -- events ------------------------------------------------------------------------------------------------
 
     def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
-        """Hear of each container whose first process has ended."""
+        """Watch for containers whose first process ends."""
         self._watch = ExitWatch(lambda name: changed(f"instance {name!r} has ended"))
         for each in self.instances():
             self._hear_of(each)
         return self._watch.close
 
     def close(self) -> None:
-        """Watch no more; containers go on."""
+        """Stop watching; containers go on."""
         if self._watch is not None:
             self._watch.close()
 
@@ -229,7 +238,7 @@ class Oci(Hypervisor):
             self._watch.add(found.name, int(found.id), start_mark(int(found.id)) or "")
         return found
 
-    # -- the steps themselves ----------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------
 
     def _run(self, spec: InstanceSpec, before: InstanceRecord | None, directory: Path) -> None:
         options_of(spec)
@@ -243,7 +252,7 @@ class Oci(Hypervisor):
             raise CannotDo(f"{name} cannot be used here: {reason}")
         if before is not None and _engine_of(before) != name:
             self._engine(_engine_of(before)).forget(spec.name)
-        # On record first: what is begun and not finished must be found again to be removed.
+        # Recorded first: a container whose creation is interrupted must be found again to be removed.
         self._records.keep(spec, engine=name, stopped=False)
         engine.run(spec, directory)
 

@@ -1,4 +1,4 @@
-"""Containers by podman: an image by its reference, and a layer of the container's own to write into."""
+"""The engine podman: an image by its reference, and a writable layer per container."""
 
 import hashlib
 import json
@@ -25,16 +25,16 @@ from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, Inst
 from workers.agent.hypervisors.tool import run_tool
 
 _PULL_SECONDS: Final = 900.0
-#: To so many podman limits itself before it runs anything, and nobody can raise a limit again. It counts the processes
-#: of a user on the whole machine; those of a container are limited by its control group.
+#: podman limits itself to this number of processes before it runs anything, and the limit cannot be raised again. It
+#: counts the processes of a user on the whole machine; those of a container are limited by its control group.
 _MOST_PROCESSES: Final = 32768
 _OWNER: Final = "org.isotherm.directory"
 _INSTANCE: Final = "org.isotherm.instance"
-#: In the instance's directory, as long as podman reads it.
+#: In the instance's directory, while podman reads it.
 _VARIABLES: Final = "variables"
-#: Of what was asked for: the same again is the same container.
+#: A digest of the specification: an equal one is the same container.
 _ORDER: Final = "org.isotherm.order"
-#: Variables that podman itself heeds: a container's are told to it in another way than by its own environment.
+#: Variables that podman itself reads: a container's are passed in another way than by podman's environment.
 _HEEDED: Final = frozenset(
     {"PATH", "HOME", "TMPDIR", "USER", "NOTIFY_SOCKET", "SSL_CERT_FILE", "SSL_CERT_DIR"}
     | {"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK"}
@@ -49,7 +49,7 @@ _HEEDED_PREFIXES: Final = (
     "REGISTRY_",
     "LISTEN_",
 )
-#: What podman takes for a place of an image, most of them on the machine itself, when it begins a reference.
+#: Prefixes of a reference that podman takes for an image's location, most of them on the machine itself.
 _PLACES: Final = re.compile(
     r"(atomic|containers-storage|dir|docker(?!://)|docker-archive|docker-daemon|oci|oci-archive|ostree|sif|tarball):"
 )
@@ -64,7 +64,7 @@ _STATUS: Final = {
 
 
 class PodmanOptions(Protocol):
-    """What of the hypervisor's options is podman's."""
+    """Those of the hypervisor's options that concern podman."""
 
     @property
     def podman(self) -> str:
@@ -72,27 +72,27 @@ class PodmanOptions(Protocol):
 
     @property
     def runtime(self) -> str:
-        """The runtime it uses."""
+        """The container runtime."""
 
     @property
     def podman_root(self) -> str:
-        """Where it keeps images and containers; empty: its own choice."""
+        """The place of images and containers; empty: podman's default."""
 
     @property
     def storage_driver(self) -> str:
-        """How it keeps them; empty: its own choice."""
+        """The storage driver; empty: podman's default."""
 
     @property
     def cgroup_manager(self) -> str:
-        """Who makes control groups; empty: what fits the machine."""
+        """The manager of control groups; empty: the one that fits the machine."""
 
     @property
     def pull(self) -> str:
-        """When it fetches an image."""
+        """The pull policy of images."""
 
 
 class Podman(ContainerEngine):
-    """Containers by podman, told from those of others by a label."""
+    """Containers by podman, identified by a label."""
 
     name = "podman"
 
@@ -103,7 +103,7 @@ class Podman(ContainerEngine):
         self._works = False
 
     def probe(self) -> str:
-        """Have podman say what it finds on the machine."""
+        """Run ``podman info``."""
         if self._works:
             return ""
         if shutil.which(self._options.podman) is None:
@@ -116,7 +116,7 @@ class Podman(ContainerEngine):
         return ""
 
     def containers(self) -> Mapping[str, Container]:
-        """Return those that carry our label."""
+        """Return those with this agent's label."""
         return {
             name: Container(
                 status=_STATUS.get(each["State"], ContainerStatus.STOPPED),
@@ -128,23 +128,23 @@ class Podman(ContainerEngine):
         }
 
     def run(self, spec: InstanceSpec, directory: Path) -> None:
-        """Start the container that has ended if it is the one that is asked for, else make a new one."""
+        """Start the ended container if its specification is the same, else create a new one."""
         arguments, handed, filed = run_arguments(spec, directory=directory, pull=self._options.pull)
         order = hashlib.sha256(json.dumps([arguments, handed, filed]).encode()).hexdigest()
-        there = self._listed().get(spec.name)
-        if there is not None and there["Labels"].get(_ORDER) == order:
+        existing = self._listed().get(spec.name)
+        if existing is not None and existing["Labels"].get(_ORDER) == order:
             self._do("start", self._container(spec.name))
             return
         self.forget(spec.name)
         labels = {_OWNER: self._owner, _INSTANCE: spec.name, _ORDER: order}
-        told = [text for key, value in labels.items() for text in ("--label", f"{key}={value}")]
+        label_options = [text for key, value in labels.items() for text in ("--label", f"{key}={value}")]
         try:
             _write_variables(directory / _VARIABLES, filed)
             self._do(
                 "run",
                 "--name",
                 self._container(spec.name),
-                *told,
+                *label_options,
                 *arguments,
                 env=handed,
                 timeout_seconds=_PULL_SECONDS,
@@ -187,7 +187,7 @@ class Podman(ContainerEngine):
                 raise
 
     def _listed(self) -> dict[str, dict[str, Any]]:
-        """Return what podman lists of our containers, by instance."""
+        """Return podman's list of this agent's containers, by instance."""
         ours = ("--filter", f"label={_OWNER}={self._owner}")
         listed = json.loads(self._do("ps", "--all", *ours, "--format", "json"))
         return {each["Labels"][_INSTANCE]: each for each in listed}
@@ -202,33 +202,42 @@ class Podman(ContainerEngine):
         manager = options.cgroup_manager or (
             "systemd" if Path("/run/systemd/system").is_dir() else "cgroupfs"
         )
-        # Events by the journal would be lost, and waited for, where there is none.
-        told = ["--runtime", options.runtime, "--cgroup-manager", manager, "--events-backend", "file"]
-        told += store_arguments(options.podman_root, options.storage_driver)
-        return run_tool((options.podman, *told, *arguments), env=env, timeout_seconds=timeout_seconds)
+        # The journal's events would be lost, and waited for, where there is no journal.
+        global_options = [
+            "--runtime",
+            options.runtime,
+            "--cgroup-manager",
+            manager,
+            "--events-backend",
+            "file",
+        ]
+        global_options += store_arguments(options.podman_root, options.storage_driver)
+        return run_tool(
+            (options.podman, *global_options, *arguments), env=env, timeout_seconds=timeout_seconds
+        )
 
 
 _GONE: Final = Container(status=ContainerStatus.STOPPED, raw_status="absent")
 
 
 def store_arguments(root: str, storage_driver: str) -> list[str]:
-    """Return what tells podman where it keeps images and containers, and how; empty: as it is configured."""
-    told = ["--storage-driver", storage_driver] if storage_driver else []
+    """Return podman's options for its storage; empty: as podman is configured."""
+    store_options = ["--storage-driver", storage_driver] if storage_driver else []
     if root:
-        # What lives as long as the machine runs is in a place of its own, whose name podman wants to be short.
+        # The run root is on a file system cleared at boot; podman requires a short name.
         place = "/run" if os.access("/run", os.W_OK) else tempfile.gettempdir()
         number = hashlib.sha256(str(Path(root).absolute()).encode()).hexdigest()[:12]
-        told += ["--root", root, "--runroot", f"{place}/isotherm-podman-{number}"]
-    return told
+        store_options += ["--root", root, "--runroot", f"{place}/isotherm-podman-{number}"]
+    return store_options
 
 
 def run_arguments(
     spec: InstanceSpec, *, directory: Path, pull: str
 ) -> tuple[list[str], dict[str, str], dict[str, str]]:
-    """Return what ``podman run`` is told, and the variables that it is to find in its own environment, and in a file.
+    """Return the arguments of ``podman run``, and the variables for podman's own environment, and for a file.
 
     Raises:
-        HypervisorFault: something that was asked for cannot be had.
+        HypervisorFault: something requested is not possible.
     """
     options = options_of(spec)
     if _PLACES.match(spec.image):
@@ -236,8 +245,8 @@ def run_arguments(
             "image: expected a reference such as docker.io/library/alpine, and no place on the machine"
         )
     handed, filed = _environment(spec.env)
-    told = [text for name in handed for text in ("--env", name)]
-    told += ["--env-file", str(directory / _VARIABLES)] if filed else []
+    env_options = [text for name in handed for text in ("--env", name)]
+    env_options += ["--env-file", str(directory / _VARIABLES)] if filed else []
     arguments = ["--detach", "--pull", pull, "--http-proxy=false", "--network", _network(network_of(spec))]
     arguments += [
         "--hostname",
@@ -249,7 +258,7 @@ def run_arguments(
     ]
     arguments += [*_limits(spec.memory_mib, spec.vcpus), "--pids-limit", str(options.processes)]
     arguments += _ulimits(options)
-    arguments += ["--stop-signal", options.stop_signal, *told]
+    arguments += ["--stop-signal", options.stop_signal, *env_options]
     for number, disk in enumerate(spec.disks):
         check_disk(disk, number)
         if Path(disk.path).is_block_device():
@@ -266,10 +275,10 @@ def run_arguments(
 
 
 def _environment(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the variables that podman takes from its environment, and those from a file, so that nobody sees them.
+    """Return the variables passed by podman's environment, and those passed by a file; none is visible to others.
 
     Raises:
-        CannotDo: one of the latter fits into no line of a file.
+        CannotDo: one of the latter has a line break.
     """
     filed = {name: value for name, value in env.items() if _is_heeded(name)}
     for name, value in filed.items():
@@ -299,7 +308,7 @@ def _limits(memory_mib: int, vcpus: int) -> Iterator[str]:
 
 
 def _ulimits(options: ContainerOptions) -> list[str]:
-    """Return limits that the machine grants: podman's own defaults may be above, and are then refused."""
+    """Return limits that the machine grants: podman's own defaults may be higher, and would be refused."""
     files = options.granted_open_files
     most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     processes = _MOST_PROCESSES if most == resource.RLIM_INFINITY else min(most, _MOST_PROCESSES)

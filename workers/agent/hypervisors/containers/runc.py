@@ -1,7 +1,7 @@
-"""Containers by a runtime of the Open Container Initiative, such as runc: an unpacked root file system and a command.
+"""The engine runc, or another OCI runtime: an unpacked root file system and a command.
 
-The runtime keeps its own state, beside our records. It is run by a small shell that outlives the agent and writes
-down how the container ended, which the runtime itself would not remember.
+The runtime keeps its own state, beside the agent's records. A small shell runs it, outlives the agent and records
+the container's exit code, which the runtime itself does not keep.
 """
 
 import fcntl
@@ -28,18 +28,18 @@ from workers.agent.hypervisors.kernel import BYTES_PER_MIB
 from workers.agent.hypervisors.tool import last_sentence, run_tool
 from workers.agent.records import write_record
 
-#: Runs what it is given and leaves its exit code in the file ``$0``, whole or not at all.
+#: Runs its arguments and writes their exit code into the file ``$0``, atomically.
 _STAY_BESIDE: Final = '"$@"; echo $? >"$0.new" && mv "$0.new" "$0"'
 _START_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.02
-#: Others, such as creating, are those of one that does not run yet.
+#: Other states, such as creating, mean that it does not run yet.
 _STATUS: Final = {
     "running": ContainerStatus.RUNNING,
     "pausing": ContainerStatus.RUNNING,
     "paused": ContainerStatus.PAUSED,
     "stopped": ContainerStatus.STOPPED,
 }
-#: What the probe's container sees of the machine.
+#: The machine's directories that the probe's container uses.
 _PROGRAMS: Final = ("/bin", "/lib", "/lib64", "/usr")
 _MEMORY_SWAP: Final = Path("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
 
@@ -84,7 +84,7 @@ class Runc(ContainerEngine):
         return ""
 
     def containers(self) -> Mapping[str, Container]:
-        """Return those of the runtime, and how those have ended that it has forgotten."""
+        """Return the runtime's containers, and the recorded exits of those that it has forgotten."""
         listed = json.loads(self._do("list", "--format", "json") or "null") or []
         found = {
             each["id"]: Container(
@@ -102,7 +102,7 @@ class Runc(ContainerEngine):
         return found
 
     def run(self, spec: InstanceSpec, directory: Path) -> None:
-        """Write the bundle and run it, with a shell beside it."""
+        """Write the bundle and run it, under a shell that records the exit."""
         config = self._config(spec)
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._left_by_shell(directory) as lock:
@@ -112,11 +112,19 @@ class Runc(ContainerEngine):
         self._wait_until_started(shell, spec.name, directory)
 
     def _launch(self, name: str, directory: Path, lock: int) -> "subprocess.Popen[bytes]":
-        told = ["--log", str(directory / "runtime.log"), "--log-format", "json"]
+        log_options = ["--log", str(directory / "runtime.log"), "--log-format", "json"]
         order = ["run", "--bundle", str(directory), "--pid-file", str(directory / "pid"), name]
         with (directory / "log").open("ab") as output:
             shell = subprocess.Popen(  # noqa: S603 -- the runtime, with arguments that are lists
-                ["/bin/sh", "-c", _STAY_BESIDE, str(directory / "exit"), *self._command, *told, *order],
+                [
+                    "/bin/sh",
+                    "-c",
+                    _STAY_BESIDE,
+                    str(directory / "exit"),
+                    *self._command,
+                    *log_options,
+                    *order,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -124,7 +132,7 @@ class Runc(ContainerEngine):
                 start_new_session=True,
                 cwd="/",
             )
-        # Somebody has to ask how the shell ended, for as long as this agent lives.
+        # The shell must be waited for, as long as this agent lives.
         threading.Thread(target=shell.wait, name=f"runc-{name}", daemon=True).start()
         return shell
 
@@ -138,7 +146,7 @@ class Runc(ContainerEngine):
         self._kill(name, "KILL")
 
     def forget(self, name: str) -> None:
-        """Have the runtime delete it, and forget how it has ended."""
+        """Have the runtime delete it, and remove the record of its exit."""
         with self._left_by_shell(self._directory / name):
             pass
 
@@ -175,7 +183,7 @@ class Runc(ContainerEngine):
                     raise
 
     def _thaw(self, name: str) -> None:
-        """Let it go on if it is frozen: what is frozen does not take notice even of its end."""
+        """Thaw it if it is frozen: a frozen process does not even notice a kill."""
         container = self.containers().get(name)
         if container is not None and container.status is ContainerStatus.PAUSED:
             self._do("resume", name)
@@ -193,24 +201,24 @@ class Runc(ContainerEngine):
         """Return when the container runs, or has run.
 
         Raises:
-            HypervisorFault: it never ran; the sentence is the runtime's.
+            HypervisorFault: it never ran; with the runtime's message.
         """
         deadline = time.monotonic() + _START_SECONDS
         while not self._alive(name):
             if shell.returncode is not None or (directory / "exit").exists():
                 if (directory / "pid").exists():
                     return
-                said = fault_in_log(directory / "runtime.log") or "it did not start the container"
-                raise HypervisorFault(f"{self._program}: {said}")
+                problem = fault_in_log(directory / "runtime.log") or "it did not start the container"
+                raise HypervisorFault(f"{self._program}: {problem}")
             if time.monotonic() >= deadline:
                 raise HypervisorBusy(f"{self._program} did not start the container in {_START_SECONDS:g} s")
             time.sleep(_LOOK_SECONDS)
 
     @contextmanager
     def _left_by_shell(self, directory: Path) -> Iterator[int]:
-        """Have the place of a container to oneself: it is deleted, and the shell beside it has left.
+        """Lock a container's place: its container is deleted, and its shell has exited.
 
-        The shell inherits the lock, whose descriptor this yields, and holds it for as long as it may write.
+        The shell inherits the lock, whose descriptor this yields, and holds it while it may write.
         """
         if not directory.is_dir():
             yield -1
@@ -239,7 +247,7 @@ class Runc(ContainerEngine):
 
 
 def exit_code(path: Path) -> int | None:
-    """Return the exit code that the shell has left; negative: the signal that ended the first process."""
+    """Return the exit code that the shell has recorded; negative: the signal that ended the first process."""
     try:
         code = int(path.read_text(encoding="ascii"))
     except (FileNotFoundError, ValueError):
@@ -248,7 +256,7 @@ def exit_code(path: Path) -> int | None:
 
 
 def fault_in_log(path: Path) -> str:
-    """Return the runtime's own last word of failure; empty: it has none."""
+    """Return the runtime's last error message; empty: none."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
@@ -264,5 +272,5 @@ def fault_in_log(path: Path) -> str:
 
 
 def _swap_counts() -> bool:
-    """Whether a limit of memory must hold swap back too, and can."""
+    """Return whether a limit of memory must and can include swap."""
     return psutil.swap_memory().total > 0 and _MEMORY_SWAP.exists()

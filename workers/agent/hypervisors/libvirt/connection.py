@@ -1,6 +1,6 @@
-"""A connection to libvirt that is made when it is needed, and made again when it was lost.
+"""A connection to libvirt that is opened on demand, and reopened when it was lost.
 
-The library is optional: it is imported by whoever asks for a connection.
+The library is optional: it is imported with the first connection.
 """
 
 import threading
@@ -30,7 +30,7 @@ _loops: list[threading.Thread] = []
 
 
 def libvirt() -> Any:
-    """Return the library, with its events under way.
+    """Return the library, with its event loop running.
 
     Raises:
         HypervisorFault: it is not installed.
@@ -43,7 +43,7 @@ def libvirt() -> Any:
         ) from error
     with _loop_guard:
         if not _loops:
-            # Else the library prints each error besides raising it.
+            # Otherwise the library prints each error besides raising it.
             library.registerErrorHandler(_print_nothing, None)
             library.virEventRegisterDefaultImpl()
             loop = threading.Thread(target=_run_events, args=(library,), name="libvirt-events", daemon=True)
@@ -53,7 +53,7 @@ def libvirt() -> Any:
 
 
 def _print_nothing(_context: object, _error: object) -> None:
-    """Take note of an error that is raised as well."""
+    """Ignore an error that is raised as well."""
 
 
 def _run_events(library: Any) -> None:
@@ -73,11 +73,11 @@ class LibvirtConnection:
 
     @contextmanager
     def use(self) -> Iterator[Any]:
-        """Hand out the connection.
+        """Yield the connection.
 
         Raises:
-            HypervisorFault: it cannot be made, or libvirt refuses what is done with it.
-            HypervisorBusy: it was lost, or what is asked for is busy: the same again may help.
+            HypervisorFault: it cannot be opened, or libvirt refuses the operation.
+            HypervisorBusy: it was lost, or the domain is busy: a retry may help.
         """
         library = libvirt()
         try:
@@ -86,7 +86,7 @@ class LibvirtConnection:
             raise _fault(library, error) from error
 
     def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
-        """Call ``changed`` with each event in the life of a domain, and when the connection is lost."""
+        """Call ``changed`` with each lifecycle event of a domain, and when the connection is lost."""
         with self._guard:
             self._watchers.append(changed)
         with self.use():
@@ -99,7 +99,7 @@ class LibvirtConnection:
         return end
 
     def close(self) -> None:
-        """Let go of it; who asks for it again gets a new one."""
+        """Close it; the next use opens a new one."""
         with self._guard:
             connection, self._open = self._open, None
             self._watchers.clear()
@@ -115,7 +115,7 @@ class LibvirtConnection:
             return self._open
 
     def _listen(self, library: Any, connection: Any) -> None:
-        # Each of these is unknown to some drivers, which do well without.
+        # Some drivers support none of these, and do not need them.
         with suppress(library.libvirtError):
             connection.setKeepAlive(_KEEPALIVE_SECONDS, _KEEPALIVE_COUNT)
         with suppress(library.libvirtError):
@@ -126,12 +126,12 @@ class LibvirtConnection:
 
     def _lived(self, _connection: Any, domain: Any, event: int, _detail: int, _context: Any) -> None:
         word = _EVENTS[event] if 0 <= event < len(_EVENTS) else "changed"
-        self._tell(f"domain {domain.name()} {word}")
+        self._notify(f"domain {domain.name()} {word}")
 
     def _lost(self, _connection: Any, _reason: int, _context: Any) -> None:
-        self._tell("the connection to libvirt was lost")
+        self._notify("the connection to libvirt was lost")
 
-    def _tell(self, why: str) -> None:
+    def _notify(self, why: str) -> None:
         with self._guard:
             watchers = list(self._watchers)
         for changed in watchers:
@@ -146,5 +146,5 @@ def _fault(library: Any, error: Any) -> HypervisorFault:
         library.VIR_ERR_SYSTEM_ERROR,
         library.VIR_ERR_INVALID_CONN,
     )
-    said = f"libvirt: {error.get_error_message() or 'it failed and did not say why'}"
-    return HypervisorBusy(said) if code in busy else HypervisorFault(said)
+    message = f"libvirt: {error.get_error_message() or 'it failed and did not say why'}"
+    return HypervisorBusy(message) if code in busy else HypervisorFault(message)

@@ -1,4 +1,4 @@
-"""What may be asked of a domain, and its description as libvirt reads it."""
+"""The options of a domain, and its description in libvirt's XML."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,14 +12,14 @@ from pydantic import Field
 
 from workers.agent.hypervisors.disk_image import ImageFile
 from workers.agent.hypervisors.hypervisor import CannotDo, Disk, HypervisorFault, InstanceSpec
-from workers.agent.hypervisors.requested_options import AskedOptions
+from workers.agent.hypervisors.requested_options import RequestedOptions
 
-#: Marks the domains that are ours, in their metadata.
+#: Marks this agent's domains, in their metadata.
 NAMESPACE: Final = "urn:isotherm:instance:1"
 
 
-class DomainOptions(AskedOptions):
-    """What a template may ask of a domain besides."""
+class DomainOptions(RequestedOptions):
+    """The options of a domain in a template."""
 
     root_size_mib: int = Field(
         default=0, ge=0, description="How large the disk is that is made of the image; 0: as large as that."
@@ -32,10 +32,10 @@ class DomainOptions(AskedOptions):
     )
     kernel: str = Field(default="", description="The file of a Linux kernel, to be started without firmware.")
     initrd: str = Field(default="", description="The file of its first file system.")
-    append: str = Field(default="", description="What the kernel is told.")
+    append: str = Field(default="", description="The kernel's command line.")
 
 
-class DomainNetwork(AskedOptions):
+class DomainNetwork(RequestedOptions):
     """A network card of a domain."""
 
     mode: Literal["network", "bridge", "user"] = Field(
@@ -49,7 +49,7 @@ class DomainNetwork(AskedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainKind:
-    """What kind of domain a driver of libvirt runs."""
+    """A kind of domain that a driver of libvirt runs."""
 
     #: Such as kvm, qemu, lxc, xen, test.
     type: str
@@ -68,7 +68,7 @@ class DomainKind:
 
 
 def domain_uuid(name: str) -> str:
-    """Return the number of the domain that is an instance: its own name, where that is one."""
+    """Return the UUID of an instance's domain: its own name, where that is one."""
     try:
         return str(UUID(name))
     except ValueError:
@@ -76,11 +76,11 @@ def domain_uuid(name: str) -> str:
 
 
 def domain_options(spec: InstanceSpec, kind: DomainKind) -> DomainOptions:
-    """Return what is asked of the domain besides.
+    """Return the options of the domain.
 
     Raises:
-        HypervisorFault: it cannot be read.
-        CannotDo: domains of this kind have no such thing.
+        HypervisorFault: they are invalid.
+        CannotDo: domains of this kind have no such option.
     """
     options = DomainOptions.read(spec.options, "options")
     if not kind.is_container:
@@ -100,7 +100,7 @@ def domain_xml(spec: InstanceSpec, kind: DomainKind, root: ImageFile | None) -> 
     """Return the description of a domain; ``root`` is the disk that was made of its image.
 
     Raises:
-        HypervisorFault: something that was asked for cannot be had.
+        HypervisorFault: something requested is not possible.
     """
     options = domain_options(spec, kind)
     domain = ET.Element("domain", type=kind.type)
@@ -143,7 +143,7 @@ def _add_system(domain: ET.Element, spec: InstanceSpec, kind: DomainKind, option
         if value:
             _add(system, tag, value)
     if kind.is_machine_of_qemu:
-        # Without it, nobody inside hears of the power button.
+        # Without it, the guest does not notice the power button.
         _add(_add(domain, "features"), "acpi")
         if spec.env:
             handed = _add(domain, "sysinfo", type="fwcfg")
@@ -191,8 +191,8 @@ def _image(disk: Disk, target: str) -> ET.Element:
 
 
 def _cards(spec: InstanceSpec) -> Iterator[ET.Element]:
-    for number, asked in enumerate(spec.networks):
-        network = DomainNetwork.read(asked, f"networks.{number}")
+    for number, given in enumerate(spec.networks):
+        network = DomainNetwork.read(given, f"networks.{number}")
         card = ET.Element("interface", type=network.mode)
         if network.mode != "user":
             _add(card, "source", **{network.mode: network.source})

@@ -1,4 +1,4 @@
-"""How domains end and change their size: the guest is asked, and what it does not heed is not believed."""
+"""The end and the resizing of domains: the guest is requested, and then checked."""
 
 import time
 from contextlib import suppress
@@ -11,12 +11,12 @@ from workers.agent.hypervisors.libvirt.domain_view import KIB_PER_MIB, domain_st
 _LOOK_SECONDS: Final = 0.05
 _ASK_SELDOM_SECONDS: Final = 5.0
 _END_SECONDS: Final = 30.0
-#: So long a guest may take to hand memory back; one without a driver for that never does.
+#: The longest time for a guest to return memory; one without a balloon driver never does.
 _BALLOON_SECONDS: Final = 10.0
 
 
 def stop_domain(domain: Any, grace_seconds: float) -> None:
-    """Ask the guest to end, and end it after the grace; one at rest stays so."""
+    """Request the guest to shut down, and end it after the grace; one at rest stays so."""
     if domain.isActive() and grace_seconds > 0:
         if domain_state(domain) is InstanceState.PAUSED:
             domain.resume()
@@ -44,10 +44,10 @@ def end_domain(domain: Any) -> None:
 
 
 def wait_for_memory(domain: Any, memory_mib: int) -> None:
-    """Return when a domain that runs has the memory that was ordered.
+    """Return when a running domain has the ordered memory.
 
     Raises:
-        CannotDo: its guest keeps what it has; the order stands for its next start.
+        CannotDo: its guest keeps what it has; the order applies from its next start.
     """
     deadline = time.monotonic() + _BALLOON_SECONDS
     while domain.isActive() and (found := memory_mib_of(domain.info())) != memory_mib:
@@ -62,12 +62,12 @@ def wait_for_memory(domain: Any, memory_mib: int) -> None:
 
 
 def _shut_down(domain: Any, grace_seconds: float) -> None:
-    """Ask the guest to end, again and again, since one that is still starting does not notice."""
+    """Request a shutdown, again and again, since a guest that is still starting does not notice."""
     now = time.monotonic()
     deadline, asked_again_at, pause = now + grace_seconds, now, _LOOK_SECONDS
     while domain.isActive() and (now := time.monotonic()) < deadline:
         if now >= asked_again_at:
-            # One that cannot be asked is ended after the grace.
+            # One that cannot be requested is ended after the grace.
             with suppress(libvirt().libvirtError):
                 domain.shutdown()
             asked_again_at, pause = now + pause, min(2 * pause, _ASK_SELDOM_SECONDS)
@@ -75,12 +75,12 @@ def _shut_down(domain: Any, grace_seconds: float) -> None:
 
 
 def undefine(library: Any, domain: Any) -> None:
-    """Have libvirt forget a domain at rest, with all that it keeps of it."""
+    """Have libvirt forget a domain at rest, with its snapshots and firmware state."""
     kept = library.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | library.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
     try:
         domain.undefineFlags(kept | library.VIR_DOMAIN_UNDEFINE_NVRAM)
     except library.libvirtError as error:
         if error.get_error_code() == library.VIR_ERR_NO_DOMAIN:
             return
-        # Drivers of what has no firmware know only the older order.
+        # Drivers without firmware support only the older call.
         domain.undefineFlags(kept)

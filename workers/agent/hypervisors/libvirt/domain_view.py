@@ -1,4 +1,4 @@
-"""Domains as libvirt tells of them, in our units: it counts memory in KiB and processor time in nanoseconds."""
+"""The state of domains in the project's units: libvirt counts memory in KiB and processor time in nanoseconds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from workers.agent.names import fault_of_name
 
 KIB_PER_MIB: Final = 1024
 _NANOSECONDS: Final = 1_000_000_000
-#: States by libvirt's numbers, with its words. One without a state is a guest of Xen that waits for its turn.
+#: States by libvirt's numbers. One without a state is a guest of Xen that waits for a processor.
 _STATES: Final = (
     ("no state", InstanceState.RUNNING),
     ("running", InstanceState.RUNNING),
@@ -21,12 +21,12 @@ _STATES: Final = (
     ("suspended by itself", InstanceState.PAUSED),
 )
 _SHUT_OFF: Final = 5
-#: Why one is shut off that nobody has asked to be: it has crashed, or did not start.
+#: The reasons why a domain is shut off unrequested: it has crashed, or did not start.
 _CRASHES: Final = (3, 6)
 
 
 def domain_data(domain: Any, stats: Mapping[str, Any], details: Mapping[str, Any]) -> InstanceData:
-    """Return a domain in our units: by what :func:`domain_stats` has told of it, or else by asking it."""
+    """Return the data of a domain: from :func:`domain_stats`, or else by queries."""
     known = {"state.state", "balloon.current", "vcpu.current", "cpu.time"} <= stats.keys()
     info = None if known else domain.info()
     state, word = (
@@ -48,7 +48,7 @@ def domain_data(domain: Any, stats: Mapping[str, Any], details: Mapping[str, Any
 
 
 def domain_state(domain: Any) -> InstanceState:
-    """Return what a domain is at the moment."""
+    """Return the state of a domain."""
     return _meaning(*domain.state())[0]
 
 
@@ -58,14 +58,14 @@ def _meaning(state: int, reason: int) -> tuple[InstanceState, str]:
 
 
 def memory_mib_of(info: Sequence[int]) -> int:
-    """Return what a domain has of memory, which libvirt counts in KiB."""
+    """Return the memory of a domain, which libvirt counts in KiB."""
     return info[2] // KIB_PER_MIB
 
 
 def domain_stats(library: Any, connection: Any, domains: list[Any]) -> dict[str, Mapping[str, Any]]:
-    """Return what there is to say of domains in one call, without waiting for those that are busy.
+    """Return the statistics of domains in one call, without waiting for busy ones.
 
-    Not every driver can: nothing is then said.
+    Not every driver can: then the result is empty.
     """
     wanted = (
         library.VIR_DOMAIN_STATS_STATE
@@ -76,16 +76,20 @@ def domain_stats(library: Any, connection: Any, domains: list[Any]) -> dict[str,
     if not domains:
         return {}
     try:
-        told = connection.domainListGetStats(
+        records = connection.domainListGetStats(
             domains, wanted, library.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
         )
     except library.libvirtError:
         return {}
-    return {domain.name(): stats for domain, stats in told}
+    return {domain.name(): stats for domain, stats in records}
 
 
 def look_up(library: Any, connection: Any, name: str) -> Any:
-    """Return the domain of this name; None: there is none."""
+    """Return the domain of this name; None: it does not exist.
+
+    Raises:
+        Exception: libvirt's own, of any other failure.
+    """
     if fault_of_name(name):
         return None
     try:
@@ -98,7 +102,11 @@ def look_up(library: Any, connection: Any, name: str) -> Any:
 
 @contextmanager
 def unless_gone(library: Any) -> Iterator[None]:
-    """Pass over a domain that is removed while it is looked at."""
+    """Ignore a domain that is removed while it is read.
+
+    Raises:
+        Exception: libvirt's own, of any other failure.
+    """
     try:
         yield
     except library.libvirtError as error:

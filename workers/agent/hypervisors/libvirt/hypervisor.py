@@ -1,4 +1,4 @@
-"""``libvirt``: domains of whatever libvirt runs, by the URI of its driver."""
+"""``libvirt``: domains of whatever hypervisor libvirt runs, by the URI of its driver."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -51,7 +51,7 @@ _OF_KERNEL: Final = ("QEMU", "LXC")
 
 
 class LibvirtOptions(HypervisorOptions):
-    """Which libvirt."""
+    """The libvirt to use."""
 
     uri: str = Field(
         default="qemu:///system",
@@ -72,7 +72,7 @@ class LibvirtOptions(HypervisorOptions):
 
 
 class Libvirt(Hypervisor):
-    """Domains that libvirt keeps: all of its domains are told of, only those that are ours are changed."""
+    """libvirt's domains: all are reported, only those made by this agent are changed."""
 
     name = "libvirt"
     description = "Domains of whatever libvirt runs."
@@ -92,7 +92,7 @@ class Libvirt(Hypervisor):
         self._images = DiskImages(options.image_program)
 
     def probe(self) -> str:
-        """Connect."""
+        """Connect to libvirt."""
         try:
             with self._connection.use() as connection:
                 connection.getType()
@@ -101,11 +101,11 @@ class Libvirt(Hypervisor):
         return ""
 
     def files_of(self, spec: InstanceSpec) -> Sequence[str]:
-        """Return the kernel and its first file system."""
+        """Return the kernel and its initial RAM disk."""
         return [str(spec.options[option]) for option in ("kernel", "initrd") if spec.options.get(option)]
 
     def node(self) -> NodeData:
-        """Return the machine as its kernel sees it, or as libvirt does where that is another, or no kernel's matter."""
+        """Return the machine as its kernel sees it, or as libvirt does where the kernel cannot."""
         with self._connection.use() as connection:
             _, memory_mib, cpus, _, cells, sockets, _, _ = connection.getInfo()
             version = connection.getVersion()
@@ -116,13 +116,13 @@ class Libvirt(Hypervisor):
             promised = sum(
                 memory_mib_of(domain.info()) for domain in connection.listAllDomains() if domain.isActive()
             )
-            # Free memory is a constant to the driver for tests, or unknown to it.
-            told = (
+            # Free memory is a constant in the driver for tests, or unknown to it.
+            unused = (
                 memory_mib - promised
                 if connection.getType() == "TEST"
                 else connection.getFreeMemory() // BYTES_PER_MIB
             )
-            free = max(0, min(told, memory_mib))
+            free = max(0, min(unused, memory_mib))
             return NodeData(
                 memory_total_mib=memory_mib,
                 memory_free_mib=free,
@@ -142,8 +142,8 @@ class Libvirt(Hypervisor):
             stats = domain_stats(library, connection, domains)
             for domain in domains:
                 with unless_gone(library):
-                    told = stats.get(domain.name(), {})
-                    found.append(domain_data(domain, told, self._log(domain.name())))
+                    own_stats = stats.get(domain.name(), {})
+                    found.append(domain_data(domain, own_stats, self._log(domain.name())))
         return found
 
     def instance(self, name: str) -> InstanceData | None:
@@ -152,14 +152,14 @@ class Libvirt(Hypervisor):
         with self._connection.use() as connection:
             if (domain := look_up(library, connection, name)) is not None:
                 with unless_gone(library):
-                    told = domain_stats(library, connection, [domain]).get(name, {})
-                    return domain_data(domain, told, self._log(name))
+                    own_stats = domain_stats(library, connection, [domain]).get(name, {})
+                    return domain_data(domain, own_stats, self._log(name))
         return None
 
     # -- running -----------------------------------------------------------------------------------------------
 
     def start(self, spec: InstanceSpec) -> InstanceData:
-        """Define the domain as it is asked for now, and start it, unless it runs."""
+        """Define the domain by its specification and start it, unless it runs."""
         own = self._records.directory_of(spec.name)
         with self._records.alone(spec.name), self._connection.use() as connection:
             domain = look_up(libvirt(), connection, spec.name)
@@ -176,12 +176,12 @@ class Libvirt(Hypervisor):
             return self._look(domain)
 
     def stop(self, name: str, *, grace_seconds: float) -> None:
-        """Ask the guest to shut itself down, and end it after the grace."""
+        """Request the guest to shut itself down, and end it after the grace."""
         with self._records.alone(name), self._ours(name) as domain:
             stop_domain(domain, grace_seconds)
 
     def remove(self, name: str) -> None:
-        """End it, and forget it with all that is kept of it; volumes stay."""
+        """End it, and delete it with all that is kept of it; volumes stay."""
         if fault_of_name(name):
             return
         library = libvirt()
@@ -210,13 +210,17 @@ class Libvirt(Hypervisor):
                 domain.suspend()
 
     def unpause(self, name: str) -> None:
-        """Let its processors go on."""
+        """Resume its processors."""
         with self._records.alone(name), self._ours(name) as domain:
             if domain_state(domain) is not InstanceState.RUNNING:
                 domain.resume()
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
-        """Give it another size, now and for its next starts, within the largest that it was defined with."""
+        """Resize it, now and for its next starts, within the largest size that it was defined with.
+
+        Raises:
+            CannotDo: it is larger than the largest size.
+        """
         library = libvirt()
         with self._records.alone(name), self._ours(name) as domain:
             most_memory, most_vcpus = (
@@ -228,7 +232,7 @@ class Libvirt(Hypervisor):
                     f"it was defined with {most_memory} MiB and {most_vcpus} processors at most: options "
                     "max_memory_mib and max_vcpus make room"
                 )
-            # One after the other: not every driver takes both at once.
+            # One after the other: not every driver accepts both at once.
             for when in (library.VIR_DOMAIN_AFFECT_LIVE, library.VIR_DOMAIN_AFFECT_CONFIG):
                 if when == library.VIR_DOMAIN_AFFECT_CONFIG or domain.isActive():
                     domain.setVcpusFlags(vcpus, when)
@@ -236,10 +240,14 @@ class Libvirt(Hypervisor):
             wait_for_memory(domain, memory_mib)
             return self._look(domain)
 
-    # -- what is kept ------------------------------------------------------------------------------------------
+    # -- snapshots ---------------------------------------------------------------------------------------------
 
     def snapshot(self, name: str, tag: str) -> Mapping[str, Any]:
-        """Have libvirt keep it, in place of what was kept under this tag."""
+        """Make a snapshot with libvirt, in place of an earlier one of this tag.
+
+        Raises:
+            HypervisorFault: the tag is invalid.
+        """
         if fault := fault_of_name(tag):
             raise HypervisorFault(f"the tag of a snapshot: {fault}")
         with self._records.alone(name), self._ours(name) as domain:
@@ -249,35 +257,39 @@ class Libvirt(Hypervisor):
             return {"state": str(domain_state(domain))}
 
     def restore(self, name: str, tag: str) -> None:
-        """Have libvirt bring it back."""
+        """Revert to a snapshot.
+
+        Raises:
+            HypervisorFault: there is no such snapshot.
+        """
         with self._records.alone(name), self._ours(name) as domain:
             if tag not in domain.snapshotListNames():
                 raise HypervisorFault(f"instance {name!r} has no snapshot {tag!r}")
             domain.revertToSnapshot(domain.snapshotLookupByName(tag))
 
     def forget_snapshot(self, name: str, tag: str) -> None:
-        """Have libvirt delete what it keeps."""
+        """Delete a snapshot."""
         with self._records.alone(name), suppress(NoInstance), self._ours(name) as domain:
             if tag in domain.snapshotListNames():
                 domain.snapshotLookupByName(tag).delete()
 
     def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
-        """Hear of each event in the life of a domain."""
+        """Watch each lifecycle event of a domain."""
         return self._connection.watch(changed)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
-    # -- the steps themselves ----------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _ours(self, name: str) -> Iterator[Any]:
-        """Hand out a domain that may be changed.
+        """Yield a domain that may be changed.
 
         Raises:
-            NoInstance: there is none.
-            HypervisorFault: somebody else has made it, or libvirt refuses what is done.
+            NoInstance: it does not exist.
+            HypervisorFault: another program has made it, or libvirt refuses the operation.
         """
         with self._connection.use() as connection:
             if (domain := look_up(libvirt(), connection, name)) is None:
@@ -307,14 +319,14 @@ class Libvirt(Hypervisor):
         return DomainKind(type="kvm" if offered and not self._fault_of_kvm() else "qemu", log=log)
 
     def _fault_of_kvm(self) -> str:
-        """Return why KVM cannot be used; of another machine libvirt has to be believed."""
+        """Return why KVM cannot be used; of another machine, libvirt's report is trusted."""
         return fault_of_kvm("qemu-system-x86_64") if self._is_local() else ""
 
     def _is_local(self) -> bool:
         return ":///" in self.options.uri
 
     def _root(self, spec: InstanceSpec, kind: DomainKind, own: Path) -> ImageFile | None:
-        """Return the disk of its own that is made of the image, which is made once."""
+        """Return its own disk upon the image, made once."""
         own.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not spec.image or kind.is_container:
             return None

@@ -30,18 +30,18 @@ from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
 
 _REBOOT_GRACE_SECONDS: Final = 10.0
-#: Where a command runs that was told nothing else: its own, and it takes it along to another node.
+#: The default working directory of a command: its own, which migrates with it.
 _WORK: Final = "work"
 _HANDED: Final = "process.json"
 
 
 class ProcessOptions(HypervisorOptions):
-    """Whether the kernel holds instances to their size."""
+    """Whether the kernel enforces the instances' sizes."""
 
     limits: bool = Field(
         default=False,
-        description="Whether control groups keep an instance to its memory and its processors. Without, its size is a "
-        "promise: it is counted, and nobody enforces it.",
+        description="Whether control groups keep an instance to its memory and its processors. Without, its size is "
+        "reserved, but not enforced.",
     )
     control_group: str = Field(
         default="isotherm",
@@ -51,7 +51,7 @@ class ProcessOptions(HypervisorOptions):
 
 
 class ProcessHypervisor(Hypervisor):
-    """Commands of this machine: they outlive the agent, and whatever they start belongs to them."""
+    """Commands of this machine: they outlive the agent, with all processes that they start."""
 
     name = "process"
     description = "Commands of this machine, with what they start."
@@ -69,10 +69,10 @@ class ProcessHypervisor(Hypervisor):
         self._watch: ExitWatch | None = None
 
     def probe(self) -> str:
-        """It can be used on any Linux; limits only where control groups can be made."""
+        """Return why the required limits cannot be enforced; empty: it can be used, as on any Linux."""
         return self._groups.fault() if self._groups is not None else ""
 
-    # -- looking -----------------------------------------------------------------------------------------------
+    # -- reads -------------------------------------------------------------------------------------------------
 
     def node(self) -> NodeData:
         """Return the machine as its kernel sees it: instances are ordinary processes of it."""
@@ -82,7 +82,7 @@ class ProcessHypervisor(Hypervisor):
         """Return every instance, also those that have ended."""
         found = [self._records.find(name) for name in self._records.names()]
         table = ProcessTable.read() if found else None
-        # One that was removed in the meantime is left out.
+        # One that was removed meanwhile is left out.
         return [self._of(record).look(table) for record in found if record is not None]
 
     def instance(self, name: str) -> InstanceData | None:
@@ -90,13 +90,13 @@ class ProcessHypervisor(Hypervisor):
         record = self._records.find(name)
         return None if record is None else self._of(record).look()
 
-    # -- changing ----------------------------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------------------
 
     def start(self, spec: InstanceSpec) -> InstanceData:
-        """Start the command, unless it runs; what an earlier run has left behind is ended first.
+        """Start the command, unless it runs; the remains of an earlier run are ended first.
 
         Raises:
-            HypervisorBusy: what it ran before does not end.
+            HypervisorBusy: the earlier run does not end.
             HypervisorFault: the specification is wrong, or the command cannot be started.
         """
         if fault := fault_of_name(spec.name):
@@ -114,14 +114,14 @@ class ProcessHypervisor(Hypervisor):
             return instance.look()
 
     def stop(self, name: str, *, grace_seconds: float) -> None:
-        """Send the signal that asks the command to end, and kill what is left of it after the grace."""
+        """Send the signal that requests an end, and kill what is left of it after the grace."""
         with self._records.alone(name):
             record = self._records.get(name)
             self._records.keep(record.spec, **{**record.notes, "resting": True})
             self._end(self._of(record), grace_seconds=grace_seconds)
 
     def remove(self, name: str) -> None:
-        """Kill the command with all it started, and forget it with all that it wrote in its own directory."""
+        """Kill the command with all its processes, and delete it with its own directory."""
         with self._records.alone(name):
             if (record := self._records.find(name)) is not None:
                 self._end(self._of(record), grace_seconds=0.0)
@@ -136,7 +136,7 @@ class ProcessHypervisor(Hypervisor):
             return self._start_anew(instance.spec, plan, instance).look()
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
-        """Promise it another size, and have the kernel hold it to that, where it does."""
+        """Change its reserved size, and the kernel's limits where they are enforced."""
         with self._records.alone(name):
             record = self._records.get(name)
             self._of(record).limit(memory_mib=memory_mib, vcpus=vcpus)
@@ -144,19 +144,23 @@ class ProcessHypervisor(Hypervisor):
             return self._of(self._records.get(name)).look()
 
     def pause(self, name: str) -> None:
-        """Stop the command and all it started where they stand."""
+        """Stop the command and all its processes."""
         with self._records.alone(name):
             self._running(name).stand_still()
 
     def unpause(self, name: str) -> None:
-        """Let them go on."""
+        """Continue them."""
         with self._records.alone(name):
             self._running(name).go_on()
 
-    # -- handing over ------------------------------------------------------------------------------------------
+    # -- migration ---------------------------------------------------------------------------------------------
 
     def export(self, name: str, directory: Path) -> Mapping[str, Any]:
-        """Write what is in the instance's own directory; its disks are not its own."""
+        """Write the content of the instance's own directory; its disks are not its own.
+
+        Raises:
+            HypervisorFault: it is not at rest.
+        """
         with self._records.alone(name):
             record = self._records.get(name)
             if self._of(record).runs:
@@ -164,12 +168,16 @@ class ProcessHypervisor(Hypervisor):
             work = self._work(name)
             work.mkdir(exist_ok=True, mode=0o700)
             copy_whole(work, directory / _WORK)
-            said = {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
-            write_record(directory / _HANDED, said)
-            return said
+            size = {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
+            write_record(directory / _HANDED, size)
+            return size
 
     def take_in(self, spec: InstanceSpec, directory: Path) -> None:
-        """Make an instance, at rest, with what is in that directory."""
+        """Make an instance, at rest, with the content of that directory.
+
+        Raises:
+            HypervisorFault: there is no valid export, or an instance of this name runs.
+        """
         if fault := fault_of_name(spec.name):
             raise HypervisorFault(fault)
         if read_record(directory / _HANDED) is None:
@@ -185,7 +193,7 @@ class ProcessHypervisor(Hypervisor):
     # -- events ------------------------------------------------------------------------------------------------
 
     def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
-        """Tell of each command that ends without having been asked to."""
+        """Report each command that ends unrequested."""
         watch = self._watch = ExitWatch(lambda name: changed(f"instance {name!r} has ended"))
         for name in self._records.names():
             if (record := self._records.find(name)) is not None:
@@ -193,11 +201,11 @@ class ProcessHypervisor(Hypervisor):
         return watch.close
 
     def close(self) -> None:
-        """Watch no more; instances go on."""
+        """Stop watching; instances go on."""
         if self._watch is not None:
             self._watch.close()
 
-    # -- the steps themselves ----------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------
 
     def _start_anew(
         self, spec: InstanceSpec, plan: ProcessPlan, before: InstanceProcess | None
@@ -233,6 +241,6 @@ class ProcessHypervisor(Hypervisor):
 
     def _hear_of(self, name: str, status: Status | None) -> None:
         if self._watch is not None and status is not None and status.running:
-            # Of the two the supervisor ends last, with the exit code on record; without one there is the command.
+            # Of the two the supervisor ends last, with the exit code on record; without one, the command is watched.
             beside = (status.supervisor, status.supervisor_mark)
             self._watch.add(name, *(beside if is_alive(*beside) else (status.pid, status.mark)))

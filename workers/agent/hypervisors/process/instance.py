@@ -1,4 +1,4 @@
-"""The command of one instance, as it was last ordered: started, looked at, ended."""
+"""The command of one instance, by its last order: started, inspected, ended."""
 
 import json
 import signal
@@ -23,19 +23,19 @@ from workers.agent.hypervisors.process.state import state_of
 from workers.agent.hypervisors.process.usage import Usage, usage_of
 from workers.agent.hypervisors.records import InstanceRecord
 
-#: A process that is there so long after it was killed waits for a device, and no signal helps.
+#: A process that survives a kill this long waits for a device, and no signal helps.
 _KILL_SECONDS: Final = 30.0
-#: How long a supervisor may take to write down how its command has ended.
+#: The longest time for a supervisor to record its command's exit.
 _LAST_WORDS_SECONDS: Final = 10.0
-#: How long all that a command has started may take to heed a signal, and a launcher to start it.
+#: The longest time for a command's processes to react to a signal, and for a launcher to start it.
 _HEED_SECONDS: Final = 10.0
 _LOOK_AGAIN_SECONDS: Final = 0.02
 
 
 class InstanceProcess:
-    """What is on record of an instance, and the processes that carry its token.
+    """The record of an instance, and the processes that carry its token.
 
-    The token, and not the name, is what they carry: another agent of the machine may have an instance of this name.
+    Processes carry the token, not the name: another agent of the machine may have an instance of this name.
     """
 
     def __init__(self, record: InstanceRecord, directory: Path, groups: ControlGroups | None) -> None:
@@ -47,7 +47,7 @@ class InstanceProcess:
 
     @property
     def status(self) -> Status | None:
-        """What is on record of the run that was started last."""
+        """The record of the last started run."""
         return self._process.status()
 
     @property
@@ -58,22 +58,22 @@ class InstanceProcess:
 
     @property
     def runs_as_ordered(self) -> bool:
-        """Whether the run that was ordered last is the one that runs, and nobody wanted it to end."""
+        """Whether the last ordered run is the one that runs, and no end was requested."""
         return self.runs and self._begun() and not self._resting
 
     def was_interrupted(self, spec: InstanceSpec) -> bool:
-        """Whether a start for the same was interrupted before its run was on record: it can be gone on with.
+        """Whether a start with this specification was interrupted before its run was on record: it can be continued.
 
         It may be under way still, by a launcher that has outlived the agent; a run starts at most once.
         """
         return not self._resting and not self._begun() and _in_text(self.spec) == _in_text(spec)
 
     def launch(self, plan: ProcessPlan, work: Path) -> Status | None:
-        """Start the run that was ordered, at most once; return what is on record of it.
+        """Start the ordered run, at most once; return its record.
 
         Raises:
             HypervisorBusy: it is not started yet.
-            HypervisorFault: it cannot be.
+            HypervisorFault: it cannot be started.
         """
         spec = self.spec
         joined: list[Path] = []
@@ -92,7 +92,7 @@ class InstanceProcess:
             )
         except RetryableFailure as error:
             raise HypervisorBusy(str(error)) from error
-        # Another launcher of the same run may be at it; of another run, something may be there still.
+        # Another launcher of the same run may be at work; of another run, processes may be left.
         _until(self._begun, lambda: None, f"instance {spec.name!r} is not started yet")
         status = self.status
         if status is not None and status.error:
@@ -100,13 +100,13 @@ class InstanceProcess:
         return status
 
     def end(self, *, grace_seconds: float) -> None:
-        """Ask the command to end, kill what is left after the grace, and wait until nothing is.
+        """Request the command to end, kill what is left after the grace, and wait until all is gone.
 
         Raises:
-            HypervisorBusy: something is.
+            HypervisorBusy: a process is left.
         """
         process, asked_until = self._process, time.monotonic() + grace_seconds
-        # An agent that died may have left a launcher behind: what it would start must not come later.
+        # A dead agent may have left a launcher behind, which must not start the command later.
         process.call_off()
         if grace_seconds > 0:
             process.ask_to_end(signal_of(self.spec))
@@ -126,25 +126,25 @@ class InstanceProcess:
             self._groups.remove(self._token)
 
     def stand_still(self) -> None:
-        """Stop the command and all it started where they stand.
+        """Stop the command and all its processes.
 
         Raises:
-            HypervisorBusy: something goes on.
+            HypervisorBusy: one of them runs on.
         """
         fault = f"instance {self.spec.name!r} does not stand still"
         _until(self._process.stands_still, lambda: self._process.stop(signal.SIGSTOP), fault)
 
     def go_on(self) -> None:
-        """Let them go on.
+        """Continue them.
 
         Raises:
-            HypervisorBusy: something stands still.
+            HypervisorBusy: one of them stays stopped.
         """
         fault = f"instance {self.spec.name!r} does not go on"
         _until(self._process.is_moving, lambda: self._process.stop(signal.SIGCONT), fault)
 
     def limit(self, *, memory_mib: int, vcpus: int) -> None:
-        """Have the kernel hold what runs to another size, where it holds it to one.
+        """Change the kernel's limits of a running instance, where they are enforced.
 
         Raises:
             HypervisorFault: it uses more than that.
@@ -153,11 +153,11 @@ class InstanceProcess:
             self._groups.limit(self._token, memory_mib=memory_mib, vcpus=vcpus)
 
     def look(self, table: ProcessTable | None = None) -> InstanceData:
-        """Return what it is now; ``table``: who was there when all processes were looked at."""
+        """Return its present state; ``table``: the processes at that moment."""
         status = self.status
         running = status is not None and status.running
         if not running:
-            # How it ended may have come on record between the record and the look at the process.
+            # The exit may have been recorded between reading the record and looking at the process.
             status = self.status
         usage = usage_of(self._process.members(table)) if running else Usage(0, 0, 0.0, still=False)
         state, raw_state = state_of(
@@ -194,10 +194,10 @@ def _in_text(spec: InstanceSpec) -> str:
 def _until(
     done: Callable[[], bool], again: Callable[[], None], fault: str, *, seconds: float = _HEED_SECONDS
 ) -> None:
-    """Do something until it has worked.
+    """Repeat an action until it has worked.
 
     Raises:
-        HypervisorBusy: it does not.
+        HypervisorBusy: it did not.
     """
     deadline = time.monotonic() + seconds
     while not done():

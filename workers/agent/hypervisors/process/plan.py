@@ -1,4 +1,4 @@
-"""What a specification means to the ``process`` hypervisor, or why it means nothing."""
+"""The plan of a command, made from a specification and checked."""
 
 import os
 import signal
@@ -16,11 +16,11 @@ from workers.agent.options import read_options
 
 
 class ProcessInstanceOptions(BaseModel):
-    """What may be said of one instance."""
+    """The options of one instance."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    stop_signal: str = Field(default="TERM", description="What asks it to end.")
+    stop_signal: str = Field(default="TERM", description="The signal that requests its end.")
 
     @field_validator("stop_signal")
     @classmethod
@@ -33,12 +33,12 @@ class ProcessInstanceOptions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """A specification that can be carried out, as far as one can tell beforehand."""
+    """A specification that can be carried out, as far as that is known beforehand."""
 
     argv: list[str]
     #: None: the agent's own user.
     account: Account | None
-    #: Empty: in the instance's own directory.
+    #: Empty: the instance's own directory.
     cwd: str
     disks: tuple[str, ...]
 
@@ -47,8 +47,8 @@ class ProcessPlan:
         """Read a specification.
 
         Raises:
-            CannotDo: it asks for what processes do not have.
-            HypervisorFault: it is wrong in itself, or does not fit this machine.
+            CannotDo: it requires what processes do not have.
+            HypervisorFault: it is invalid, or does not fit this machine.
         """
         if spec.networks:
             raise CannotDo(
@@ -62,7 +62,7 @@ class ProcessPlan:
                 "hypervisor 'process' expects a command, not empty and without null characters"
             )
         if "/" in argv[0] and not argv[0].startswith("/") and not spec.cwd:
-            # Whoever allowed it can only have meant another program than one in a directory that it writes to itself.
+            # The operator's permission cannot mean a program in a directory that the instance itself writes to.
             raise HypervisorFault(f"program {argv[0]!r} is relative to a directory: a cwd is expected")
         if fault := fault_of_environment(spec.env):
             raise HypervisorFault(fault)
@@ -78,7 +78,7 @@ class ProcessPlan:
             raise HypervisorFault(str(error)) from error
 
     def prepare(self, work: Path) -> Path:
-        """Return the directory in which the command runs; let its user into its own one and to its disks."""
+        """Return the directory in which the command runs; give its user access to it and to its disks."""
         work.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.account is not None:
             for path in (str(work), *self.disks):
@@ -86,7 +86,7 @@ class ProcessPlan:
         return Path(self.cwd) if self.cwd else work
 
     def environment(self, spec: InstanceSpec) -> Mapping[str, str]:
-        """Return all variables of the command; what it must be able to rely on goes over what was given."""
+        """Return all variables of the command; reserved ones override the given ones."""
         known = {
             "ISOTHERM_INSTANCE": spec.name,
             "ISOTHERM_MEMORY_MIB": str(spec.memory_mib),
@@ -100,6 +100,6 @@ class ProcessPlan:
 
 
 def signal_of(spec: InstanceSpec) -> signal.Signals:
-    """Return the signal that asks an instance to end."""
+    """Return the signal that requests an instance to end."""
     options = read_options(ProcessInstanceOptions, spec.options, fault=HypervisorFault)
     return signal.Signals[f"SIG{options.stop_signal}"]

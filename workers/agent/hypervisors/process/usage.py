@@ -1,4 +1,4 @@
-"""What the processes of an instance use together."""
+"""The resource usage of an instance's processes."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -14,16 +14,16 @@ class Usage:
     """A sum over processes."""
 
     processes: int
-    #: What is in memory of each, so that what several share counts for each of them.
+    #: Resident memory; memory that several processes share counts for each of them.
     memory_mib: int
-    #: Also of children that have ended and were asked about.
+    #: Including that of ended children.
     cpu_seconds: float
-    #: Whether there are any, and all are stopped.
+    #: Whether there are processes, and all are stopped.
     still: bool
 
 
 def usage_of(members: Iterable[psutil.Process]) -> Usage:
-    """Add up what processes use; those that end meanwhile are left out."""
+    """Return the sum over processes; those that end meanwhile are left out."""
     count, memory, seconds, moving = 0, 0, 0.0, False
     for process in members:
         with suppress(psutil.Error), process.oneshot():

@@ -1,4 +1,4 @@
-"""``qemu``: virtual machines, one process each, that outlive the agent and are spoken to over a socket."""
+"""``qemu``: virtual machines, one process each, that outlive the agent and are controlled over a socket."""
 
 import platform
 import re
@@ -40,14 +40,14 @@ from workers.agent.records import read_record, write_record
 
 _EXPORT: Final = "qemu.json"
 _VERSION: Final = re.compile(r"version (\d+)\.(\d+)\.(\d+)")
-#: What a machine is whose start or restore was interrupted.
+#: States of a machine whose start or restore was interrupted.
 _UNFINISHED: Final = ("prelaunch", "inmigrate")
 _REBOOT_GRACE_SECONDS: Final = 60.0
 _PROGRAM: Final = f"qemu-system-{platform.machine()}"
 
 
 class QemuOptions(HypervisorOptions):
-    """Which qemu, and on what it runs virtual machines."""
+    """The qemu programs, and the acceleration of virtual machines."""
 
     program: str = Field(
         default=_PROGRAM, description="The program that is qemu for this machine's processor."
@@ -97,7 +97,7 @@ class Qemu(Hypervisor):
         self._watch: MachineWatch | None = None
 
     def probe(self) -> str:
-        """Look for its programs, and have kvm proven where nothing else will do."""
+        """Find its programs, and prove KVM where it is required."""
         for program in (self.options.program, self.options.image_program):
             if shutil.which(program) is None:
                 return f"there is no program {program!r}"
@@ -106,7 +106,7 @@ class Qemu(Hypervisor):
         return ""
 
     def files_of(self, spec: InstanceSpec) -> Sequence[str]:
-        """Return the kernel and its first file system."""
+        """Return the kernel and its initial RAM disk."""
         return [str(spec.options[option]) for option in ("kernel", "initrd") if spec.options.get(option)]
 
     def node(self) -> NodeData:
@@ -117,7 +117,7 @@ class Qemu(Hypervisor):
         return replace(node_of_kernel(), hv_version=self._version or None)
 
     def instances(self) -> Sequence[InstanceData]:
-        """Return every one on record."""
+        """Return all on record."""
         found = [self._records.find(name) for name in self._records.names()]
         return [self._data(record) for record in found if record is not None]
 
@@ -129,7 +129,11 @@ class Qemu(Hypervisor):
     # -- running -----------------------------------------------------------------------------------------------
 
     def start(self, spec: InstanceSpec) -> InstanceData:
-        """Run the virtual machine, unless it runs."""
+        """Run the virtual machine, unless it runs.
+
+        Raises:
+            HypervisorBusy: it may be saving its state.
+        """
         self._records.directory_of(spec.name)
         with self._records.alone(spec.name):
             record = self._records.find(spec.name)
@@ -153,7 +157,7 @@ class Qemu(Hypervisor):
             self._room.stop(self._records.get(name), grace_seconds)
 
     def remove(self, name: str) -> None:
-        """End it, and remove its own disk with all that is kept; volumes stay."""
+        """End it, and remove its own disk with all snapshots; volumes stay."""
         if fault_of_name(name):
             return
         with self._records.alone(name):
@@ -161,7 +165,7 @@ class Qemu(Hypervisor):
                 record = self._records.find(name)
             except HypervisorFault:
                 record = None
-            # What a damaged record does not tell, the file of its process number does.
+            # If the record is damaged, the file with the process number identifies it.
             machine = RunningMachine.find(self.directory / name, record.notes if record is not None else {})
             if machine is not None:
                 machine.end()
@@ -180,12 +184,12 @@ class Qemu(Hypervisor):
             qmp.do("stop")
 
     def unpause(self, name: str) -> None:
-        """Let its processors go on."""
+        """Resume its processors."""
         with self._records.alone(name), self._room.alive(self._records.get(name)).work() as qmp:
             qmp.do("cont")
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
-        """Plug in what it is to have more, or have the guest hand memory back; at rest it is only written down."""
+        """Hot-plug what is added, or have the guest return memory; at rest only the record is changed."""
         with self._records.alone(name):
             record = self._records.get(name)
             resized = replace(record.spec, memory_mib=memory_mib, vcpus=vcpus)
@@ -193,7 +197,7 @@ class Qemu(Hypervisor):
                 return self._data(record)
             machine = self._room.machine(record)
             if machine is not None and machine.look()[0] is not InstanceState.SHUTDOWN:
-                # On record first: of what was plugged in and not written down, no state could be kept.
+                # Recorded first: with unrecorded hot-plugged parts, no state could be saved.
                 self._records.keep(record.spec, **{**record.notes, "resizing": True})
                 plugged = machine.resize(memory_mib=memory_mib, vcpus=vcpus)
                 notes = {**record.notes, "plugged": [*record.notes["plugged"], *plugged]}
@@ -202,10 +206,14 @@ class Qemu(Hypervisor):
                 self._records.keep(resized, **record.notes)
             return self._data(self._records.get(name))
 
-    # -- what is kept, and what is handed over -----------------------------------------------------------------
+    # -- snapshots and migration -------------------------------------------------------------------------------
 
     def snapshot(self, name: str, tag: str) -> Mapping[str, Any]:
-        """Keep its disks, and its memory if it runs."""
+        """Save its disks, and its memory if it runs.
+
+        Raises:
+            HypervisorFault: an earlier resize was not completed.
+        """
         _check_tag(tag)
         with self._records.alone(name):
             record = self._records.get(name)
@@ -230,7 +238,11 @@ class Qemu(Hypervisor):
             return {"state": str(state), "disks": list(disks)}
 
     def restore(self, name: str, tag: str) -> None:
-        """Bring its disks back, and run it from its memory if that was kept."""
+        """Restore its disks, and run it from its memory if that was saved.
+
+        Raises:
+            HypervisorFault: there is no such snapshot, or qemu ended before it was restored.
+        """
         with self._records.alone(name):
             record = self._records.get(name)
             if (kept := record.notes["snapshots"].get(tag)) is None:
@@ -250,7 +262,7 @@ class Qemu(Hypervisor):
             machine.bring_back(list(disks), tag, go_on=state is InstanceState.RUNNING)
 
     def forget_snapshot(self, name: str, tag: str) -> None:
-        """Delete what was kept."""
+        """Delete a saved state."""
         with self._records.alone(name):
             record = self._records.find(name)
             if record is None or tag not in record.notes["snapshots"]:
@@ -265,7 +277,11 @@ class Qemu(Hypervisor):
             self._records.keep(record.spec, **{**record.notes, "snapshots": snapshots})
 
     def export(self, name: str, directory: Path) -> Mapping[str, Any]:
-        """Write its disks, each whole, without what lies below it and what is kept in it."""
+        """Write its disks, each whole, without backing files and snapshots.
+
+        Raises:
+            HypervisorFault: it is not at rest.
+        """
         with self._records.alone(name):
             record = self._records.get(name)
             if self._data(record).state not in (InstanceState.SHUTDOWN, InstanceState.CRASHED):
@@ -278,12 +294,16 @@ class Qemu(Hypervisor):
                 self._images.copy(image, handed, into_existing=False)
                 written[node] = image.format
             handover = {"disks": written, "memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
-            # Last, so that it is there only with all the disks.
+            # Written last, so that it exists only with all the disks.
             write_record(directory / _EXPORT, handover)
             return handover
 
     def take_in(self, spec: InstanceSpec, directory: Path) -> None:
-        """Read what another has written: its own disk beside the record, the others into the volumes."""
+        """Read another machine's export: its own disk beside the record, the others into the volumes.
+
+        Raises:
+            HypervisorFault: there is no complete export.
+        """
         own = self._records.directory_of(spec.name)
         machine_options(spec)
         with self._records.alone(spec.name):
@@ -291,7 +311,7 @@ class Qemu(Hypervisor):
                 raise HypervisorFault("nothing was handed over that this hypervisor can take")
             self._room.end(self._records.find(spec.name))
             own.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Whole from now on: with nothing below it.
+            # Whole from now on: without a backing file.
             notes = notes_at_rest(image=spec.image if "root" in handover["disks"] else "", below=None)
             for node, target in self._room.targets(spec, own).items():
                 if (form := handover["disks"].get(node)) is None:
@@ -303,14 +323,14 @@ class Qemu(Hypervisor):
     # -- events ------------------------------------------------------------------------------------------------
 
     def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
-        """Hear of guests that power off, stand still or go on, and of processes that end."""
+        """Watch for guests that power off, pause or resume, and for processes that end."""
         self._watch = MachineWatch(changed)
         for name in self._records.names():
             self._hear_of(name)
         return self._watch.close
 
     def close(self) -> None:
-        """Watch no more; virtual machines go on."""
+        """Stop watching; virtual machines go on."""
         if self._watch is not None:
             self._watch.close()
 
@@ -318,7 +338,7 @@ class Qemu(Hypervisor):
         if self._watch is not None:
             self._watch.add(name, self.directory / name / WATCH)
 
-    # -- as it is ----------------------------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------------------
 
     def _begun(self, record: InstanceRecord) -> InstanceData:
         self._hear_of(record.spec.name)
@@ -342,7 +362,7 @@ class Qemu(Hypervisor):
         spec, machine = record.spec, self._room.machine(record)
         state, raw = machine.look() if machine is not None else _at_rest(record.notes)
         if state is InstanceState.UNKNOWN and (machine := self._room.machine(record)) is None:
-            # It has ended while it was asked.
+            # It has ended during the query.
             state, raw = _at_rest(record.notes)
         cpu_seconds, memory = machine.uses() if machine is not None else (0.0, None)
         return InstanceData(
@@ -362,7 +382,7 @@ class Qemu(Hypervisor):
 
 
 def _at_rest(notes: Mapping[str, Any]) -> tuple[InstanceState, str]:
-    """Return what an instance is whose process is gone: ended by us or with the machine's boot, or else crashed."""
+    """Return the state of an instance without a process: ended on purpose or by a reboot, or else crashed."""
     if notes["stopped"] or not notes["pid"]:
         return InstanceState.SHUTDOWN, "stopped"
     boot = notes["mark"].partition("/")[0]

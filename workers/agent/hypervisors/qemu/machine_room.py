@@ -1,4 +1,4 @@
-"""Where virtual machines are kept: what is on record of each, how its process is started, found and ended."""
+"""The records of virtual machines, and the start, discovery and end of their processes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,21 +26,24 @@ _START_SECONDS: Final = 60.0
 
 
 class MachineRoom:
-    """The virtual machines of one hypervisor; whoever changes one has it alone."""
+    """The virtual machines of one hypervisor; each is changed by one thread at a time."""
 
     def __init__(
         self, records: InstanceRecords, images: DiskImages, emulator: Callable[[], Emulator]
     ) -> None:
-        """Keep what is needed; ``emulator`` is asked when a machine is started, since the answer may take a while."""
+        """Keep the arguments; ``emulator`` is called when a machine is started, since it may take a while."""
         self._records, self._images, self._emulator = records, images, emulator
 
     def run(
         self, spec: InstanceSpec, before: InstanceRecord | None, *, like: Mapping[str, Any] | None = None
     ) -> InstanceRecord:
-        """Start the process for an instance that has none, and return what is then on record.
+        """Start the process of an instance that has none, and return its notes.
 
-        With ``like``, what was noted when a state was kept, it is built as it was then, and stands still: a state fits
-        only where it came from.
+        With ``like``, the notes of a saved state, it is built as it was then, and paused: a state fits
+        only the same machine.
+
+        Raises:
+            HypervisorFault: qemu ended as soon as it had started.
         """
         machine_options(spec)
         directory = self._records.directory_of(spec.name)
@@ -52,7 +55,7 @@ class MachineRoom:
             notes |= {"below": [image.path, image.format], "snapshots": {}}
         command = self._command(spec, notes, directory)
         if image is not None:
-            # Until the new layer is there, the record says that there is none: the old one is upon another image.
+            # The record lists no layer until the new one exists: the old one is upon another image.
             self._records.keep(spec, **{**notes, "image": ""})
             self._images.put_layer(directory / _ROOT, image, size_mib=machine_options(spec).root_size_mib)
         notes["image"] = spec.image
@@ -65,7 +68,7 @@ class MachineRoom:
         return self._records.get(spec.name)
 
     def _needs_layer(self, spec: InstanceSpec, notes: Mapping[str, Any], directory: Path) -> bool:
-        """Whether a disk of its own must be made upon the image: the first time, and for another image."""
+        """Return whether its own disk must be made upon the image: the first time, and for another image."""
         return bool(spec.image) and (notes["image"] != spec.image or not (directory / _ROOT).exists())
 
     def _command(self, spec: InstanceSpec, notes: Mapping[str, Any], directory: Path) -> list[str]:
@@ -76,7 +79,10 @@ class MachineRoom:
         command = machine_command(
             built, emulator=self._emulator(), directory=directory, root=root, below=below
         )
-        return [*command, *(text for option, told in notes["plugged"] for text in (option, json.dumps(told)))]
+        return [
+            *command,
+            *(text for option, device in notes["plugged"] for text in (option, json.dumps(device))),
+        ]
 
     def _launch(self, command: list[str], spec: InstanceSpec, directory: Path) -> None:
         for name in (LOOK, WORK, WATCH, PID_FILE):
@@ -108,7 +114,7 @@ class MachineRoom:
         return RunningMachine.find(self._records.directory_of(record.spec.name), record.notes)
 
     def alive(self, record: InstanceRecord) -> RunningMachine:
-        """Return its process, which can be given orders.
+        """Return its process, which accepts commands.
 
         Raises:
             HypervisorFault: it does not run.
@@ -123,7 +129,7 @@ class MachineRoom:
         return self.targets(record.spec, self._records.directory_of(record.spec.name))
 
     def targets(self, spec: InstanceSpec, directory: Path) -> dict[str, ImageFile]:
-        """Return all disks by the name that qemu has for them.
+        """Return all disks by their names in qemu.
 
         Raises:
             CannotDo: one is a directory.
@@ -136,10 +142,10 @@ class MachineRoom:
         return root | disks
 
     def keeping(self, record: InstanceRecord) -> dict[str, ImageFile]:
-        """Return the disks in which a state is kept.
+        """Return the disks in which a state is saved.
 
         Raises:
-            CannotDo: one that is written to cannot keep it, or there is none.
+            CannotDo: a written disk cannot hold it, or there is none.
         """
         written = {f"disk{n}" for n, disk in enumerate(record.spec.disks) if not disk.readonly} | {"root"}
         disks = {node: image for node, image in self.disks(record).items() if node in written}
@@ -152,7 +158,7 @@ class MachineRoom:
 
 
 def notes_at_rest(*, image: str, below: list[str] | None) -> dict[str, Any]:
-    """Return what is noted of an instance that does not run."""
+    """Return the notes of an instance that does not run."""
     return {
         "stopped": True,
         "resizing": False,

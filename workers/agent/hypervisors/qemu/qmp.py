@@ -1,6 +1,6 @@
-"""The machine protocol of qemu: commands and events as lines of JSON, over a socket that takes one client at a time.
+"""QMP, the protocol of qemu: commands and events as lines of JSON, over a socket that takes one client at a time.
 
-So a conversation is short. Its answers are matched by their order, since a client that has only one question open needs
+So a session is short. Answers are matched by their order, since a client has only one command under way.
 no more.
 """
 
@@ -20,24 +20,24 @@ _LONGEST_LINE: Final = 16 * 1024 * 1024
 
 
 class QmpSilent(HypervisorBusy):
-    """Nobody answers, or not in time."""
+    """No answer, or none in time."""
 
 
 class Qmp:
-    """A conversation with one virtual machine; to be used with ``with``."""
+    """A session with one virtual machine; a context manager."""
 
     def __init__(self, path: Path, *, timeout_seconds: float) -> None:
-        """Remember where its socket is, and how long all of the conversation may take."""
+        """Keep the path of the socket, and the time-out of the whole session."""
         self._path = path
         self._deadline = time.monotonic() + timeout_seconds
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._read = bytearray()
 
     def __enter__(self) -> Self:
-        """Say who is there.
+        """Open the session.
 
         Raises:
-            QmpSilent: nobody answers.
+            QmpSilent: there is no answer.
         """
         try:
             self._connect()
@@ -51,25 +51,25 @@ class Qmp:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the conversation."""
+        """Close the session."""
         self.close()
 
     def close(self) -> None:
-        """End the conversation."""
+        """Close the session."""
         self._socket.close()
 
     def do(self, command: str, **arguments: Any) -> Any:
-        """Give a command and return its answer.
+        """Execute a command and return its answer.
 
         Raises:
             QmpSilent: there is no answer in time.
-            HypervisorFault: the answer is that it failed.
+            HypervisorFault: the command failed.
         """
         return self.order(command, {name.replace("_", "-"): value for name, value in arguments.items()})
 
     def order(self, command: str, arguments: Mapping[str, Any]) -> Any:
-        """Give a command with arguments as qemu spells them, and return its answer; raises as :meth:`do`."""
-        self._tell({"execute": command, "arguments": dict(arguments)} if arguments else {"execute": command})
+        """Execute a command with arguments in qemu's spelling, and return its answer; raises as :meth:`do`."""
+        self._send({"execute": command, "arguments": dict(arguments)} if arguments else {"execute": command})
         while True:
             answer = self._line()
             if "return" in answer:
@@ -78,10 +78,10 @@ class Qmp:
                 raise HypervisorFault(f"qemu: {answer['error'].get('desc', command + ' failed')}")
 
     def happens(self, event: str, *, within_seconds: float) -> bool:
-        """Wait for an event, and tell whether there was one.
+        """Wait for an event, and return whether it came.
 
         Raises:
-            QmpSilent: the conversation has ended, or has taken too long.
+            QmpSilent: the session has ended, or timed out.
         """
         until = time.monotonic() + within_seconds
         while time.monotonic() < until:
@@ -90,11 +90,11 @@ class Qmp:
         return False
 
     def fileno(self) -> int:
-        """Return the descriptor that can be read when there is something to hear."""
+        """Return the descriptor that is readable when events have come."""
         return self._socket.fileno()
 
     def heard(self) -> list[str] | None:
-        """Return the events that have come, once there is something to hear; None: the conversation has ended."""
+        """Return the events that have come, once the descriptor is readable; None: the session has ended."""
         try:
             more = self._socket.recv(65536)
         except OSError:
@@ -110,7 +110,7 @@ class Qmp:
         return [event for event in events if event]
 
     def _connect(self) -> None:
-        # The name of a socket holds some hundred characters only, and our directory's may be longer.
+        # A socket's name is limited to about a hundred characters, and the agent's directory may be longer.
         directory = -1
         try:
             directory = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)
@@ -122,7 +122,7 @@ class Qmp:
             if directory >= 0:
                 os.close(directory)
 
-    def _tell(self, order: Mapping[str, Any]) -> None:
+    def _send(self, order: Mapping[str, Any]) -> None:
         try:
             self._socket.settimeout(self._left())
             self._socket.sendall(json.dumps(order).encode() + b"\n")
@@ -130,7 +130,7 @@ class Qmp:
             raise QmpSilent(f"qemu does not listen: {error.strerror or error}") from error
 
     def _line(self, until: float | None = None) -> dict[str, Any]:
-        """Return the next line; an empty map: there is none until then."""
+        """Return the next line; an empty map: none came until then."""
         while (end := self._read.find(b"\n")) < 0:
             try:
                 self._socket.settimeout(self._left(until))

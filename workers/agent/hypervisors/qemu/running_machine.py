@@ -1,4 +1,4 @@
-"""A virtual machine that is there: its process, what it says of itself, and how it is ended and resized."""
+"""A running virtual machine: its process, its state, its end, and its resizing."""
 
 import os
 import select
@@ -26,7 +26,7 @@ _SAVE_SECONDS: Final = 1800.0
 _QUIT_SECONDS: Final = 20.0
 _PRESS_AGAIN_SECONDS: Final = 0.1
 _PRESS_SELDOM_SECONDS: Final = 5.0
-#: So long a guest may take to hand memory back; one without a driver for that never does.
+#: The longest time for a guest to return memory; one without a balloon driver never does.
 _BALLOON_SECONDS: Final = 10.0
 _BALLOON_LOOK_SECONDS: Final = 0.1
 
@@ -45,7 +45,7 @@ _STATES: Final = {
 }
 
 
-#: What a machine was given while it ran: the option of qemu that gives it the same at its start, and what that says.
+#: A hot-plugged device: the option of qemu that adds it at the next start, and the option's value.
 Plugged = tuple[str, Mapping[str, Any]]
 
 
@@ -59,7 +59,7 @@ class RunningMachine:
 
     @classmethod
     def find(cls, directory: Path, notes: Mapping[str, Any]) -> Self | None:
-        """Return the process on record, or the one that was started and not put on record; None: there is none."""
+        """Return the process on record, or one that was started and not recorded; None: there is none."""
         pid, mark = notes.get("pid", 0), notes.get("mark", "")
         if pid and is_alive(pid, mark):
             return cls(directory, pid, mark)
@@ -72,7 +72,7 @@ class RunningMachine:
         return None
 
     def look(self) -> tuple[InstanceState, str]:
-        """Return what it is, and qemu's own word for that."""
+        """Return its state, and qemu's own word for it."""
         try:
             with Qmp(self.directory / LOOK, timeout_seconds=_LOOK_SECONDS) as qmp:
                 raw = str(qmp.do("query-status")["status"])
@@ -81,11 +81,11 @@ class RunningMachine:
         return _STATES.get(raw, InstanceState.UNKNOWN), raw
 
     def work(self, *, seconds: float = _WORK_SECONDS) -> Qmp:
-        """Return a conversation in which something may be changed."""
+        """Return a session for changes."""
         return Qmp(self.directory / WORK, timeout_seconds=seconds)
 
     def uses(self) -> tuple[float, int | None]:
-        """Return the processor time it has used, in seconds, and the memory that it really holds, in MiB."""
+        """Return the processor time it has used, in seconds, and its resident memory, in MiB."""
         try:
             process = psutil.Process(self.pid)
             with process.oneshot():
@@ -97,7 +97,7 @@ class RunningMachine:
     def power_down(self, grace_seconds: float) -> None:
         """Press its power button, and wait until the guest has shut itself down or the grace is over.
 
-        It is pressed again and again, since a guest that is still starting does not notice.
+        Repeated, since a guest that is still starting does not notice.
         """
         pause = _PRESS_AGAIN_SECONDS
         with suppress(QmpSilent), self.work(seconds=grace_seconds) as qmp:
@@ -110,7 +110,11 @@ class RunningMachine:
                 pause = min(2 * pause, _PRESS_SELDOM_SECONDS)
 
     def end(self) -> None:
-        """End the process at once; its disks are written out first, unless it does not listen."""
+        """End the process at once; its disks are flushed first, unless it does not answer.
+
+        Raises:
+            HypervisorBusy: it survived the kill.
+        """
         with suppress(HypervisorFault), self.work(seconds=_QUIT_SECONDS / 4) as qmp:
             qmp.do("quit")
         if not self._ended_within(_QUIT_SECONDS / 2):
@@ -122,7 +126,7 @@ class RunningMachine:
         with suppress(ProcessLookupError):
             handle = os.pidfd_open(self.pid)
             try:
-                # The handle is that of one process for ever: it is ours if it still is now.
+                # The process handle stays with one process: it is this machine's if it still is now.
                 if is_alive(self.pid, self.mark):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
             finally:
@@ -143,10 +147,10 @@ class RunningMachine:
     # -- size --------------------------------------------------------------------------------------------------
 
     def resize(self, *, memory_mib: int, vcpus: int) -> list[Plugged]:
-        """Plug processors and memory in, or have the guest hand memory back; return what was plugged in.
+        """Hot-plug processors and memory, or have the guest return memory; return what was plugged in.
 
         Raises:
-            CannotDo: it has no place for so much, would have to lose processors, or has a guest that keeps its memory.
+            CannotDo: it has no slots for so much, would have to lose processors, or its guest keeps its memory.
         """
         with self.work() as qmp:
             plugged = _plug_processors(qmp, vcpus) + _plug_memory(qmp, memory_mib)
@@ -154,37 +158,39 @@ class RunningMachine:
                 _fill_balloon(qmp, memory_mib)
             return plugged
 
-    # -- states that are kept ----------------------------------------------------------------------------------
+    # -- saved states ----------------------------------------------------------------------------------------------
 
     def keep(self, nodes: list[str], tag: str) -> None:
-        """Keep memory and disks, the first of which holds the memory."""
+        """Save memory and disks; the first disk holds the memory."""
         with self.work(seconds=_SAVE_SECONDS) as qmp:
             _job(qmp, "snapshot-delete", tag=tag, devices=nodes)
             _job(qmp, "snapshot-save", tag=tag, vmstate=nodes[0], devices=nodes)
 
     def bring_back(self, nodes: list[str], tag: str, *, go_on: bool) -> None:
-        """Bring memory and disks back; the machine must stand still."""
+        """Restore memory and disks; the machine must be paused."""
         with self.work(seconds=_SAVE_SECONDS) as qmp:
             _job(qmp, "snapshot-load", tag=tag, vmstate=nodes[0], devices=nodes)
             if go_on:
                 qmp.do("cont")
 
     def forget(self, nodes: list[str], tag: str) -> None:
-        """Delete what is kept under a tag; nothing is no error."""
+        """Delete the state saved under a tag; a missing one is no error."""
         with self.work(seconds=_SAVE_SECONDS) as qmp:
             _job(qmp, "snapshot-delete", tag=tag, devices=nodes)
 
 
 def _plug_processors(qmp: Qmp, vcpus: int) -> list[Plugged]:
-    there = len(qmp.do("query-cpus-fast"))
-    if vcpus < there:
-        raise CannotDo(f"it has {there} processors, and can lose one only while it is at rest")
+    present = len(qmp.do("query-cpus-fast"))
+    if vcpus < present:
+        raise CannotDo(f"it has {present} processors, and can lose one only while it is at rest")
     free = [each for each in reversed(qmp.do("query-hotpluggable-cpus")) if "qom-path" not in each]
-    if vcpus - there > len(free):
-        raise CannotDo(f"it was started with room for {there + len(free)} processors, {vcpus} were asked for")
+    if vcpus - present > len(free):
+        raise CannotDo(
+            f"it was started with room for {present + len(free)} processors, {vcpus} were asked for"
+        )
     devices = [
         {"driver": each["type"], "id": f"cpu-{uuid4().hex}", **each["props"]}
-        for each in free[: vcpus - there]
+        for each in free[: vcpus - present]
     ]
     for device in devices:
         qmp.order("device_add", device)

@@ -1,4 +1,4 @@
-"""What may be asked of a virtual machine, and the command line of qemu for it."""
+"""The options of a virtual machine, and the command line of qemu for it."""
 
 import json
 import os
@@ -13,21 +13,21 @@ from pydantic import Field
 
 from workers.agent.hypervisors.disk_image import ImageFile
 from workers.agent.hypervisors.hypervisor import CannotDo, Disk, HypervisorFault, InstanceSpec
-from workers.agent.hypervisors.requested_options import AskedOptions
+from workers.agent.hypervisors.requested_options import RequestedOptions
 
 _MACHINES: Final = {"x86_64": "q35", "aarch64": "virt", "riscv64": "virt", "ppc64le": "pseries"}
-#: How much larger it may grow while it runs, if nothing is asked.
+#: The default factor by which it may grow while it runs.
 _GROWTH: Final = 4
 _MEMORY_SLOTS: Final = 16
-#: Three monitors, since each takes one client at a time: looking never waits for a change, nor who listens for anybody.
+#: Three monitors, since each takes one client at a time: reads never wait for changes, nor listeners for either.
 LOOK: Final = "look.sock"
 WORK: Final = "work.sock"
 WATCH: Final = "watch.sock"
 PID_FILE: Final = "pid"
 
 
-class MachineOptions(AskedOptions):
-    """What a template may ask of a virtual machine besides."""
+class MachineOptions(RequestedOptions):
+    """The options of a virtual machine in a template."""
 
     root_size_mib: int = Field(
         default=0, ge=0, description="How large the disk is that is made of the image; 0: as large as that."
@@ -42,10 +42,10 @@ class MachineOptions(AskedOptions):
     )
     kernel: str = Field(default="", description="The file of a Linux kernel, to be started without firmware.")
     initrd: str = Field(default="", description="The file of its first file system.")
-    append: str = Field(default="", description="What the kernel is told.")
+    append: str = Field(default="", description="The kernel's command line.")
 
 
-class MachineNetwork(AskedOptions):
+class MachineNetwork(RequestedOptions):
     """A network card of a virtual machine."""
 
     mode: Literal["user", "tap", "bridge"] = Field(
@@ -66,23 +66,23 @@ class MachineNetwork(AskedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emulator:
-    """With which program, on what, and how virtual machines are run."""
+    """The qemu program, the acceleration, and the allowed networks of virtual machines."""
 
     program: str
     accelerator: str
     machine: str = ""
     cpu: str = ""
     sandbox: bool = True
-    #: The modes of networks that a machine may have.
+    #: The allowed modes of networks.
     networks: Sequence[str] = ("user", "tap", "bridge")
 
 
 def machine_options(spec: InstanceSpec) -> MachineOptions:
-    """Return what is asked of the virtual machine besides.
+    """Return the options of the virtual machine.
 
     Raises:
-        HypervisorFault: it cannot be read.
-        CannotDo: it is what only a process or a container has.
+        HypervisorFault: they are invalid.
+        CannotDo: they apply to processes or containers only.
     """
     for word in ("command", "cwd", "user"):
         if getattr(spec, word):
@@ -102,11 +102,11 @@ def machine_networks(spec: InstanceSpec) -> Sequence[MachineNetwork]:
     """Return its network cards.
 
     Raises:
-        HypervisorFault: one cannot be read.
+        HypervisorFault: one is invalid.
     """
     read: list[MachineNetwork] = []
-    for number, asked in enumerate(spec.networks):
-        network = MachineNetwork.read(asked, f"networks.{number}")
+    for number, given in enumerate(spec.networks):
+        network = MachineNetwork.read(given, f"networks.{number}")
         if (network.mode == "user") == bool(network.device):
             raise HypervisorFault(
                 f"networks.{number}: modes tap and bridge need a device, mode user has none"
@@ -125,24 +125,24 @@ def machine_command(
     root: ImageFile | None,
     below: ImageFile | None,
 ) -> list[str]:
-    """Return the command that runs the virtual machine beside its agent; it is to be run in ``directory``.
+    """Return the command that runs the virtual machine beside its agent; its directory is ``directory``.
 
     ``root`` is the disk that was made of its image, ``below`` the image that this is a layer upon.
 
     Raises:
-        HypervisorFault: something that was asked for cannot be had.
+        HypervisorFault: something requested is not possible.
     """
     options, networks = machine_options(spec), machine_networks(spec)
     if refused := next((network.mode for network in networks if network.mode not in emulator.networks), ""):
         raise CannotDo(f"networks: this node allows {', '.join(emulator.networks) or 'none'}, not {refused}")
     cpu = emulator.cpu or ("host" if emulator.accelerator == "kvm" else "max")
     memory = f"size={spec.memory_mib}M,slots={_MEMORY_SLOTS},maxmem={_most(spec.memory_mib, options.max_memory_mib)}M"
-    # A guest that powers itself off stays to be looked at, as one at rest.
+    # A guest that powers itself off stays as a stopped process, so that its state can be read.
     command = [emulator.program, "-name", f"guest={spec.name}", "-accel", emulator.accelerator, "-cpu", cpu]
     command += ["-machine", emulator.machine or _MACHINES.get(platform.machine(), "none"), "-m", memory]
     command += ["-smp", f"cpus={spec.vcpus},maxcpus={_most(spec.vcpus, options.max_vcpus)}"]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-action", "shutdown=pause,panic=pause"]
-    # More cannot be refused: to run beside its agent it forks, and begins a session of its own.
+    # More cannot be denied: to run beside its agent it forks, and begins a session of its own.
     command += ["-sandbox", "on,obsolete=deny,resourcecontrol=deny"] if emulator.sandbox else []
     command += ["-device", _json(driver="virtio-balloon-pci", id="balloon")]
     command += [
@@ -185,7 +185,7 @@ def _disk_of(disk: Disk, number: int) -> list[str]:
 def _disk(
     node: str, image: ImageFile, *, below: ImageFile | None, readonly: bool, bootindex: int
 ) -> list[str]:
-    # The header of a file does not say what else is opened: that is said here, or there is nothing else.
+    # The header of a file must not decide which others are opened: the backing file is given here, or there is none.
     layers = {"backing": _layer(below) if below is not None else None} if image.format == "qcow2" else {}
     place = {**_layer(image), **layers, "node-name": node, "read-only": readonly}
     device = {"driver": "virtio-blk-pci", "drive": node, "serial": node, "bootindex": bootindex}
@@ -201,24 +201,24 @@ def _layer(image: ImageFile) -> dict[str, Any]:
 
 def _card(network: MachineNetwork, number: int) -> Iterator[str]:
     kind = network.mode
-    told: dict[str, Any] = {"type": kind, "id": f"net{number}"}
+    fields: dict[str, Any] = {"type": kind, "id": f"net{number}"}
     if kind == "tap":
-        told |= {"ifname": network.device, "script": "no", "downscript": "no"}
+        fields |= {"ifname": network.device, "script": "no", "downscript": "no"}
     elif kind == "bridge":
-        told["br"] = network.device
+        fields["br"] = network.device
     elif network.forward:
-        told["hostfwd"] = [{"str": each} for each in network.forward]
-    yield from ("-netdev", json.dumps(told))
+        fields["hostfwd"] = [{"str": each} for each in network.forward]
+    yield from ("-netdev", json.dumps(fields))
     mac = {"mac": network.mac} if network.mac else {}
     yield from ("-device", json.dumps({"driver": "virtio-net-pci", "netdev": f"net{number}", **mac}))
 
 
-def _most(size: int, asked: int) -> int:
-    return asked or size * _GROWTH
+def _most(size: int, given: int) -> int:
+    return given or size * _GROWTH
 
 
-def _json(**told: Any) -> str:
-    return json.dumps(told)
+def _json(**fields: Any) -> str:
+    return json.dumps(fields)
 
 
 def _comma(before: str, path: Path | str) -> str:

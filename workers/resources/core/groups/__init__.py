@@ -1,5 +1,5 @@
-"""Resource types that are stacks made of like parts, and what changes their size.
+"""Resource types that are stacks of similar members, and the policies that scale them.
 
-What is decided (who belongs to a group, what is changed next) is pure and stands in files of its own; the types
-themselves only ask for it and hand it to the one stack that each of them is.
+Decisions (the members of a group, the next change) are pure functions in files of their own; the types
+apply them to the nested stack that each of them is.
 """

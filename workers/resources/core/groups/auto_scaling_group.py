@@ -1,4 +1,4 @@
-"""``OS::Heat::AutoScalingGroup``: resources of one kind, as many as those who signal its scaling policies ask for."""
+"""``OS::Heat::AutoScalingGroup``: resources of one kind, in the number that its scaling policies set."""
 
 import base64
 import hashlib
@@ -19,27 +19,27 @@ from workers.resources.core.groups.member_stack import REFERENCES
 from workers.resources.core.groups.roster import Roster, is_known, template_of, written_out
 from workers.resources.core.groups.update_policies import ROLLING_UPDATE_SCHEMA, batching_of
 
-#: When a policy changed the size last, among the private data.
+#: The private fact with the time of the last change of the size by a policy.
 _SCALED_AT: Final = "scaled_at"
-#: What the definition of a member may say.
+#: The sections of a member's definition.
 SECTIONS: Final = ("type", "properties", "metadata", "deletion_policy", "update_policy")
-#: Enough letters that no two members of a group are likely to have the same, and few enough to be read.
+#: Long enough that two members of a group are unlikely to share a name, and short enough to be read.
 _NAME_LETTERS: Final = 12
 
 
 def member_name(group: str, number: int) -> str:
-    """Return the name of the member that is the ``number``-th ever made of the group with this row id.
+    """Return the name of the ``number``-th member ever made of the group with this row id.
 
-    It is always the same for the same, so that a step that is run again makes the same members.
+    Deterministic, so that a step that is run again makes the same members.
     """
     digest = hashlib.sha256(f"{group}/{number}".encode()).digest()
-    # Those of base32 that are digits are letters here: a number asks for a member by its place.
+    # The digits of base32 are replaced by letters: a number in a path means a member's position.
     text = base64.b32encode(digest).decode().lower()[:_NAME_LETTERS]
     return text.translate(str.maketrans("234567", "wxyzab"))
 
 
 class AutoScalingGroup(Group, ScalableResource):
-    """Members with names that mean nothing; the oldest goes first."""
+    """Members with generated names; the oldest is removed first."""
 
     description = "Makes resources by one definition, as many as scaling policies ask for."
     example = """\
@@ -117,7 +117,7 @@ outputs:
 
     @classmethod
     def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
-        """Return one member, and how many there may be at first; nothing if there may never be any."""
+        """Return one member, and the initial number of members; None if there may never be any."""
         definition, sizes = properties["resource"], [properties["desired_capacity"], properties["min_size"]]
         size = next((each for each in sizes if each is not None), 0)
         if properties["max_size"] == 0 or not is_known(definition) or not definition.get("type"):
@@ -132,7 +132,11 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check the sizes against each other, and the sections of the definition."""
+        """Check the sizes against each other, and the sections of the definition.
+
+        Raises:
+            PropertyError: with the path of the wrong property.
+        """
         low, high, desired = (properties[name] for name in ("min_size", "max_size", "desired_capacity"))
         if not is_unknown([low, high]) and low > high:
             raise PropertyError(("min_size",), "it is more than max_size")
@@ -156,20 +160,20 @@ outputs:
         return written_out(self.properties["resource"])
 
     def size(self, roster: Roster) -> int:
-        """Return the desired capacity; if it is not given, as many as there are to be now."""
+        """Return the desired capacity; if it is not given, the present target size."""
         desired = self.properties["desired_capacity"]
         if desired is None:
             desired = self.properties["min_size"] if roster.size is None else roster.size
         return self.within_bounds(desired)
 
     def within_bounds(self, size: int) -> int:
-        """Return the allowed size that is nearest."""
+        """Return the nearest allowed size."""
         return int(max(self.properties["min_size"], min(size, self.properties["max_size"])))
 
     def goal(self, roster: Roster, present: Sequence[Present], size: int) -> Sequence[str]:
-        """Return the members that stay, and those that are missing.
+        """Return the members that stay, and the names of missing ones.
 
-        Those stay that have the wanted definition, serve, and are young.
+        Members with the new definition are kept first, then those in service, then young ones.
         """
         youngest_first = reversed(present)
         best = sorted(youngest_first, key=lambda each: (not each.is_current, not each.is_serving))
@@ -183,31 +187,31 @@ outputs:
         return (member_name(self.state.uuid, number) for number in count(roster.made))
 
     def adopted(self, roster: Roster, names: Sequence[str]) -> Sequence[str]:
-        """Return those that are on record or there: members may have any names."""
+        """Return those that are on record or exist: members may have any names."""
         return tuple(roster.members) or names or super().adopted(roster, names)
 
     def batching(self, *, creating: bool) -> Batching:
-        """Return what ``rolling_updates`` says; the first members are made all at once."""
+        """Return the batching of ``rolling_updates``; the first members are made all at once."""
         return batching_of(None if creating else self.properties["rolling_updates"])
 
-    # -- being scaled ------------------------------------------------------------------------------------------
+    # -- scaling -----------------------------------------------------------------------------------------------
 
     def current_size(self) -> int:
-        """Return how many members there are to be now."""
+        """Return the target number of members."""
         return self.roster.size or 0
 
     def cooldown_left(self) -> float:
-        """Return how many seconds no policy may change the size, because one just did."""
+        """Return the seconds until a policy may change the size again."""
         at = self.state.data.get(_SCALED_AT)
         return 0.0 if at is None else float(max(0.0, at + (self.properties["cooldown"] or 0) - self.now))
 
     def is_as_asked(self) -> bool:
-        """Tell whether the stack has exactly the members that it is to have."""
-        there = {member.name for member in self.stacks.members() if member.action != "DELETE"}
-        return there == set(self.roster.members)
+        """Return whether the stack has exactly its target members."""
+        present_names = {member.name for member in self.stacks.members() if member.action != "DELETE"}
+        return present_names == set(self.roster.members)
 
     def resize(self, size: int) -> None:
-        """Take down that there are to be so many members from now on, all of them at once."""
+        """Record a new target size; all changes are made at once."""
         roster = replace(self.roster, size=size)
         following = self.following(roster, creating=False, serving=roster.members)
         self.state.data = {
@@ -216,15 +220,15 @@ outputs:
             _SCALED_AT: self.now,
         }
 
-    # -- telling -----------------------------------------------------------------------------------------------
+    # -- attributes --------------------------------------------------------------------------------------------
 
     def named(self, path: AttributePath) -> AttributePath:
-        """Return a path in which a member's place, oldest first, stands for its name."""
-        asked, names = member_path(path), self.names()
-        if asked is None or not str(asked[0]).isdecimal() or int(asked[0]) >= len(names):
+        """Return a path with a member's position, oldest first, replaced by its name."""
+        within, names = member_path(path), self.names()
+        if within is None or not str(within[0]).isdecimal() or int(within[0]) >= len(names):
             return path
-        return (f"resource.{names[int(asked[0])]}", *asked[1:])
+        return (f"resource.{names[int(within[0])]}", *within[1:])
 
     def own_attribute(self, name: str) -> Any:
-        """Return how many members there are, or what every group has."""
+        """Return the number of members, or an attribute of every group."""
         return len(self.members()) if name == "current_size" else super().own_attribute(name)

@@ -1,6 +1,6 @@
-"""In what parts the members of a group are made, changed and taken away, so that enough of them serve all the time.
+"""Batches: the order in which a group's members are made, changed and removed, so that enough stay in service.
 
-Pure: who is there and who is wanted, in; who is to be changed, made and taken away next, out.
+Pure: from the present and the wanted members to the members to change, make and remove next.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,11 +13,11 @@ from typing import Final
 class Batching:
     """How many members may be out of service at once."""
 
-    #: How many are made or changed at once; None: all of them.
+    #: The size of a batch; None: all members.
     max_size: int | None = None
-    #: How many serve meanwhile, at least; fewer, if there are not or will not be so many.
+    #: The minimum in service meanwhile; fewer, if there are or will be fewer.
     min_in_service: int = 0
-    #: How long to wait between two batches.
+    #: The pause between two batches.
     pause_seconds: float = 0.0
 
 
@@ -27,42 +27,42 @@ AT_ONCE: Final = Batching()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """A member that is there."""
+    """An existing member."""
 
     name: str
-    #: Whether its definition is the one that is wanted.
+    #: Whether it has the wanted definition.
     is_current: bool
-    #: Whether it does what it is there for: one that failed, or is still being changed, does not.
+    #: Whether it is in service: not if it failed, or is still being changed.
     is_serving: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What is done next, all at once."""
+    """The next step, done all at once."""
 
-    #: The members that are given the wanted definition.
+    #: The members that get the wanted definition.
     change: tuple[str, ...] = ()
     #: The members that are made, with the wanted definition.
     make: tuple[str, ...] = ()
-    #: The members that are taken away.
+    #: The members that are removed.
     drop: tuple[str, ...] = ()
 
 
 def next_batch(
     present: Sequence[Present], wanted: Sequence[str], batching: Batching, spares: Iterable[str] = ()
 ) -> Batch | None:
-    """Return what is to be done next; None when exactly those ``wanted`` are there, with the wanted definition.
+    """Return the next batch; None when exactly the ``wanted`` members exist, with the wanted definition.
 
-    ``present`` is in the order in which members are changed and taken away. ``spares`` are names for members that
-    serve only as long as others cannot; none of them is present or wanted.
+    ``present`` is in the order in which members are changed and removed. ``spares`` are names for members that
+    serve only while others cannot; none of them is present or wanted.
 
-    Members that do not serve come first, all of them at once: nobody misses them.
+    Members out of service come first, all of them at once.
     """
-    there = _There.of(present, wanted)
-    if there.is_right:
+    difference = _Difference.of(present, wanted)
+    if difference.is_right:
         return None
     if batching.max_size is None:
-        return Batch(change=there.outdated, make=there.missing, drop=there.surplus)
+        return Batch(change=difference.outdated, make=difference.missing, drop=difference.surplus)
     idle = {each.name for each in present if not each.is_serving}
     if idle:
         wanted_names = frozenset(wanted)
@@ -70,24 +70,24 @@ def next_batch(
             change=tuple(each.name for each in present if each.name in idle & wanted_names),
             drop=tuple(each.name for each in present if each.name in idle - wanted_names),
         )
-    return _batch(there, len(present), len(wanted), batching, spares)
+    return _batch(difference, len(present), len(wanted), batching, spares)
 
 
 @dataclass(frozen=True, slots=True)
-class _There:
-    """How those that are there differ from those that are wanted."""
+class _Difference:
+    """The difference between the present and the wanted members."""
 
-    #: Wanted, there, and of an old definition.
+    #: Wanted, present, and of an old definition.
     outdated: tuple[str, ...]
-    #: Wanted and not there.
+    #: Wanted and missing.
     missing: tuple[str, ...]
-    #: There and not wanted; the outdated ones first.
+    #: Present and not wanted; the outdated ones first.
     surplus: tuple[str, ...]
-    #: How many are wanted and there.
+    #: The number of wanted and present members.
     kept: int
 
     @classmethod
-    def of(cls, present: Sequence[Present], wanted: Sequence[str]) -> "_There":
+    def of(cls, present: Sequence[Present], wanted: Sequence[str]) -> "_Difference":
         names = frozenset(wanted)
         surplus = sorted(
             (each for each in present if each.name not in names), key=lambda each: each.is_current
@@ -109,17 +109,19 @@ class _There:
         return not (self.outdated or self.missing or self.surplus)
 
 
-def _batch(there: _There, size: int, target: int, batching: Batching, spares: Iterable[str]) -> Batch:
-    """Return the next batch where all that are there serve."""
-    to_do = len(there.outdated) + len(there.missing)
+def _batch(
+    difference: _Difference, size: int, target: int, batching: Batching, spares: Iterable[str]
+) -> Batch:
+    """Return the next batch where all present members serve."""
+    to_do = len(difference.outdated) + len(difference.missing)
     in_service = min(batching.min_in_service, target, size)
     effective = to_do if batching.max_size is None else min(batching.max_size, to_do)
     next_size = effective + max(min(size, target - effective), in_service)
-    # All that are kept as they are serve meanwhile: next_size - effective, at least in_service.
-    made = max(min(len(there.missing), effective, next_size - there.kept), next_size - size)
-    make = (*there.missing[:made], *islice(spares, max(0, made - len(there.missing))))
+    # All that stay as they are serve meanwhile: next_size - effective, at least in_service.
+    made = max(min(len(difference.missing), effective, next_size - difference.kept), next_size - size)
+    make = (*difference.missing[:made], *islice(spares, max(0, made - len(difference.missing))))
     return Batch(
-        change=there.outdated[: effective - made],
+        change=difference.outdated[: effective - made],
         make=make,
-        drop=there.surplus[: size + made - next_size],
+        drop=difference.surplus[: size + made - next_size],
     )

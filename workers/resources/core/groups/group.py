@@ -1,4 +1,4 @@
-"""Groups whose members are made, changed and taken away in batches."""
+"""Groups whose members are made, changed and removed in batches."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,44 +13,64 @@ from workers.resources.core.groups.batches import AT_ONCE, Batching, Present, ne
 from workers.resources.core.groups.member_stack import MemberStack
 from workers.resources.core.groups.roster import Roster, template_of, written_out
 
-#: Where the private data say who the members are.
+#: The private fact with the roster.
 ROSTER: Final = "roster"
 
 
 class Group(MemberStack):
-    """Base of groups: what is there becomes what is wanted, one batch after the other.
+    """Base of groups: the present members become the wanted ones, batch after batch.
 
-    A subclass says what is wanted. What was asked for last stands in the private data; a batch that is over is
+    A subclass defines the wanted members. The last target is a private fact; a finished batch is
     followed by the next one, and an interrupted one by whatever is wanted then.
     """
 
-    # -- what a subclass says ----------------------------------------------------------------------------------
+    # -- for subclasses ----------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Bring the private data up to date with the properties, before anything is begun."""
+        """Update the private data from the properties, before anything is begun."""
 
     def definition(self) -> dict[str, Any]:
-        """Return what each member is to be, as a template says it, without the member's name."""
+        """Return the definition of each member as in a template, without the member's name.
+
+        Raises:
+            NotImplementedError: a subclass does not define it.
+        """
         raise NotImplementedError
 
     def size(self, roster: Roster) -> int:
-        """Return how many members there are to be."""
+        """Return the target number of members.
+
+        Raises:
+            NotImplementedError: a subclass does not define it.
+        """
         raise NotImplementedError
 
     def goal(self, roster: Roster, present: Sequence[Present], size: int) -> Sequence[str]:
-        """Return the names of the members there are to be."""
+        """Return the target names of members.
+
+        Raises:
+            NotImplementedError: a subclass does not define it.
+        """
         raise NotImplementedError
 
     def fresh(self, roster: Roster) -> Iterator[str]:
-        """Yield names for new members, in order, those already used left out as far as they are not used again."""
+        """Yield names for new members, in order, without used ones that are not reused.
+
+        Raises:
+            NotImplementedError: a subclass does not define it.
+        """
         raise NotImplementedError
 
     def adopted(self, roster: Roster, names: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 (for subclasses)
-        """Return which members there are to be that are there already: ``names``, if they mean nothing here."""
+        """Return the members to adopt among ``names``."""
         return self.goal(roster, (), self.size(roster))
 
     def batching(self, *, creating: bool) -> Batching:
-        """Return how members are made (``creating``) or changed."""
+        """Return how members are made (``creating``) or changed.
+
+        Raises:
+            NotImplementedError: a subclass does not define it.
+        """
         raise NotImplementedError
 
     def expanded(self, definition: Mapping[str, Any], name: str) -> Mapping[str, Any]:  # noqa: ARG002 (for subclasses)
@@ -61,7 +81,7 @@ class Group(MemberStack):
 
     @property
     def roster(self) -> Roster:
-        """The members as they were last asked for."""
+        """The last target roster."""
         return Roster.of(self.state.data.get(ROSTER, {}))
 
     def names(self) -> Sequence[str]:
@@ -69,7 +89,7 @@ class Group(MemberStack):
         return tuple(self.roster.members)
 
     def child(self) -> Child:
-        """Return the stack of the members as they were last asked for."""
+        """Return the nested stack of the last target roster."""
         roster = self.roster
         resources = {
             name: written_out(self.expanded(roster.definitions[key], name))
@@ -82,11 +102,11 @@ class Group(MemberStack):
         return self._start(creating=True)
 
     def resume_create(self) -> Any:
-        """Go on with what an interrupted create has made."""
+        """Continue after an interrupted create."""
         return self._start(creating=True)
 
     def handle_adopt(self) -> Any:
-        """Begin to take over members that are there already, by the definition that counts now."""
+        """Begin to adopt existing members, by the present definition."""
         self.settle()
         roster, key = self.roster.knowing(self.definition())
         entries = self.state.data.get(ENTRIES) or {}
@@ -96,15 +116,15 @@ class Group(MemberStack):
         return {**super().handle_adopt(), "aim": self._aim(), "creating": True, "until": None}
 
     def handle_update(self, changes: PropertyChanges) -> Any:  # noqa: ARG002 (the contract's signature)
-        """Begin to make what is there what is wanted; pass an update on even if nothing changes here."""
+        """Begin to change the members to the wanted ones; pass an update on even if nothing changes here."""
         return self._start(creating=False)
 
     def is_outdated(self, token: Any) -> bool:
-        """Tell whether what a token waits for was begun for another definition than this resource has now."""
+        """Return whether a token's target was an earlier definition of this resource."""
         return bool(token.get("aim") != self._aim())
 
     def is_complete(self, token: Mapping[str, Any]) -> bool | Wait:
-        """Tell whether the last batch is complete; begin the next one where one is.
+        """Return whether the last batch is complete; begin the next one.
 
         Raises:
             ResourceFailure: a batch failed.
@@ -116,7 +136,7 @@ class Group(MemberStack):
                     return replace(answer, token=dict(token))
             elif token["until"] > self.now:
                 return Wait(token["until"] - self.now, token=dict(token))
-            # A stack that is complete has members that serve.
+            # All members of a completed stack are in service.
             roster, creating = self.roster, token["creating"]
             following = self.following(roster, creating=creating, serving=roster.members)
             if following is None:
@@ -156,12 +176,12 @@ class Group(MemberStack):
         try:
             return self.begin(self.child(), aim=self._aim(), creating=creating, until=None)
         except ResourceFailure:
-            # What was asked for before still is.
+            # The earlier target stays.
             self.state.data = before
             raise
 
     def following(self, roster: Roster, *, creating: bool, serving: Collection[str]) -> Roster | None:
-        """Return what the members are to be next; None if they are what they are to be."""
+        """Return the next roster; None if the target is reached."""
         roster, key = roster.knowing(self.definition())
         present = roster.present(key, serving)
         size = 0 if roster.size is None else roster.size
@@ -173,7 +193,7 @@ class Group(MemberStack):
         return None if batch is None else roster.after(batch, key)
 
     def _batching_of(self, roster: Roster, *, creating: bool) -> Batching:
-        """Return how to go about it; what only makes the group larger or smaller is done at once."""
+        """Return the batching; a mere change of the size is made at once."""
         _, key = roster.knowing(self.definition())
         if creating or any(own != key for own in roster.members.values()):
             return self.batching(creating=creating)
@@ -200,6 +220,6 @@ class Group(MemberStack):
         )
 
     def _aim(self) -> str:
-        """Return what tells one thing to be reached from another."""
+        """Return a mark of the target."""
         parts = [self.properties, self.update_policy, sorted(map(list, self.wanted), key=repr)]
         return hashlib.sha256(msgpack.packb(parts)).hexdigest()

@@ -1,4 +1,4 @@
-"""What all types have in common whose stack is made of like members: how they tell of them."""
+"""The base of types whose stack consists of similar members: their attributes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -10,7 +10,7 @@ from orchestrator.plugins.stack_resource import Member, StackResource, asked_of_
 REFS: Final = "refs"
 REFS_MAP: Final = "refs_map"
 
-#: The attributes that every type of group has.
+#: The attributes of every type of group.
 REFERENCES: Final[Mapping[str, Attribute]] = {
     REFS: Attribute("What get_resource gives of each member, a list.", PropertyType.LIST),
     REFS_MAP: Attribute("What get_resource gives of each member, by the member's name.", PropertyType.MAP),
@@ -18,23 +18,27 @@ REFERENCES: Final[Mapping[str, Attribute]] = {
 
 
 class MemberStack(StackResource):
-    """Base of types whose stack is made of like members.
+    """Base of types whose stack consists of similar members.
 
-    A subclass implements :meth:`names`, :meth:`own_attribute`, and whatever :class:`StackResource` asks for. Besides
-    the attributes of its schema such a resource has those of its members, each a list of what the members say, and
-    ``resource.NAME`` with what follows it for one of them.
+    A subclass implements :meth:`names`, :meth:`own_attribute`, and the methods of :class:`StackResource`. Besides
+    the attributes of its schema such a resource has those of its members, each a list of the members' values, and
+    ``resource.NAME`` with what follows it for a single one.
     """
 
-    #: The attributes followed by one of the members', which give a map of what they say by name, and a list.
+    #: The attributes that, followed by a member's attribute, give a map of values by name instead of a list.
     maps: ClassVar[frozenset[str]] = frozenset()
     lists: ClassVar[frozenset[str]] = frozenset()
 
     def names(self) -> Sequence[str]:
-        """Return the names of the members, in the order in which they are told of."""
+        """Return the names of the members, in the order of lists.
+
+        Raises:
+            NotImplementedError: a subclass does not define it.
+        """
         raise NotImplementedError
 
     def own_attribute(self, name: str) -> Any:
-        """Return an attribute of the schema that no member need be asked for; None if there is no such attribute."""
+        """Return an attribute of the schema that needs no member; None if there is no such attribute."""
         if name == REFS:
             return [member.reference_id for member in self.members()]
         if name == REFS_MAP:
@@ -42,9 +46,9 @@ class MemberStack(StackResource):
         return None
 
     def members(self) -> list[Member]:
-        """Return the members that there are, in order."""
-        there = {member.name: member for member in self.stacks.members()}
-        return [there[name] for name in self.names() if name in there]
+        """Return the existing members, in order."""
+        existing = {member.name: member for member in self.stacks.members()}
+        return [existing[name] for name in self.names() if name in existing]
 
     def named(self, path: AttributePath) -> AttributePath:
         """Return the path of ``resource.NAME...`` with the member's real name in it."""
@@ -53,14 +57,14 @@ class MemberStack(StackResource):
     # -- attributes --------------------------------------------------------------------------------------------
 
     def asks(self) -> tuple[AttributePath, ...]:
-        """Return what must be asked of the members for what is asked of this resource."""
+        """Return the members' attributes that this resource's requested attributes need."""
         wanted = [self.named(tuple(path)) for path in self.wanted]
-        of_all = {path for path in map(self._asked_of_all, wanted) if path}
+        of_all = {path for path in map(self._of_every_member, wanted) if path}
         asks = {(name, *path) for name in self.names() for path in of_all}
         return tuple(sorted({*asks, *asked_of_members(wanted)}, key=repr))
 
-    def _asked_of_all(self, path: AttributePath) -> AttributePath:
-        """Return what a path asks of every member; nothing if it asks nothing."""
+    def _of_every_member(self, path: AttributePath) -> AttributePath:
+        """Return the path that is read of every member; empty if none is."""
         name = str(path[0])
         if name in self.maps | self.lists:
             return path[1:]
@@ -73,16 +77,16 @@ class MemberStack(StackResource):
         return self.attribute_at((name,))
 
     def attribute_at(self, path: AttributePath) -> Any:
-        """Return what is asked for under ``path``, of this resource, of all its members or of one."""
+        """Return the value at ``path``: of this resource, of all its members or of one."""
         path = self.named(path)
         name = str(path[0])
         if member_path(path) is not None:
             return super().attribute_at(path)
         if len(path) == 1 and name in EVERY_ATTRIBUTE:
             return {each: self.attribute_at((each,)) for each in self.attributes_schema}
-        asked = self._asked_of_all(path)
-        if not asked:
+        member_attribute = self._of_every_member(path)
+        if not member_attribute:
             return follow(self.own_attribute(name), path[1:])
         if name in self.maps:
-            return {member.name: member.at(asked) for member in self.members()}
-        return [member.at(asked) for member in self.members()]
+            return {member.name: member.at(member_attribute) for member in self.members()}
+        return [member.at(member_attribute) for member in self.members()]

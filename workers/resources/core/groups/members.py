@@ -1,6 +1,6 @@
-"""What the members of a resource group are called, and which of their names are never used again.
+"""The names of a resource group's members, and those that are never reused.
 
-Pure: members are told apart by name; a member may be pointed at by any of its ids too.
+Pure: members are identified by name; a removal may also name any of a member's ids.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,12 +11,12 @@ from orchestrator.plugins.stack_resource import Member
 
 
 def numbers(removed: Collection[str]) -> Iterator[str]:
-    """Yield the names that members are given, in order, without end: numbers, but for those ``removed``."""
+    """Yield the names of members, in order, without end: numbers without those ``removed``."""
     return (name for name in map(str, count()) if name not in removed)
 
 
 def first_names(size: int, removed: Collection[str]) -> tuple[str, ...]:
-    """Return the names of so many members."""
+    """Return the names of the first members."""
     return tuple(islice(numbers(removed), size))
 
 
@@ -27,11 +27,11 @@ def removed_names(
     *,
     forget: bool = False,
 ) -> dict[str, list[str]]:
-    """Return the names not to be used any more, each with the ids by which the member was known.
+    """Return the names that are not reused, each with the ids by which the member was known.
 
-    An entry is the name or any id of a member, be it there or ``remembered`` from its removal; a number that is neither
-    is a name too. What is none of these points at nobody. With ``forget``, names that no entry points at any more may
-    be used again.
+    An entry is the name or any id of a member, existing or ``remembered`` from its removal; a number that is neither
+    is a name too. Anything else is ignored. With ``forget``, names without an entry may
+    be reused.
     """
     known = {name: list(ids) for name, ids in remembered.items()}
     known.update((member.name, _ids(member)) for member in members if member.name not in remembered)

@@ -1,4 +1,4 @@
-"""``OS::Heat::ResourceChain``: resources of several types, one after the other, with the same properties."""
+"""``OS::Heat::ResourceChain``: resources of several types with the same properties, made one after the other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from workers.resources.core.groups.roster import template_of
 
 
 class ResourceChain(MemberStack):
-    """Members called 0, 1, 2 and so on in the order of their types."""
+    """Members called 0, 1, 2 and so on, in the order of their types."""
 
     description = "Makes a resource of each of several types, one after the other, with the same properties."
     example = """\
@@ -60,7 +60,11 @@ resources:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check that every type has a name."""
+        """Check that every type has a name.
+
+        Raises:
+            PropertyError: a type is empty.
+        """
         types = properties["resources"]
         for index, type_name in enumerate(types if isinstance(types, list) else ()):
             if type_name == "":
@@ -82,7 +86,7 @@ def _template(properties: Mapping[str, Any]) -> dict[str, Any]:
         definition = {"type": type_name, "properties": shared}
         if index and not properties["concurrent"]:
             definition["depends_on"] = str(index - 1)
-        resources[str(index)] = {key: said for key, said in definition.items() if said}
+        resources[str(index)] = {key: value for key, value in definition.items() if value}
     return template_of(resources)
 
 

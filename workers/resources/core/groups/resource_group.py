@@ -1,4 +1,4 @@
-"""``OS::Heat::ResourceGroup``: so many resources of one kind, numbered."""
+"""``OS::Heat::ResourceGroup``: a number of numbered resources of one kind."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -22,7 +22,7 @@ _REMOVED: Final = "removed"
 
 
 class ResourceGroup(Group):
-    """Members called 0, 1, 2 and so on, all made by one definition that may speak of its member's number."""
+    """Members called 0, 1, 2 and so on, made by one definition that may refer to the member's number."""
 
     description = "Makes a number of resources by one definition."
     example = """\
@@ -123,7 +123,7 @@ outputs:
 
     @classmethod
     def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
-        """Return one member, and how many there will be; nothing if there will be none."""
+        """Return one member, and the number of members; None if there will be none."""
         size, definition = properties["count"], properties["resource_def"]
         if size == 0 or not is_known(definition):
             return None
@@ -139,7 +139,11 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check that what is to be removed can point at members."""
+        """Check that the removal entries can match members.
+
+        Raises:
+            PropertyError: an entry is no name and no id.
+        """
         policies = properties["removal_policies"]
         for index, policy in enumerate(policies if isinstance(policies, list) else ()):
             entries = policy["resource_list"] if isinstance(policy, Mapping) else ()
@@ -149,7 +153,7 @@ outputs:
                     raise PropertyError(path, "expected the name or an id of a member")
 
     def settle(self) -> None:
-        """Take down which names are not used any more."""
+        """Record the names that are not reused."""
         entries = [
             entry for policy in self.properties["removal_policies"] for entry in policy["resource_list"]
         ]
@@ -170,26 +174,26 @@ outputs:
         return int(self.properties["count"])
 
     def goal(self, roster: Roster, present: Sequence[Present], size: int) -> Sequence[str]:  # noqa: ARG002 (as above)
-        """Return the first numbers that may be used."""
+        """Return the first unreserved numbers."""
         return first_names(size, self.removed)
 
     def fresh(self, roster: Roster) -> Iterator[str]:  # noqa: ARG002 (the contract's signature)
-        """Yield the numbers that may be used."""
+        """Yield the unreserved numbers."""
         return numbers(self.removed)
 
     def batching(self, *, creating: bool) -> Batching:
-        """Return what the update policy says."""
+        """Return the batching of the update policy."""
         return batching_of(self.update_policy.get("batch_create" if creating else "rolling_update"))
 
     def expanded(self, definition: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         """Return the definition with the member's name in its properties."""
         return _expanded(definition, self.properties["index_var"], name)
 
-    # -- telling -----------------------------------------------------------------------------------------------
+    # -- attributes --------------------------------------------------------------------------------------------
 
     @property
     def removed(self) -> Mapping[str, Sequence[str]]:
-        """The names that are not used any more, each with the ids by which the member was known."""
+        """The names that are not reused, each with the ids by which the member was known."""
         removed: Mapping[str, Sequence[str]] = self.state.data.get(_REMOVED, {})
         return removed
 
@@ -198,7 +202,7 @@ outputs:
         return sorted(self.roster.members, key=int)
 
     def own_attribute(self, name: str) -> Any:
-        """Return the names that are not used any more, or what every group has."""
+        """Return the names that are not reused, or an attribute of every group."""
         if name == "removed_rsrc_list":
             return sorted(self.removed, key=int)
         return super().own_attribute(name)

@@ -1,4 +1,4 @@
-"""Who belongs to a group, and by which definition: what a group remembers between two steps."""
+"""The roster of a group: its members and their definitions, kept between two steps."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,20 +13,20 @@ VERSION: Final = "2021-04-16"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """The members of a group as they were last asked for, oldest first."""
+    """The target members of a group, oldest first."""
 
     #: The key of each member's definition, by the member's name.
     members: Mapping[str, str] = field(default_factory=dict)
-    #: The definitions in use, by a key that stands for the same as long as any member has it.
+    #: The definitions in use, by a key that stays the same as long as any member has it.
     definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: How many members there were to be; None before anybody said so. While they change there may be more or fewer.
+    #: The target number of members; None before the first. During changes there may be more or fewer.
     size: int | None = None
-    #: How many members were ever made: their names are not used again.
+    #: The number of members ever made: their names are not reused.
     made: int = 0
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from what :meth:`to_data` gave; from nothing, an empty roster."""
+        """Return the roster of :meth:`to_data`; of nothing, an empty one."""
         return cls(
             members=dict(data.get("members", ())),
             definitions=data.get("definitions", {}),
@@ -35,7 +35,7 @@ class Roster:
         )
 
     def to_data(self) -> dict[str, Any]:
-        """Return plain types: definitions that nobody has are left out."""
+        """Return plain types, without definitions that no member has."""
         used = set(self.members.values())
         return {
             "members": [list(each) for each in self.members.items()],
@@ -45,7 +45,7 @@ class Roster:
         }
 
     def knowing(self, definition: Mapping[str, Any]) -> tuple[Self, str]:
-        """Return this roster with a definition in it, and the definition's key."""
+        """Return this roster with a definition added, and the definition's key."""
         for key, known in self.definitions.items():
             if known == definition:
                 return self, key
@@ -53,14 +53,14 @@ class Roster:
         return replace(self, definitions={**self.definitions, key: definition}), key
 
     def present(self, key: str, serving: Collection[str]) -> tuple[Present, ...]:
-        """Return the members as seen by whoever wants them to have the definition ``key``."""
+        """Return the members, compared with the definition ``key``."""
         return tuple(
             Present(name=name, is_current=own == key, is_serving=name in serving)
             for name, own in self.members.items()
         )
 
     def after(self, batch: Batch, key: str) -> Self:
-        """Return the roster that a batch leads to, in which its members have the definition ``key``."""
+        """Return the roster after a batch, whose members have the definition ``key``."""
         kept = {
             name: key if name in batch.change else own
             for name, own in self.members.items()
@@ -76,10 +76,10 @@ def template_of(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def written_out(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a definition as a template says it: what is empty is left out."""
-    return {section: said for section, said in definition.items() if said or section == "type"}
+    """Return a definition as in a template, without empty sections."""
+    return {section: value for section, value in definition.items() if value or section == "type"}
 
 
 def is_known(definition: Any) -> bool:
-    """Whether so much of a definition is known that a template can say it: its type, and which properties there are."""
+    """Return whether enough of a definition is known for a template: its type, and the names of its properties."""
     return isinstance(definition, Mapping) and UNKNOWN not in definition.values()

@@ -1,4 +1,4 @@
-"""``OS::Heat::ScalingPolicy``: takes signals, and makes a group larger or smaller for each."""
+"""``OS::Heat::ScalingPolicy``: changes the size of a group with each signal."""
 
 import shlex
 from collections.abc import Mapping
@@ -15,16 +15,16 @@ CHANGE: Final = "change_in_capacity"
 EXACT: Final = "exact_capacity"
 PERCENT: Final = "percent_change_in_capacity"
 
-#: Where the metadata say when the policy changed the size of its group last.
+#: The metadata key with the time of the policy's last change of its group.
 LAST_SCALING: Final = "last_scaling"
-#: What monitoring calls the state in which something is to be done.
+#: Monitoring's word for the state that requires an adjustment.
 _ALARM: Final = "alarm"
 
 
 def adjusted_size(current: int, kind: str, adjustment: float, min_step: int | None = None) -> int:
-    """Return the size that an adjustment leads to, not bounded yet.
+    """Return the size after an adjustment, without bounds.
 
-    Parts of a member do not count; but a change by percent changes at least one member, and at least ``min_step``.
+    Fractions of a member are dropped; but a change by percent changes at least one member, and at least ``min_step``.
     """
     if kind == EXACT:
         return int(adjustment)
@@ -38,7 +38,7 @@ def adjusted_size(current: int, kind: str, adjustment: float, min_step: int | No
 
 
 class ScalingPolicy(RowResource, ScalingResource):
-    """Changes the size of a group whenever it is signalled."""
+    """Changes the size of a group with each signal."""
 
     description = "Makes a group larger or smaller, once for each signal."
     example = """\
@@ -107,22 +107,26 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check that the smallest step is one of percent."""
+        """Check that the smallest step is one of percent.
+
+        Raises:
+            PropertyError: it is given with another kind of adjustment.
+        """
         kind, step = properties["adjustment_type"], properties["min_adjustment_step"]
         if step is not None and kind not in (PERCENT, UNKNOWN):
             raise PropertyError(("min_adjustment_step",), f"it goes with {PERCENT} only")
 
     def attribute(self, name: str) -> Any:
-        """Return the command that signals; null for what belongs to signals over HTTP."""
+        """Return the command that signals; null for attributes of signals over HTTP."""
         if name != "curl_cli":
             return None
         return shlex.join(["isotherm", "stack", "resource", "signal", self.stack.id, self.name])
 
     def scaling(self, group: ScalableResource, details: Mapping[str, Any]) -> Scaling:
-        """Return what the adjustment comes to; nothing while either cools down, or if monitoring says all is well.
+        """Return the adjusted size; None during either cooldown, or if monitoring reports no alarm.
 
         Raises:
-            ResourceFailure: the signal is none that monitoring sends.
+            ResourceFailure: the signal has an unknown form.
         """
         state = details.get("state", details.get("current", _ALARM))
         if not isinstance(state, str):

@@ -1,4 +1,4 @@
-"""``OS::Heat::Stack``: a stack of its own template, as a resource of another."""
+"""``OS::Heat::Stack``: a stack of a template, as a resource of another stack."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource,
 
 
 class Stack(StackResource):
-    """A stack made of a template's text."""
+    """A stack of a template's text."""
 
     description = "Makes a stack of a template that is given as text."
     example = """\
@@ -78,7 +78,11 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Refuse to make the stack elsewhere."""
+        """Refuse to make the stack in another region.
+
+        Raises:
+            PropertyError: the context is given.
+        """
         if properties["context"]:
             raise PropertyError(
                 ("context",),
@@ -87,7 +91,7 @@ outputs:
             )
 
     def child(self) -> Child:
-        """Return the stack as the properties say it."""
+        """Return the stack of the properties."""
         return Child(
             template=self.properties["template"],
             file=_file(self.name),
@@ -98,13 +102,13 @@ outputs:
         )
 
     def attribute_at(self, path: AttributePath) -> Any:
-        """Return what is asked for under ``path``; of one output, also why it cannot be told."""
+        """Return the value at ``path``; an output's error is reported too."""
         if path[0] == "outputs" and len(path) > 1:
             return follow(self.stacks.output(str(path[1])), path[2:])
         return super().attribute_at(path)
 
     def attribute(self, name: str) -> Any:
-        """Return what the stack is called, or its outputs."""
+        """Return the stack's name, or its outputs."""
         if name == "stack_name":
             state = self.stacks.state()
             return None if state is None else state.name

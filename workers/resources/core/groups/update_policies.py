@@ -1,4 +1,4 @@
-"""What templates say about batches, as schemas and as :class:`Batching`."""
+"""Update policies of groups: their schemas, and their conversion to :class:`Batching`."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,7 +11,7 @@ _MIN_IN_SERVICE: Final = "min_in_service"
 _MAX_BATCH_SIZE: Final = "max_batch_size"
 _PAUSE_TIME: Final = "pause_time"
 
-#: How members are made.
+#: The schema of batches when members are made.
 BATCH_CREATE_SCHEMA: Final = {
     _MAX_BATCH_SIZE: Property(
         type=PropertyType.INTEGER,
@@ -26,7 +26,7 @@ BATCH_CREATE_SCHEMA: Final = {
         constraints=(Range(min=0),),
     ),
 }
-#: How members are changed.
+#: The schema of batches when members are changed.
 ROLLING_UPDATE_SCHEMA: Final = {
     _MIN_IN_SERVICE: Property(
         type=PropertyType.INTEGER,
@@ -39,7 +39,7 @@ ROLLING_UPDATE_SCHEMA: Final = {
 
 
 def batching_of(policy: Mapping[str, Any] | None) -> Batching:
-    """Return what a policy says, with the defaults filled in; without one, everything is done at once."""
+    """Return the batching of a policy, with defaults; without a policy, everything is done at once."""
     if not policy:
         return AT_ONCE
     return Batching(
