@@ -303,7 +303,7 @@ class Service(StackQueries):
             return None
         signals = Signals(self._store, ResourceTypes.load(), self.settings)
         if not signals.change_stacks(stack, resource):
-            publish_or_leave(self._publisher(), signals.tell(stack, resource, details))
+            publish_or_leave(self._publisher(), signals.send(stack, resource, details))
             return None
         job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
         changed = self._jobs.submit(job, stack=stack.name)

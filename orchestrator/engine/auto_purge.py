@@ -1,4 +1,4 @@
-"""Purges by itself, as often and as much as the settings say, a moment at a time between other work."""
+"""Automatic purge: removes what the retention settings allow, in short slices between a coordinator's other work."""
 
 import threading
 import time
@@ -15,35 +15,35 @@ log = structlog.get_logger()
 
 #: All coordinators together purge no more often than this.
 EVERY_SECONDS = 3600.0
-#: How often one looks whether it is time.
+#: A process checks no more often than this whether a purge is due.
 LOOK_SECONDS = 60.0
-#: How long one goes on before it sees to other things. What is left is done the next time.
+#: The longest slice of a purge. The next call continues where this one stopped.
 AT_A_TIME_SECONDS = 0.2
 
 _DAY = 86400.0
 
 
 class Housekeeping:
-    """The purge of one process; threads may share it."""
+    """The automatic purge of one process; thread-safe."""
 
     def __init__(
         self, store: Store, settings: Settings, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Keep what is asked; ``clock`` gives seconds from any beginning."""
+        """Make a purge of a store; ``clock`` is monotonic, in seconds."""
         self._store, self._settings, self._clock = store, settings, clock
         self._steps: Iterator[Removed] | None = None
         self._look_at = 0.0
         self._busy = threading.Lock()
 
     def go_on(self) -> None:
-        """Purge for a moment, if it is time to, or if what was begun is not done; no fault ever comes of it."""
+        """Purge for at most one slice, if a purge is due or unfinished. Errors are logged, not raised."""
         if not self._settings.purge_after_days or not self._busy.acquire(blocking=False):
             return
         try:
             self._go_on()
         except IsothermError as error:
             self._steps = None
-            log.warning("a purge was given up; the next one goes on", reason=str(error))
+            log.warning("a purge failed; the next one continues", reason=str(error))
         finally:
             self._busy.release()
 
@@ -59,7 +59,7 @@ class Housekeeping:
         self._steps = None
 
     def _begun(self) -> Iterator[Removed] | None:
-        """Return the steps of a new purge; None if it is not time for one, or another coordinator was faster."""
+        """Return the steps of a new purge; None if none is due, or another coordinator has begun it."""
         now = self._clock()
         if now < self._look_at:
             return None

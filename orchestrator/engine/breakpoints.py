@@ -1,4 +1,4 @@
-"""Where a stack's resources stand at hooks, and how people let them on."""
+"""Breakpoints of a stack: clear those at which its resources pause (Heat's hooks)."""
 
 import glob
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from orchestrator.store.store import Store
 from orchestrator.template.resource_registry import HOOKS
 from orchestrator.views.stacks import HookView
 
-#: What a signal says that lets a resource past a hook.
+#: The key of a signal's details that clears a breakpoint; its value is the kind.
 UNSET_HOOK: Final = "unset_hook"
 
 
 def check_kind(kind: object, *, path: str) -> str:
-    """Return the kind of a hook that a person named.
+    """Return the kind of a breakpoint that a caller named.
 
     Raises:
-        InvalidInput: there is no such kind; the nearest is given. ``path`` says where it was named.
+        InvalidInput: there is no such kind; the hint is the nearest. ``path`` is where it was named.
     """
     if isinstance(kind, str) and kind in HOOKS:
         return kind
@@ -36,11 +36,11 @@ def check_kind(kind: object, *, path: str) -> str:
 def clear_hooks(
     store: Store, stack: StackRow, *, resource: str, kind: str | None, at_once: bool
 ) -> tuple[list[HookView], list[CheckOrder]]:
-    """Let everything on that stands at a hook and matches; return what that was, and the orders to publish.
+    """Clear the matching breakpoints of a stack; return the cleared ones, and the orders to publish.
 
-    ``resource`` is a resource's name, after those of the resources that it is in and with slashes between them; it may
-    have wildcards (``*``, ``?``, ``[abc]``). ``kind`` is None for any. With ``at_once``, the next sweep publishes the
-    orders, since nobody else does.
+    ``resource`` is a resource's name, or its path through nested stacks, with slashes; it may have wildcards (``*``,
+    ``?``, ``[abc]``). ``kind`` is None for any. With ``at_once``, the next sweep publishes the orders, for callers that
+    cannot publish.
 
     Raises:
         NotFound: the stack has no resource of this name.
@@ -62,12 +62,12 @@ def clear_hooks(
 def unset_hook(
     store: Store, stack: StackRow, resource: str, details: Mapping[str, Any], *, at_once: bool = False
 ) -> list[CheckOrder]:
-    """Let a resource on that is signalled to unset a hook; return the orders to publish.
+    """Clear the breakpoint that a signal names; return the orders to publish.
 
     Raises:
         NotFound: there is no such resource.
-        InvalidInput: there is no such kind of hook.
-        Conflict: it does not stand there.
+        InvalidInput: there is no such kind of breakpoint.
+        Conflict: the resource does not pause at this breakpoint.
     """
     kind = check_kind(details[UNSET_HOOK], path=UNSET_HOOK)
     store.stacks.resource(stack.id, resource)

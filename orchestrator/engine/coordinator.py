@@ -1,7 +1,7 @@
-"""What happens to a stack as a whole: begin a traversal, end it, sweep.
+"""Coordinator: begins, cancels and ends the traversals of stacks, and sweeps.
 
-Takes its store, its types and its publisher as arguments and knows no queue. Every operation is whole or absent:
-what is published after a transaction is in the store already, and the sweep publishes it should this process die.
+Takes its store, its types and its publisher as arguments and knows no queue. Every operation is begun in one
+transaction; its orders are published afterwards, by the sweep if this process dies in between.
 """
 
 import uuid
@@ -62,11 +62,11 @@ from orchestrator.tracing.tracer import OFF, Tracing
 
 log = structlog.get_logger()
 
-#: How often an operation that others keep overtaking is begun anew.
+#: How often an operation is tried while concurrent operations take the stack first.
 TRIES: Final = 10
-#: What a stack is rolled back to that never was complete.
+#: The template that a rollback applies to a stack that never was complete.
 NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"
-#: The namespace of the ids of stacks.
+#: The UUID namespace of stack ids.
 _STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
 
 
@@ -102,10 +102,10 @@ class Coordinator:
     # -- jobs --------------------------------------------------------------------------------------------------
 
     def begin(self, job: Job) -> str:
-        """Begin what a job of any kind says; return the id of its stack.
+        """Begin a job of any kind; return the id of its stack.
 
         Raises:
-            IsothermError: what the method for its kind says against it.
+            IsothermError: the errors of the method for its kind.
         """
         stack_id: str = getattr(self, job.method)(job)
         return stack_id
@@ -122,14 +122,14 @@ class Coordinator:
         return self._begin_create(job).stack_id
 
     def _begin_create(self, job: StackJob) -> NewTraversal:
-        # A stack in a stack was examined with its outermost one, as far as it was known.
+        # The definition of a nested stack was validated with that of its root stack.
         clients = None if isinstance(job, NestedJob) else self._clients
         stack_id = _id_of_new_stack(job)
         prepared, plan = plan_job(job, self._types, self._settings, clients, stack_id=stack_id)
         return self._begin.create(job, prepared, plan)
 
     def adopt(self, job: AdoptJob) -> str:
-        """Begin a stack of objects that are there already; return its id. The same job again begins nothing.
+        """Begin a stack of existing objects; return its id. The same job delivered again begins nothing.
 
         Raises:
             InvalidInput: something is wrong with the job; nothing was stored.
@@ -144,28 +144,28 @@ class Coordinator:
         prepared = prepare(job, self._types, self._settings, stack_id=_id_of_new_stack(job), clients=clients)
         desired_resources = desired_of(prepared)
         adopted = adopted_rows(prepared, desired_resources, entries, self._types)
-        there = [row.physical_id for row in adopted.values()]
-        refuse_owned(desired_resources, adopted, self._store.stacks.owners(there, project=job.project))
+        existing = [row.physical_id for row in adopted.values()]
+        refuse_owned(desired_resources, adopted, self._store.stacks.owners(existing, project=job.project))
         return self._begin.create(job, prepared, plan_create(desired_resources, action="ADOPT"), adopted)
 
     def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
-        """Make a stack in a stack of objects that are there already, unless it is there; return the traversal's id.
+        """Make a nested stack of existing objects, unless the stack exists; return the traversal's id.
 
         Raises:
             InvalidInput: something is wrong with the job or with an entry; nothing was stored.
             Conflict: a lifecycle plugin refused.
-            Fenced: the attempt in whose name this is done is over.
+            Fenced: the attempt of the parent resource is over.
         """
         stack = self._store.stacks.by_id(job.stack_id)
         return stack.traversal_id if stack else self._begin_adoption(job, entries).id
 
     def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
-        """Make a stack in a stack, or give it a new definition, whatever it is doing; return the traversal's id.
+        """Create a nested stack, or update it, in whatever state it is; return the traversal's id.
 
         Raises:
             InvalidInput: something is wrong with the job, or the tree of stacks would have too many resources.
             Conflict: the stack is being deleted, a lifecycle plugin refused, or others kept taking the stack.
-            Fenced: the attempt in whose name this is done is over.
+            Fenced: the attempt of the parent resource is over.
         """
         for _ in range(TRIES):
             stack = self._store.stacks.by_id(job.stack_id)
@@ -185,9 +185,9 @@ class Coordinator:
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     def update(self, job: StackJob) -> str:
-        """Give a stack a new definition, in whatever state it is but that of deletion; return its id.
+        """Update a stack to a new definition, in any state but deletion; return its id.
 
-        What its traversal has running is carried to its end first; nothing new of it starts.
+        Steps of its present traversal that are running are finished first; none is started.
 
         Raises:
             InvalidInput: something is wrong with the job; nothing was changed.
@@ -209,10 +209,10 @@ class Coordinator:
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     def cancel(self, job: CancelJob, *, inner: bool = False) -> str:
-        """End what is under way; return the stack's id.
+        """Cancel a stack's operation under way; return the stack's id.
 
-        Steps under way end. With a rollback, what the stack was when it was complete last is brought back, if it was
-        on its way to something else.
+        Running steps are finished. With a rollback, the stack's last complete definition is restored, if the operation
+        was changing it.
 
         Raises:
             NotFound: there is no such stack.
@@ -253,11 +253,11 @@ class Coordinator:
     def restore(self, job: RestoreJob) -> str:
         """Begin to bring a stack back to a snapshot; return its id. The same job again begins nothing.
 
-        The stack is given the definition that it had, every resource is looked at, and each of which the snapshot holds
-        something is then brought back to that.
+        The stack is updated to the definition that it had, with a refresh, and each resource with an entry in the
+        snapshot is then restored from that.
 
         Raises:
-            InvalidInput: the definition is not sound any more: a type is gone.
+            InvalidInput: the definition is not valid any more, such as with a type that is gone.
             NotFound: there is no such stack or snapshot.
             Conflict: the stack is busy or suspended, the snapshot not complete, or a lifecycle plugin refused.
         """
@@ -278,7 +278,7 @@ class Coordinator:
         return stack.id
 
     def delete_snapshot(self, job: DeleteSnapshotJob) -> str:
-        """Delete a snapshot; return the stack's id. What cannot be deleted is written down, and may be tried again.
+        """Delete a snapshot; return the stack's id. A failure is recorded on the snapshot, which may be deleted again.
 
         Raises:
             NotFound: there is no such stack or snapshot.
@@ -298,7 +298,7 @@ class Coordinator:
         return stack.id
 
     def _let_go_of_all(self, ending: ClaimedEnd) -> None:
-        """Delete the snapshots of a stack that is deleted; of one that was given up, everything stays."""
+        """Delete the snapshots of a deleted stack; of an abandoned stack, only their rows."""
         stack = self._store.stacks.find(ending.stack_id, project=ending.project)
         for snapshot in self._store.snapshots.all(stack.id):
             if ending.options.get("abandon"):
@@ -307,12 +307,12 @@ class Coordinator:
                 let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
 
     def signal(self, job: SignalJob) -> str:
-        """Give a resource a signal; return the id of the stack that changes because of it, else that of its own.
+        """Signal a resource; return the id of the stack that changes because of it, else that of its own.
 
         Raises:
             NotFound: there is no such stack or resource.
             Conflict: the resource takes no such signal, or none in its present state.
-            InvalidInput: it is to unset a hook of an unknown kind.
+            InvalidInput: the signal names an unknown kind of breakpoint.
         """
         stack = self._store.stacks.find(job.name, project=job.project)
         signals = Signals(self._store, self._types, self._settings)
@@ -322,15 +322,15 @@ class Coordinator:
             scaler = Scaler(self, self._store, self._types, self._settings)
             changed = scaler.signal(stack, job.resource, job.details, job_id=job.job_id)
         elif self._store.stacks.job(job.job_id) is None:
-            tell = partial(unset_hook, self._store) if unsets else signals.tell
-            publish_or_leave(self._publisher, tell(stack, job.resource, job.details))
+            send = partial(unset_hook, self._store) if unsets else signals.send
+            publish_or_leave(self._publisher, send(stack, job.resource, job.details))
         self._store.stacks.accept_job(job.job_id, stack.id)
         return changed or stack.id
 
     def operate(self, job: OperateJob, *, fence: Fence | AtRest | None = None) -> str:
         """Begin to check, suspend or resume a stack (:func:`orchestrator.engine.stack_actions.operate`); return its id.
 
-        With a stack in a stack that is done in the name of the resource that it is: ``fence``.
+        ``fence`` is the claim of the parent resource, for a nested stack.
         """
 
         def begin(stack: StackRow, new: NewTraversal) -> bool:
@@ -339,10 +339,10 @@ class Coordinator:
         return operate(self._store, job, begin, inner=fence is not None)
 
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
-        """Bring back what a stack was when it was complete last, unless another operation takes it first.
+        """Restore the last complete definition of a stack; False if another operation took the stack first.
 
         Raises:
-            Conflict: it has become complete meanwhile.
+            Conflict: the operation to cancel has completed meanwhile.
         """
         completed = self._completed(stack, job.job_id)
         if self._begin.update(stack, completed, action="ROLLBACK"):
@@ -359,10 +359,10 @@ class Coordinator:
         return self._begin.update(now, completed, action="ROLLBACK") is not None
 
     def _fence(self, stack: StackRow) -> None:
-        """After a plan that came too late: if the stack still does what it did, stop that.
+        """Stop the traversal that made a plan outdated, if it is still the stack's present one.
 
-        Then it was overtaken by a replacement that the operation under way made meanwhile. It could make another each
-        time; once it is stopped, it makes none.
+        It made a replacement after the rows were read, and could make another before every new plan; a stopped
+        traversal makes none.
         """
         order = self._store.traversals.fence(stack.traversal_id)
         publish_or_leave(self._publisher, (order,) if order else ())
@@ -370,18 +370,17 @@ class Coordinator:
     def delete(self, job: DeleteJob, *, inner: bool = False) -> str:
         """Begin the deletion of a stack, in whatever state it is; return its id.
 
-        A stack in a stack is deleted with the resource that it is, which says so with ``inner``.
+        ``inner`` is set for a nested stack, which is deleted by its parent resource only.
 
-        What its traversal has running is carried to its end first; nothing new of it starts. Deleting a stack
-        that is being deleted goes on with that deletion, unless it failed: then it is begun again. A stack that is
-        abandoned is deleted all the same, but everything it made stays; of the two, the last command counts for what
-        is not gone yet.
+        Running steps of its present traversal are finished first; none is started. Deleting a stack that is being
+        deleted continues that deletion; one that failed is begun again. Abandoning a stack deletes its rows and leaves
+        its objects; of a delete and an abandon, the later one counts for what still exists.
 
         Raises:
             NotFound: there is no such stack.
             Conflict: a lifecycle plugin refused, or other operations kept taking the stack.
         """
-        # The stack may be gone by now, and its name another's.
+        # The stack may be deleted by now, and its name taken by another.
         if done := self._store.stacks.accepted(job.job_id):
             return done
         for _ in range(TRIES):
@@ -401,7 +400,7 @@ class Coordinator:
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     def _roll_back(self, ending: ClaimedEnd) -> None:
-        """Bring back what a stack was when it was complete last; nothing, if somebody else has taken it meanwhile.
+        """Begin the rollback to the last complete definition, unless another operation has taken the stack.
 
         A rollback that fails is not rolled back.
         """
@@ -411,15 +410,15 @@ class Coordinator:
         try:
             self._begin.update(stack, self._completed(stack), action="ROLLBACK")
         except Unavailable:
-            # The end is not over before that is tried again.
+            # The end stays claimable, so that the rollback is tried again.
             raise
         except IsothermError as error:
-            # What was complete once cannot be any more: a type is gone, a lifecycle plugin refuses.
+            # The old definition is refused now: a type is gone, or a lifecycle plugin refuses.
             log.warning("a stack cannot be rolled back", stack_name=stack.name, reason=str(error))
             self._store.traversals.leave_failed(ending.traversal_id, why=str(error))
 
     def _completed(self, stack: StackRow, job_id: str = "") -> StackJob:
-        """Return the job that brings back what a stack was when it was complete last."""
+        """Return the job that restores the last complete definition of a stack."""
         if stack.completed_template_id is None:
             return StackJob(name=stack.name, project=stack.project, template=NO_RESOURCES, job_id=job_id)
         return job_of_template(self._store, stack, stack.completed_template_id, job_id=job_id)
@@ -427,27 +426,27 @@ class Coordinator:
     # -- the end -----------------------------------------------------------------------------------------------
 
     def finish(self, order: CheckOrder) -> None:
-        """Say a traversal's last words: lifecycle plugins' ``post_op``.
+        """Complete a traversal if it is done, and run its post-operation callbacks: lifecycle plugins' ``post_op``.
 
-        Runs at least once for every traversal, with the traversal's id as the operation's; a coordinator that
-        dies in the middle is followed by another when its lease ends.
+        The callbacks run at least once for every traversal, with the traversal's id as the operation id; when a
+        coordinator dies during them, another takes over when its lease ends.
         """
         with about_order(order):
             self._store.traversals.complete(order.traversal_id)
             ending = self._store.traversals.claim_end(order, worker=self._name)
             if ending is not None:
-                self._say_last_words(ending)
+                self._run_callbacks(ending)
 
-    def _say_last_words(self, ending: ClaimedEnd) -> None:
+    def _run_callbacks(self, ending: ClaimedEnd) -> None:
         self._brackets.leave(ending)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
         if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
             self._let_go_of_all(ending)
         if ending.parent_resource is not None:
-            # The resource that the stack is waits for this.
+            # The parent resource waits for this.
             publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
-            # Where none waits, because a signal changed the stack, others are told what there is now.
+            # When a signal changed the stack, no check waits: record the new attributes here.
             resting = IdleNestedStacks(self, self._store, self._types, self._settings)
             resting.record_attributes(ending.parent_resource)
         self._tracing.ended(ending)
@@ -459,9 +458,9 @@ class Coordinator:
     # -- the sweep ---------------------------------------------------------------------------------------------
 
     def sweep(self, *, unwinds: bool = True) -> Swept:
-        """Publish what is due (:class:`orchestrator.store.traversals.sweeping.Sweeper`), then keep house for a moment.
+        """Publish what is due (:class:`orchestrator.store.traversals.sweeping.Sweeper`), then purge for a moment.
 
-        Lifecycle plugins are told of what is lost, unless the caller sees to that: ``unwinds``.
+        With ``unwinds``, lifecycle plugins are notified of lost operations; otherwise the caller does it.
         """
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
         publish_or_leave(self._publisher, swept.orders)
@@ -471,10 +470,10 @@ class Coordinator:
         return swept
 
     def unwind(self, lost: Sequence[str]) -> None:
-        """Tell lifecycle plugins of operations that nobody sees to any more; it takes as long as they do."""
+        """Notify lifecycle plugins of lost operations; blocks as long as the plugins take."""
         self._brackets.unwind(lost)
 
 
 def _id_of_new_stack(job: StackJob) -> str:
-    """Return the id of the stack that a job makes: the same whenever the job comes again; empty for any."""
+    """Return the id of the stack that a job makes, the same for every delivery; "" if the job has no id."""
     return str(uuid.uuid5(_STACKS, f"{job.project}/{job.job_id}")) if job.job_id else ""

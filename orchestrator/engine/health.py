@@ -1,4 +1,4 @@
-"""What people may say of a resource's health: that the next update is to replace it, or that it is sound after all."""
+"""Operator health marks of resources (``mark-unhealthy``, ``mark-healthy``), checked against the stack's state."""
 
 from typing import Final
 
@@ -8,58 +8,57 @@ from orchestrator.model.actions import CHECK, SNAPSHOT, is_suspended
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 
-#: How often a mark is tried while others keep changing the resource.
+#: How often a mark is tried while concurrent operations change the resource.
 TRIES: Final = 10
 #: How many characters of a reason are kept.
 KEPT: Final = 1000
 
 
 def mark_unhealthy(store: Store, stack: StackRow, resource: str, *, reason: str) -> None:
-    """Say that a resource is unhealthy: it is CHECK_FAILED, and the next update replaces it whatever it looks like.
+    """Mark a resource unhealthy: it becomes CHECK_FAILED, and the next update replaces it.
 
-    Of a resource in a stack in a stack, the resources that those stacks are become CHECK_FAILED too, so that the next
-    update of the outermost one comes to it.
+    The resources of its enclosing stacks become CHECK_FAILED too, so that an update of the root stack reaches it.
 
     Raises:
         NotFound: there is no such resource.
         Conflict: its stack is busy or suspended, or the resource is in no state for it.
     """
-    said = f"marked unhealthy: {reason}" if reason else "marked unhealthy"
-    _mark(store, stack, resource, unhealthy=True, reason=said[:KEPT])
+    recorded = f"marked unhealthy: {reason}" if reason else "marked unhealthy"
+    _mark(store, stack, resource, unhealthy=True, reason=recorded[:KEPT])
 
 
 def mark_healthy(store: Store, stack: StackRow, resource: str, *, reason: str) -> None:
-    """Say that a resource that is CHECK_FAILED is sound: it is CHECK_COMPLETE, and updates leave it alone.
+    """Mark a CHECK_FAILED resource healthy: it becomes CHECK_COMPLETE, and updates leave it alone.
 
-    Nothing changes if nobody doubts it.
+    A resource that is COMPLETE is not changed.
 
     Raises:
         NotFound: there is no such resource.
         Conflict: its stack is busy or suspended, or the resource is in no state for it.
     """
-    said = f"marked healthy: {reason}" if reason else "marked healthy"
-    _mark(store, stack, resource, unhealthy=False, reason=said[:KEPT])
+    recorded = f"marked healthy: {reason}" if reason else "marked healthy"
+    _mark(store, stack, resource, unhealthy=False, reason=recorded[:KEPT])
 
 
 def _mark(store: Store, stack: StackRow, resource: str, *, unhealthy: bool, reason: str) -> None:
     for _ in range(TRIES):
-        around = _around(store, stack)
+        enclosing = _enclosing(store, stack)
         row = store.stacks.resource(stack.id, resource)
         if not unhealthy and row.status == "COMPLETE" and row.action not in ("INIT", "DELETE"):
             return
         refuse_unfit(row, is_external=_is_external(store, row), unhealthy=unhealthy)
-        if store.health.mark(row, around, unhealthy=unhealthy, reason=reason):
+        if store.health.mark(row, enclosing, unhealthy=unhealthy, reason=reason):
             return
     raise Conflict(f"resource {resource!r} is being changed by others; try again")
 
 
-def _around(store: Store, stack: StackRow) -> list[tuple[StackRow, str | None]]:
-    """Return a stack as it is now and those around it, innermost first, each with the row there that leads inwards.
+def _enclosing(store: Store, stack: StackRow) -> list[tuple[StackRow, str | None]]:
+    """Return a stack and its enclosing stacks, innermost first, each with the row of the stack inside it.
 
     Raises:
         Conflict: one of them is busy, or suspended.
     """
-    around: list[tuple[StackRow, str | None]] = []
+    enclosing: list[tuple[StackRow, str | None]] = []
     stack_id: str | None = stack.id
     leads_inwards: str | None = None
     while stack_id is not None:
@@ -68,9 +67,9 @@ def _around(store: Store, stack: StackRow) -> list[tuple[StackRow, str | None]]:
             break
         refuse_busy(store, found, "mark resources of")
         refuse_suspended(found)
-        around.append((found, leads_inwards))
+        enclosing.append((found, leads_inwards))
         stack_id, leads_inwards = found.parent_id, found.parent_resource
-    return around
+    return enclosing
 
 
 def _is_external(store: Store, row: ResourceRow) -> bool:
@@ -79,10 +78,10 @@ def _is_external(store: Store, row: ResourceRow) -> bool:
 
 
 def refuse_unfit(row: ResourceRow, *, is_external: bool, unhealthy: bool) -> None:
-    """Refuse to mark what no update would replace, or what every update replaces anyway.
+    """Refuse to mark a resource that no update would replace, or that every update replaces anyway.
 
     Raises:
-        Conflict: it is such a resource.
+        Conflict: it cannot be marked in its state.
     """
     state = f"resource {row.name!r} is {row.action}_{row.status}"
     if row.action in ("INIT", "DELETE"):

@@ -1,4 +1,4 @@
-"""Resources that are stacks, as they stand: outside of any check, because of a signal, or of the end of their stack."""
+"""Parent resources of nested stacks, rebuilt outside of a check: for a signal, or at the end of their stack."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +37,7 @@ def resource_of(
     *,
     properties: Mapping[str, Any] | None = None,
 ) -> Resource:
-    """Return a resource by its row, at the database's time ``now``; with those last applied without ``properties``."""
+    """Return the resource of a row, with the properties last applied; ``now`` is the database's time."""
     return kind(
         name=row.name,
         type_name=row.type,
@@ -58,7 +58,7 @@ def resource_of(
 
 
 class IdleNestedStacks:
-    """Rebuilds resources that are stacks from their rows."""
+    """Rebuilds parent resources of nested stacks from their rows."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class IdleNestedStacks:
         self._children = NestedStacks(coordinator, store, settings)
 
     def stack_resource(self, row: ResourceRow, parent: StackRow, now: float) -> StackResource | None:
-        """Return a resource that is a stack, able to change that as long as nobody works on it; None if it is none."""
+        """Return the parent resource of a row, able to change its stack outside a check; None if it has no stack."""
         kind = kind_of_type(self._types, row.type)
         fragment = self._store.histories.applied(row.id)
         if kind is None or fragment is None or not issubclass(kind, StackResource):
@@ -108,7 +108,7 @@ class IdleNestedStacks:
         return ResourceProxy(name=name, type=row.type, data=node_data_of(row))
 
     def record_attributes(self, resource_id: str) -> None:
-        """Write down what a resource tells of its stack now, for those who look; not while somebody works on it."""
+        """Record the present attributes of a parent resource, unless a traversal holds its row."""
         row = self._store.stacks.row(resource_id)
         if row is None or not row.attributes or row.status != "COMPLETE" or row.lock_traversal is not None:
             return
@@ -119,7 +119,7 @@ class IdleNestedStacks:
         try:
             attributes = [[list(path), resource.attribute_at(tuple(path))] for path, _ in row.attributes]
         except Exception as error:
-            # The boundary to other people's code: what is on record stays.
+            # Plugin code may raise anything: the recorded attributes stay.
             log.warning("an attribute could not be read", resource=row.name, type=row.type, exc_info=error)
             return
         if attributes != [[list(path), value] for path, value in row.attributes]:

@@ -1,4 +1,4 @@
-"""Why a job was refused, as plain types that another process makes an error of again."""
+"""Errors of refused jobs as plain types, for transport to the process that submitted the job."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,20 +28,20 @@ def refusal_of(error: Exception) -> dict[str, Any]:
     return {"kind": Bug.__name__, "message": f"{type(error).__name__}: {error} ({sentence})"}
 
 
-#: The errors of other processes that are told apart here.
+#: The classes that are restored as they were; every other becomes an IsothermError.
 _REFUSALS = {kind.__name__: kind for kind in (NotFound, Conflict, NotVerified, PluginMistake, Bug)}
 
 
 def raise_refusal(refusal: Mapping[str, Any]) -> None:
-    """Raise a refused job's error again, in the sender's process.
+    """Raise a refused job's error again, in the submitting process.
 
     Raises:
         InvalidInput: the job was at fault.
         NotFound: it named what does not exist.
         Conflict: it cannot be done now.
-        NotVerified: a system that was to be asked did not answer.
+        NotVerified: another system that validation queries did not answer.
         PluginMistake: a plugin broke its contract.
-        Bug: nobody foresaw what happened.
+        Bug: an unexpected exception.
         IsothermError: anything else that a coordinator raises on purpose.
     """
     if refusal["kind"] == "InvalidInput":

@@ -1,4 +1,4 @@
-"""The stacks in stacks, as the resources that they are handle them."""
+"""Nested stacks, as their parent resources create, change, query and delete them."""
 
 import math
 import re
@@ -34,76 +34,76 @@ from orchestrator.template.locations import is_template, location_of
 from orchestrator.template.nested_templates import parent_of
 from orchestrator.views.stacks import OutputView
 
-#: The longest part that a resource's name has in that of its stack.
+#: How many characters of the resource's name are in the nested stack's.
 _LONGEST_PART: Final = 60
-#: How many problems of a child's definition are told as the reason of its resource.
-_TOLD_PROBLEMS: Final = 3
-#: What a resource's name may hold and a stack's may not.
+#: How many problems of a child's definition the parent resource's reason lists.
+_SHOWN_PROBLEMS: Final = 3
+#: Characters that a resource's name may have and a stack's may not.
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
-#: A child whose time is over already gets so many minutes: its end is told as that of any other.
+#: The timeout of a child whose parent has no time left: it times out at once, as any other stack would.
 _LEAST_MINUTES: Final = 0.001
 
 
 class ChangesStacks(Protocol):
-    """What begins operations on stacks: the coordinator."""
+    """Begins operations on nested stacks; the coordinator implements it."""
 
     def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
-        """Make a stack in a stack, or give it a new definition; return the traversal's id."""
+        """Create or update a nested stack; return the traversal's id."""
 
     def snapshot(
         self, job: SnapshotJob, *, inner_id: str | None = None, fence: Fence | AtRest | None = None
     ) -> str:
-        """Begin to take a snapshot of a stack in a stack; return its id."""
+        """Begin to take a snapshot of a nested stack; return its id."""
 
     def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
-        """Make a stack in a stack of what is there already; return the traversal's id."""
+        """Make a nested stack of existing objects; return the traversal's id."""
 
     def operate(self, job: OperateJob, *, fence: Fence | AtRest) -> str:
-        """Begin to do something with a stack in a stack as it is; return its id."""
+        """Begin to check, suspend or resume a nested stack; return its id."""
 
     def delete(self, job: DeleteJob, *, inner: bool) -> str:
-        """Begin the deletion of a stack; return its id."""
+        """Begin the deletion of a nested stack; return its id."""
 
 
 class TakenOver(ResourceFailure):
-    """Nothing was begun, because somebody else works on the resource by now."""
+    """Nothing was begun: another attempt holds the resource by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occasion:
-    """When, and in whose name, a resource handles the stack that it is."""
+    """The operation and the claim under which a parent resource changes its stack."""
 
     resource_id: str
-    #: The stack that the resource is in, and its name there.
+    #: The stack of the parent resource, and the resource's name.
     stack_id: str
     key: str
-    #: What brings the environments and files that its definition counts on.
+    #: The stored template with the environments and files of its definition.
     template_id: str
     #: The id of the operation.
     operation: str
-    #: How long it may still take.
+    #: How long the operation may still take.
     seconds_left: float
     fence: Fence | AtRest
-    #: Whether what is deleted is only given up.
+    #: Whether a delete abandons the objects.
     abandons: bool = False
-    #: Whether what is changed is compared with what is really there.
+    #: Whether an update compares the real resources (``refresh``).
     refreshes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What is known of a resource that is a stack."""
+    """The definition and the stack of a parent resource."""
 
     #: None where it is only to be deleted.
     definition: ResourceDefinition | None
-    #: The stack it is in, as it sees it.
+    #: Its stack, as its plugin sees it.
     stack: StackDefinition
-    #: The hidden parameters of that.
+    #: The names of the hidden parameters of that stack.
     hidden: frozenset[str]
 
 
 class NestedStacks:
-    """Hands out the one stack that a resource is."""
+    """Makes :class:`ResourceChild` objects, for a claim or for an idle row."""
 
     def __init__(self, coordinator: ChangesStacks, store: Store, settings: Settings) -> None:
         self.coordinator, self.store, self.settings = coordinator, store, settings
@@ -115,7 +115,7 @@ class NestedStacks:
         stack: StackDefinition,
         hidden: Collection[str],
     ) -> "ResourceChild":
-        """Return the stack of a claim; ``definition`` is None where the resource is only to be deleted."""
+        """Return the nested stack of a claim; ``definition`` is None where the resource is only deleted."""
         order = claim.order
 
         def occasion() -> Occasion:
@@ -148,7 +148,7 @@ class NestedStacks:
         stack: StackDefinition,
         hidden: Collection[str],
     ) -> "ResourceChild":
-        """Return the stack of a resource on which nobody works; what is begun on it may take as long as a new stack."""
+        """Return the nested stack of a row outside of a check; its operations have the parent stack's whole timeout."""
         occasion = Occasion(
             resource_id=row.id,
             stack_id=row.stack_id,
@@ -163,7 +163,7 @@ class NestedStacks:
 
 
 class ResourceChild:
-    """The stack that a resource is; see :class:`orchestrator.plugins.stack_resource.ChildStack`."""
+    """The nested stack of one resource; implements :class:`orchestrator.plugins.stack_resource.ChildStack`."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class ResourceChild:
         occasion: Callable[[], Occasion],
         seen: Seen,
     ) -> None:
-        """Keep what is known; nothing is asked yet."""
+        """Make the child without reading the store."""
         self._coordinator, self._store = all_children.coordinator, all_children.store
         self._settings = all_children.settings
         self._id, self._find_occasion = resource_id, occasion
@@ -180,12 +180,12 @@ class ResourceChild:
 
     @property
     def id(self) -> str:
-        """The child's id: that of the row."""
+        """The child's id, which is that of the parent resource's row."""
         return self._id
 
     @property
     def seconds_left(self) -> float:
-        """How long the operation may still take in which the resource is made or changed."""
+        """The time left to the operation on the parent resource."""
         return self._occasion.seconds_left
 
     @cached_property
@@ -193,7 +193,7 @@ class ResourceChild:
         return self._find_occasion()
 
     def state(self) -> ChildState | None:
-        """Return how the child is doing now; None if it was never made."""
+        """Return the child's present state; None if it was never made."""
         row = self._store.stacks.by_id(self.id)
         if row is None:
             return None
@@ -208,7 +208,7 @@ class ResourceChild:
         )
 
     def become(self, child: Child) -> str:
-        """Begin to make or to change the child; return the operation's id.
+        """Begin to create or update the child; return the operation's id.
 
         Raises:
             ResourceFailure: the definition has mistakes, or cannot be applied now.
@@ -217,7 +217,7 @@ class ResourceChild:
         return self._begun(lambda: self._coordinator.become(job))
 
     def adopt(self, child: Child, entries: Mapping[str, Any]) -> str:
-        """Begin to make the child of what is there already; return the operation's id.
+        """Begin to make the child of existing objects; return the operation's id.
 
         Raises:
             ResourceFailure: the definition or an entry has mistakes.
@@ -229,7 +229,7 @@ class ResourceChild:
         """Begin to take a snapshot of the child; return the operation's id, and the snapshot's.
 
         Raises:
-            ResourceFailure: the child does not lend itself to it now.
+            ResourceFailure: the child's state does not allow it.
         """
         # The same for the same operation of the parent, so that nothing is taken twice.
         snapshot_id = str(uuid.uuid5(uuid.UUID(self.id), self._occasion.operation))
@@ -242,15 +242,15 @@ class ResourceChild:
         return taken.traversal_id, snapshot_id
 
     def has_snapshot(self, snapshot_id: str) -> bool:
-        """Tell whether a snapshot of the child is complete."""
+        """Return whether a snapshot of the child is complete."""
         row = self._store.snapshots.by_id(snapshot_id)
         return row is not None and (row.action, row.status) == ("CREATE", "COMPLETE")
 
     def restore(self, child: Child, snapshot_id: str) -> str:
-        """Begin to bring the child back to a snapshot; return the operation's id.
+        """Begin to restore the child from a snapshot; return the operation's id.
 
         Raises:
-            ResourceFailure: there is no such snapshot any more, or the child does not lend itself to it now.
+            ResourceFailure: the snapshot is gone, or the child's state does not allow it.
         """
         row = self._store.snapshots.by_id(snapshot_id)
         if row is None or row.stack_id != self.id:
@@ -259,14 +259,14 @@ class ResourceChild:
         return self._begun(lambda: self._coordinator.become(job, snapshot=row))
 
     def operate(self, action: str) -> str:
-        """Begin to do something with the child as it is; return the operation's id.
+        """Begin to check, suspend or resume the child; return the operation's id.
 
         Raises:
-            ResourceFailure: the child does not lend itself to it now.
+            ResourceFailure: the child's state does not allow it.
         """
         row = self._row()
         if (row.action, row.status) == (action, "IN_PROGRESS"):
-            # Begun by an attempt of which nothing else is left.
+            # Begun by an earlier attempt that died before it recorded the traversal.
             return row.traversal_id
         job = OPERATE_JOBS[action](name=self.id, project=row.project)
         self._begun(lambda: self._coordinator.operate(job, fence=self._occasion.fence))
@@ -280,17 +280,17 @@ class ResourceChild:
 
     @staticmethod
     def _begun(begin: Callable[[], str]) -> str:
-        """Begin an operation; a refusal is told as the resource's failure."""
+        """Begin an operation; raise a refusal as ResourceFailure."""
         try:
             return begin()
         except InvalidInput as error:
-            told = "; ".join(str(problem) for problem in error.problems[:_TOLD_PROBLEMS])
-            more = len(error.problems) - _TOLD_PROBLEMS
-            raise ResourceFailure(f"{told}; and {more} more" if more > 0 else told) from error
+            shown = "; ".join(str(problem) for problem in error.problems[:_SHOWN_PROBLEMS])
+            more = len(error.problems) - _SHOWN_PROBLEMS
+            raise ResourceFailure(f"{shown}; and {more} more" if more > 0 else shown) from error
         except Conflict as error:
             raise ResourceFailure(str(error)) from error
         except Fenced:
-            # What comes of this attempt changes nothing any more.
+            # This attempt is over: its outcome is dropped.
             raise TakenOver("somebody else has taken over") from None
 
     def delete(self) -> str | None:
@@ -304,7 +304,7 @@ class ResourceChild:
         return now.traversal_id if now else None
 
     def release(self) -> None:
-        """Let the child stand by itself from now on."""
+        """Detach the child: it becomes a root stack."""
         self._store.families.release(self.id)
 
     def members(self) -> Sequence[Member]:
@@ -312,14 +312,14 @@ class ResourceChild:
         return self._members
 
     def outputs(self) -> Mapping[str, Any]:
-        """Return the child's outputs; one that cannot be told is None."""
+        """Return the child's outputs; one that cannot be resolved is None."""
         return {name: view.value for name, view in self._outputs.items()}
 
     def output(self, name: str) -> Any:
         """Return one output of the child; None if it has none of that name.
 
         Raises:
-            ResourceFailure: it cannot be told.
+            ResourceFailure: the output cannot be resolved.
         """
         view = self._outputs.get(name)
         if view is not None and view.error:
@@ -385,7 +385,7 @@ class ResourceChild:
         )
 
     def _has_secrets(self, definition: ResourceDefinition, child: Child) -> bool:
-        """Whether no value may be told that a generated template is made of."""
+        """Return whether a generated template is made of secret properties."""
         if isinstance(child.template, str):
             return False
         return any(self._is_secret(definition, (name,)) for name in _names_of(definition))
@@ -399,7 +399,7 @@ class ResourceChild:
 
 
 def _names_of(definition: ResourceDefinition) -> Sequence[str]:
-    # Of properties that come from a call as a whole, one name stands for all.
+    # Properties that one function gives as a whole are one name.
     return tuple(definition.properties) if isinstance(definition.properties, Mapping) else ("*",)
 
 
@@ -409,7 +409,7 @@ def _child_name(parent: StackRow, resource: str, child_id: str) -> str:
 
 
 def _standing(row: ResourceRow) -> tuple[bool, float]:
-    """Return what makes one row of a name count before another, which stands earlier."""
+    """Return the sort key of the rows of one name: the one in force comes last."""
     return row.replaced_by is None, row.created_at
 
 

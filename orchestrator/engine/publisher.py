@@ -1,4 +1,4 @@
-"""How orders leave the engine's core: whoever publishes is an argument, be it a queue, threads, or a simulation."""
+"""Publisher of check orders: the engine's only way to a queue, to threads, or to a simulation."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,17 +11,17 @@ log = structlog.get_logger()
 
 
 class Publisher(Protocol):
-    """Sends orders to whoever carries them out; an order of the phase ``end`` goes to a coordinator."""
+    """Sends orders to workers; an order of the phase ``end`` goes to a coordinator."""
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Send the orders; may raise anything when the queue is out of reach."""
 
     def backlog(self) -> int | None:
-        """Return how many checks wait in the queue; None if nobody can tell now."""
+        """Return how many checks wait in the queue; None if it cannot be read now."""
 
 
 def publish_or_leave(publisher: Publisher, orders: Sequence[CheckOrder]) -> None:
-    """Publish, and leave to the sweep what cannot be published now: every order stands in the store.
+    """Publish orders; those that cannot be published now are left to the sweep, which reads them from the store.
 
     ``except Exception`` because a broker's client raises its transport's errors.
     """

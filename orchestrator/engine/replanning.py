@@ -1,7 +1,7 @@
-"""Plan again what was planned by what rows required, when they require something else by the time it begins.
+"""Replanning: plan a traversal again when the requirements of its rows have changed before it begins.
 
-Between the reading of the rows and the beginning of the new traversal, the old one goes on: what it brings about by
-then may depend on rows that it did not depend on before.
+Between the reading of the rows and the transaction that begins the new traversal, the old one goes on: a row that it
+writes by then may require rows that it did not require before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,15 +15,15 @@ Required = Mapping[str, tuple[str, ...]]
 
 
 def may_change(stack: StackRow, rows: Sequence[ResourceRow]) -> Required:
-    """Return what rows require, as far as anybody may change it before the next traversal begins.
+    """Return the requirements of rows that may still change before the next traversal begins.
 
-    The stack was read before the rows: what was complete then stays as it is.
+    The stack was read before the rows: the rows of a stack that was complete then do not change.
     """
     return {} if stack.status == "COMPLETE" else {row.id: row.requires for row in rows}
 
 
 def planned_by(rows: Sequence[Row], plan: Callable[[Sequence[Row]], Plan]) -> Callable[[Required], Plan]:
-    """Return what plans by what the rows require at the time; of rows not named it is what is on record."""
+    """Return a function that plans by the requirements given, and by those of ``rows`` for rows not given."""
 
     def planned(required: Required) -> Plan:
         return plan([replace(row, requires=required.get(row.id, row.requires)) for row in rows])

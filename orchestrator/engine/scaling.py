@@ -1,8 +1,8 @@
-"""Signals that make groups larger or smaller.
+"""Scaling: signals that make groups larger or smaller.
 
-What was decided stands in the store, in one transaction, before anything is begun because of it: the group's new
-members among its private data, and when that was. Whoever comes after a process that died in between (the same signal,
-delivered again; the next one; an update) finds it and goes on with it.
+A decision is stored in one transaction before it is carried out: the group's new members among its private data, and
+the time. After the death of a process in between, the same signal delivered again, the next one, or an update carries
+it out.
 """
 
 from collections.abc import Mapping
@@ -24,21 +24,21 @@ from orchestrator.store.store import Store
 
 log = structlog.get_logger()
 
-#: What a signal comes to where somebody died over an earlier one.
+#: The result of a signal that carries out an earlier decision.
 _LEFT_OVER: Final = Scaling(sentence="the group is still given the members of the last scaling")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """A group as it stands."""
+    """A group of resources, read for one signal."""
 
     row: ResourceRow
-    #: The stack that the group is in.
+    #: The stack of the group's row.
     stack: StackRow
     resource: ScalableResource
 
     def why_busy(self) -> str:
-        """Return what keeps the group from being changed now; "" if nothing does."""
+        """Return why the group cannot be changed now; "" if it can."""
         row, state = self.row, self.resource.stacks.state()
         if row.status != "COMPLETE" or row.lock_traversal is not None or row.action in UNSIGNALLED:
             return f"the group is {row.action}_{row.status}"
@@ -50,7 +50,7 @@ class _Group:
 
 
 class Scaler:
-    """Gives signals to resources that scale others."""
+    """Carries out signals to scaling policies."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class Scaler:
     def signal(
         self, stack: StackRow, resource: str, details: Mapping[str, Any], *, job_id: str = ""
     ) -> str | None:
-        """Give a resource a signal; return the id of the group's stack if that is changed because of it.
+        """Signal a scaling policy; return the id of the group's stack if that changes because of it.
 
-        Of a job that is done already, only what was not begun is gone on with.
+        A job that is done already only carries out a stored decision that was not begun.
 
         Raises:
             NotFound: there is no such resource.
-            Conflict: it takes no such signal, or none in its present state; or the new size cannot be had.
+            Conflict: it takes no such signal, or none in its present state; or the group cannot get the new size.
         """
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
@@ -82,11 +82,11 @@ class Scaler:
             group = self._group_of(policy, stack)
             busy = group.why_busy()
             is_done = bool(job_id) and self._store.stacks.job(job_id) is not None
-            is_left_over = not busy and not group.resource.is_as_asked() and self._goes_on(group)
+            is_left_over = not busy and not group.resource.is_as_asked() and self._continue(group)
             changed = group.row.id if is_left_over else None
             if is_done:
                 return changed
-            scaling = _LEFT_OVER if is_left_over else _asked(policy, group, busy, details)
+            scaling = _LEFT_OVER if is_left_over else _scaling(policy, group, busy, details)
             if scaling.size is None:
                 if self._store.stacks.write_signal(row, stack.traversal_id, row.metadata, scaling.sentence):
                     return changed
@@ -102,15 +102,15 @@ class Scaler:
                 job_id=job_id,
             )
             if self._store.scalings.write(decided):
-                self._bring_about(decided, group.stack)
+                self._carry_out(decided, group.stack)
                 return group.row.id
         raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
 
-    def _bring_about(self, decided: Decided, within: StackRow) -> None:
-        """Begin what was decided and is written down; undo that, if it turns out that it cannot be.
+    def _carry_out(self, decided: Decided, within: StackRow) -> None:
+        """Begin a stored decision; undo it in the store if the group refuses it.
 
         Raises:
-            Conflict: it cannot.
+            Conflict: the group cannot be changed.
         """
         written = decided.written()
         try:
@@ -125,28 +125,26 @@ class Scaler:
             self._store.scalings.undo(undone)
             raise
 
-    def _goes_on(self, group: _Group) -> bool:
-        """Begin what somebody died over; False if it cannot be had: another size may be, and is asked for now."""
+    def _continue(self, group: _Group) -> bool:
+        """Begin an earlier decision; False if the group refuses it, so that the present signal may set another size."""
         try:
             self._begin(group)
         except Conflict as error:
-            log.warning(
-                "what is left over of a scaling cannot be had", group=group.row.name, reason=str(error)
-            )
+            log.warning("an earlier scaling cannot be carried out", group=group.row.name, reason=str(error))
             return False
         return True
 
     @staticmethod
     def _begin(group: _Group) -> None:
-        """Let the group's stack become what the group says now, unless somebody works on the group.
+        """Update the group's stack to the group's members, unless another attempt holds the group.
 
         Raises:
-            Conflict: it cannot.
+            Conflict: the stack cannot be changed.
         """
         try:
             group.resource.stacks.become(group.resource.child())
         except TakenOver:
-            # Whoever it is goes by what is written down.
+            # The other attempt reads the stored decision.
             return
         except ResourceFailure as error:
             raise Conflict(f"the group {group.row.name!r} cannot be changed: {error}") from error
@@ -166,7 +164,7 @@ class Scaler:
         return _Group(row=row, stack=within, resource=resource)
 
 
-def _asked(policy: ScalingResource, group: _Group, busy: str, details: Mapping[str, Any]) -> Scaling:
+def _scaling(policy: ScalingResource, group: _Group, busy: str, details: Mapping[str, Any]) -> Scaling:
     if busy:
         return Scaling(sentence=f"{busy}: nothing was done")
     try:

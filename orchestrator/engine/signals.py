@@ -1,4 +1,4 @@
-"""Signals to resources, which change the metadata of the one that is signalled."""
+"""Signals to resources: a signal changes the metadata of its resource and wakes the checks that wait for it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,20 +14,20 @@ from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.template_resource import kind_of_type
 
-#: How long another signal may keep changing what this one is about before this one gives up.
+#: How often a signal is tried while concurrent signals change the same resource.
 SIGNAL_TRIES: Final = 50
-#: A resource takes no signals after these.
+#: The actions after which a resource takes no signals.
 UNSIGNALLED: Final = ("INIT", "DELETE", "SUSPEND")
 
 
 class Signals:
-    """Gives signals to resources."""
+    """Carries out signals to resources."""
 
     def __init__(self, store: Store, types: Mapping[str, type[Resource]], settings: Settings) -> None:
         self._store, self._types, self._settings = store, types, settings
 
     def change_stacks(self, stack: StackRow, resource: str) -> bool:
-        """Tell whether a signal to this resource may begin an operation on a stack, which only a coordinator can.
+        """Return whether a signal to this resource may begin an operation on a stack, which only a coordinator can.
 
         Raises:
             NotFound: there is no such resource.
@@ -35,8 +35,8 @@ class Signals:
         kind = kind_of_type(self._types, self._store.stacks.resource(stack.id, resource).type)
         return kind is not None and issubclass(kind, ScalingResource)
 
-    def tell(self, stack: StackRow, resource: str, details: Mapping[str, Any]) -> tuple[CheckOrder, ...]:
-        """Give a resource a signal; return the orders for those who wait for it, to be published.
+    def send(self, stack: StackRow, resource: str, details: Mapping[str, Any]) -> tuple[CheckOrder, ...]:
+        """Signal a resource; return the orders of the checks that wait for it, to be published.
 
         Raises:
             NotFound: there is no such resource.
@@ -44,13 +44,13 @@ class Signals:
         """
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
-            told = signalled(row, stack, self._types, self._settings, self._store.scalings.now())
-            told.annotations = self._store.annotations.when_looked_at(stack.id, row.name)
+            target = signalled(row, stack, self._types, self._settings, self._store.scalings.now())
+            target.annotations = self._store.annotations.when_looked_at(stack.id, row.name)
             try:
-                reason = told.handle_signal(details)
+                reason = target.handle_signal(details)
             except ResourceFailure as error:
                 raise Conflict(f"resource {row.name!r} refused the signal: {error}") from error
-            if self._store.stacks.write_signal(row, stack.traversal_id, told.state.metadata, reason):
+            if self._store.stacks.write_signal(row, stack.traversal_id, target.state.metadata, reason):
                 return self._store.nodes.wake_dependents(row.id)
         raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
 
@@ -58,10 +58,10 @@ class Signals:
 def signalled(
     row: ResourceRow, stack: StackRow, types: Mapping[str, type[Resource]], settings: Settings, now: float
 ) -> Resource:
-    """Return the resource that a signal is for; ``now`` is the database's time.
+    """Return the target of a signal, rebuilt from its row; ``now`` is the database's time.
 
     Raises:
-        Conflict: it takes none in its present state.
+        Conflict: it takes no signals in its present state, or its type is not installed.
     """
     if row.action in UNSIGNALLED:
         raise Conflict(f"resource {row.name!r} is {row.action}_{row.status} and takes no signals")

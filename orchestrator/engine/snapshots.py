@@ -1,7 +1,7 @@
-"""Snapshots of a stack: take one, bring one back, let one go.
+"""Snapshots of a stack: take, restore, delete.
 
-A snapshot is the stack's definition, and of each resource what its type left behind. Taking it and bringing it back are
-traversals; letting it go is not, and leaves the stack alone.
+A snapshot is the stack's definition, and an entry of each resource that its type made. Taking and restoring one are
+traversals; deleting one is not, and leaves the stack alone.
 """
 
 import sys
@@ -30,7 +30,7 @@ from orchestrator.template.template_resource import kind_of_type
 
 log = structlog.get_logger()
 
-#: How long a reason may be.
+#: How many characters of a reason are kept.
 _LONGEST = 1000
 
 
@@ -39,10 +39,10 @@ def take_snapshot(
 ) -> str:
     """Begin to take a snapshot of a stack; return the stack's id. The same job again begins nothing.
 
-    It holds what the definition wants. What is left over and could not be taken away yet is passed by, whatever became
-    of it: several rows may have one name then, and the stack is in service all the same.
+    It holds the resources of the definition. Replaced and removed rows that are not cleaned up yet take no part, in
+    whatever state they are.
 
-    Of a stack in a stack, it is a part of the snapshot of that, whose resource says so with the id that it is to have.
+    ``inner_id`` is the snapshot's id in a nested stack, whose snapshot is a part of the parent stack's.
 
     Raises:
         NotFound: there is no such stack.
@@ -65,7 +65,7 @@ def take_snapshot(
     if inner_id is None:
         new = NewSnapshot(id=str(uuid.uuid4()), name=job.snapshot, most=settings.max_snapshots_per_stack)
     else:
-        # There are as many as the outermost stack has.
+        # The limit counts at the root stack.
         new = NewSnapshot(id=inner_id, name="", most=sys.maxsize)
     traversal = operation(
         store,
@@ -102,7 +102,7 @@ def restorable(store: Store, stack: StackRow, snapshot: str) -> SnapshotRow:
 def with_entries(
     desired_resources: Sequence[DesiredResource], entries: Sequence[Entry]
 ) -> list[DesiredResource]:
-    """Return the wishes, each with what a snapshot holds of it: its node is told to bring that back in the end."""
+    """Return the desired resources, each with its snapshot's entry in the fragment, from which its node restores it."""
     held = {(entry.name, entry.type): entry for entry in entries}
     return [
         replace(desired, fragment={**desired.fragment, "restore": [held[desired.name, desired.type].entry]})
@@ -113,7 +113,7 @@ def with_entries(
 
 
 def begin_to_let_go(store: Store, stack: StackRow, row: SnapshotRow, *, job_id: str) -> None:
-    """Write down that a snapshot is being deleted.
+    """Record that a snapshot is being deleted.
 
     Raises:
         Conflict: it is being made, or restored.
@@ -134,7 +134,7 @@ def let_go(
     *,
     clients: Clients,
 ) -> None:
-    """Let every type delete what it keeps for a snapshot, and then the snapshot; a failure is written down.
+    """Have every type delete its entry of a snapshot, and then the snapshot itself; failures are recorded on it.
 
     May run more than once, also at the same time.
     """
@@ -173,7 +173,7 @@ def let_go_inside(
     *,
     clients: Clients,
 ) -> None:
-    """Let go of the snapshot of a stack in a stack; one that is gone is no error.
+    """Delete the snapshot of a nested stack; one that is gone is no error.
 
     Raises:
         ResourceFailure: a part of it cannot be deleted.
@@ -190,13 +190,17 @@ def let_go_inside(
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a snapshot keeps of a resource, and the resource's row, if there still is one of its type."""
+    """A snapshot's entry of a resource, and the resource's row, if one of its type exists."""
 
     entry: Entry
     row: ResourceRow | None
 
     def resource(self, stack: StackRow, types: Mapping[str, type[Resource]], settings: Settings) -> Resource:
-        """Return the resource as far as it is known."""
+        """Return the resource, rebuilt from the row if there is one.
+
+        Raises:
+            ResourceFailure: the type is not installed here.
+        """
         kind = kind_of_type(types, self.entry.type)
         if kind is None:
             raise ResourceFailure(

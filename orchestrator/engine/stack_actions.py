@@ -1,6 +1,6 @@
-"""What is asked of a stack as it is, without a new definition: check it, suspend it, resume it.
+"""Operations without a new definition: check, suspend and resume a stack.
 
-Whether a stack lends itself to it is decided by pure functions; :func:`operate` reads, asks them, and begins.
+Pure functions decide whether a stack's state allows one; :func:`operate` reads the rows, calls them, and begins.
 """
 
 import uuid
@@ -26,16 +26,15 @@ Begin = Callable[[StackRow, NewTraversal], bool]
 
 
 def operate(store: Store, job: OperateJob, begin: Begin, *, inner: bool = False) -> str:
-    """Begin what the job asks of a stack; return the stack's id.
+    """Begin a job's operation on a stack; return the stack's id.
 
-    The same job delivered again begins nothing. Nor does what is done already: a suspend of a stack that is suspended,
-    a resume of one that was resumed. It is asked of a stack in a stack through the outermost one, whose resource says
-    so with ``inner``.
+    The same job delivered again begins nothing, nor does a suspend of a suspended stack, or a resume of a resumed one.
+    ``inner`` is set for a nested stack, on which only its parent resource operates.
 
     Raises:
         NotFound: there is no such stack.
-        Conflict: the stack is busy, or does not lend itself to it; or a lifecycle plugin refused.
-        Fenced: the attempt in whose name this is done is over.
+        Conflict: the stack is busy, or its state does not allow it; or a lifecycle plugin refused.
+        Fenced: the attempt of the parent resource is over.
     """
     if done := store.stacks.accepted(job.job_id):
         return done
@@ -60,7 +59,7 @@ def _is_done(stack: StackRow, action: str) -> bool:
 
 
 def _needs_nothing(stack: StackRow, action: str, rows: Sequence[ResourceRow]) -> bool:
-    """Whether a stack in a stack is being operated on already, or never was suspended when it is to be resumed."""
+    """Return whether a nested stack is being operated on already, or is to be resumed and never was suspended."""
     if (stack.action, stack.status) == (action, "IN_PROGRESS"):
         return True
     return action == RESUME and not _is_suspended(stack, rows)
@@ -81,9 +80,9 @@ def operation(
     snapshot: NewSnapshot | None = None,
     job_id: str | None = None,
 ) -> NewTraversal:
-    """Return the traversal that does something with some of a stack's rows as they are."""
+    """Return the traversal of an operation on some of a stack's rows."""
     planned = store.histories.planned(stack.id)
-    told = [plan_row(row, _told(row, planned.get(row.id, {}))) for row in taking_part]
+    visited = [plan_row(row, _marks(row, planned.get(row.id, {}))) for row in taking_part]
     return NewTraversal(
         id=str(uuid.uuid4()),
         stack_id=stack.id,
@@ -91,7 +90,7 @@ def operation(
         project=stack.project,
         template_id=stack.template_id,
         timeout_minutes=stack.timeout_minutes,
-        plan=plan_operate(told, action=action),
+        plan=plan_operate(visited, action=action),
         context=store.traversals.context(stack.traversal_id),
         new_types={},
         known={row.id for row in rows},
@@ -101,21 +100,21 @@ def operation(
     )
 
 
-def _told(row: ResourceRow, latest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an operation must be told of a row besides the row itself."""
-    told: dict[str, Any] = {}
+def _marks(row: ResourceRow, latest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fragment of an operation's node: whether the resource is external, or marked unhealthy."""
+    marks: dict[str, Any] = {}
     if latest.get("definition", {}).get("e") is not None:
-        told["external"] = True
+        marks["external"] = True
     if row.unhealthy:
-        told["unhealthy"] = row.reason
-    return told
+        marks["unhealthy"] = row.reason
+    return marks
 
 
 def takes_part(action: str, row: ResourceRow) -> bool:
-    """Whether an operation visits a row.
+    """Return whether an operation visits a row.
 
-    A check visits all there are. What is about to be cleaned up is neither suspended nor resumed, and what was never
-    made, or is not suspended, is as it should be.
+    A check visits every row, a resume the suspended ones. A suspend or a snapshot skips rows that were never made, are
+    being deleted, or are replaced.
     """
     if action == CHECK:
         return True
@@ -125,10 +124,10 @@ def takes_part(action: str, row: ResourceRow) -> bool:
 
 
 def refuse_busy(store: Store, stack: StackRow, action: str) -> None:
-    """Refuse to do something with a stack as it is while another operation has it, or will have it next.
+    """Refuse an operation while another is under way or a rollback is due.
 
     Raises:
-        Conflict: one has.
+        Conflict: the stack is busy, or being deleted.
     """
     state = f"stack {stack.name!r} is {stack.action}_{stack.status}"
     if stack.action == "DELETE":
@@ -140,7 +139,7 @@ def refuse_busy(store: Store, stack: StackRow, action: str) -> None:
 
 
 def refuse_suspended(stack: StackRow) -> None:
-    """Refuse what cannot be done with a suspended stack.
+    """Refuse an operation on a suspended stack.
 
     Raises:
         Conflict: it is suspended, or was being suspended.
@@ -150,7 +149,7 @@ def refuse_suspended(stack: StackRow) -> None:
 
 
 def refuse_unfit(stack: StackRow, action: str, rows: Sequence[ResourceRow]) -> None:
-    """Refuse an operation that could only fail, before anything is touched.
+    """Refuse an operation that the state of the stack or of its resources does not allow.
 
     Raises:
         Conflict: the stack is suspended, or is not, or has resources in a state that does not allow it.
@@ -164,7 +163,7 @@ def refuse_unfit(stack: StackRow, action: str, rows: Sequence[ResourceRow]) -> N
 
 
 def _refuse_half_done(stack: StackRow, rows: Sequence[ResourceRow]) -> None:
-    """Refuse to suspend what was left half-way: nobody could tell later what it was in the middle of."""
+    """Refuse to suspend resources whose last action failed or is unfinished: SUSPEND would overwrite that state."""
     unfit = [row for row in rows if not is_fit(SUSPEND, row.action, row.status)]
     if unfit:
         shown = ", ".join(f"{row.name!r} is {row.action}_{row.status}" for row in unfit[:_NAMED])

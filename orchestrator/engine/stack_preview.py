@@ -23,27 +23,26 @@ from orchestrator.validation.examiner import Examined
 from orchestrator.validation.job import examine_job
 from orchestrator.views.stacks import ResourcePreview, StackPreview
 
-#: What stands for a value that only a resource still to be made can tell.
+#: Shown in place of a value that is known only once a resource exists.
 KNOWN_LATER: Final = "(known once it exists)"
 
 
 def preview_job(job: StackJob, settings: Settings, clients: Clients | None = None) -> StackPreview:
-    """Return what a create would make of a job, without a database and without storing anything.
+    """Return the preview of a job's create, without a database and without storing anything.
 
-    Other systems are asked by ``clients``, or by those that the settings make; and so are the lifecycle plugins that
-    are enabled here.
+    Queries other systems with ``clients``, or with clients made of the settings, and the enabled lifecycle plugins.
 
     Raises:
-        InvalidInput: with every problem found; a create would refuse the same.
+        InvalidInput: the job has problems; all are listed, and a create would report the same.
         Conflict: a lifecycle plugin would refuse.
-        NotVerified: another system was to be asked, and does not tell.
+        NotVerified: another system that validation queries did not answer.
     """
     check_stack_name(job.name)
     check_project(job.project)
     check_tags(job.tags)
-    with evaluation(Limits.of(settings)), closing(clients or Clients(settings)) as asked:
+    with evaluation(Limits.of(settings)), closing(clients or Clients(settings)) as open_clients:
         types = ResourceTypes.load()
-        examined = examine_job(job, types, settings, clients=asked)
+        examined = examine_job(job, types, settings, clients=open_clients)
         template = examined.template
 
         def shown() -> FrozenStack:
@@ -85,7 +84,7 @@ def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> 
 
 
 def _properties(shown: Any) -> dict[str, Any]:
-    """Return properties by name; those of which only the whole can be told stand under ``*``."""
+    """Return properties by name; those known only as a whole are under ``*``."""
     if isinstance(shown, dict):
         return {name: kept(value) for name, value in shown.items()}
     return {} if shown is None else {"*": kept(shown)}
@@ -99,7 +98,7 @@ def _shown(expression: Expression, examined: Examined) -> Any:
 
 
 def kept(value: Any) -> Any:
-    """Return a value that is to be shown; in place of one that is too much to keep, why it is left out."""
+    """Return a value to be shown, or the reason why it is left out if it exceeds the limits."""
     try:
         keep(value)
     except TooMuch as error:

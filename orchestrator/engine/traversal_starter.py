@@ -1,4 +1,4 @@
-"""How an operation on a stack begins: planned, told to plugins, written in one transaction, published."""
+"""Traversal starter: plans an operation, calls lifecycle plugins, writes it in one transaction, publishes."""
 
 import functools
 import uuid
@@ -44,12 +44,12 @@ from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 from orchestrator.tracing.tracer import OFF, Tracing
 
-#: How many first checks are handed to the queue at a time.
+#: How many first checks are published at a time.
 PUBLISHED_AT_ONCE = 500
 
 
 class TraversalStarter:
-    """Begins operations. Whatever died, each is whole or absent; what was not published the sweep finds."""
+    """Begins operations, each in one transaction; orders that were not published are left to the sweep."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class TraversalStarter:
     def create(
         self, job: StackJob, prepared: Prepared, plan: Plan, adopted: Mapping[str, Adopted] | None = None
     ) -> NewTraversal:
-        """Begin a stack; ``adopted`` is what is there already of its resources, by the id of the row to be made.
+        """Begin to create a stack; ``adopted`` are its existing objects, by the id of the row to be made.
 
         Raises:
             InvalidInput: the tree of stacks would have too many resources.
@@ -92,9 +92,12 @@ class TraversalStarter:
         return new
 
     def _refuse_too_many(self, job: StackJob, prepared: Prepared) -> None:
-        """Refuse a stack in a stack with which the whole tree would have too many resources.
+        """Refuse a nested stack with which the whole tree would have too many resources.
 
-        What was known when the outermost stack's definition was examined was counted then.
+        Nested stacks known when the root stack was validated were counted then.
+
+        Raises:
+            InvalidInput: there would be more than the settings allow.
         """
         if not isinstance(job, NestedJob):
             return
@@ -109,10 +112,14 @@ class TraversalStarter:
     def update(
         self, stack: StackRow, job: StackJob, *, action: str = "UPDATE", snapshot: SnapshotRow | None = None
     ) -> NewTraversal | None:
-        """Begin to give a stack a new definition; None if another operation was faster.
+        """Begin to update a stack to a new definition; None if another operation was faster.
 
-        With a ``snapshot``, the resources are brought back to what it holds of them. What a stack in a stack needs of
-        other systems its outermost stack asked already, as far as it was known.
+        With a ``snapshot``, the resources are restored from its entries. Other systems are queried for root stacks
+        only: their validation includes the nested ones.
+
+        Raises:
+            InvalidInput: something is wrong with the job, or the tree of stacks would have too many resources.
+            Conflict: a lifecycle plugin refused.
         """
         compared = compare(
             self._store,
@@ -121,7 +128,7 @@ class TraversalStarter:
             self._types,
             self._settings,
             keeps_immutable=action == "UPDATE",
-            # What is brought back was good once; its resources ask for themselves where they are made again.
+            # An earlier definition was valid before; resources made again are validated in their checks.
             clients=self._clients if action == "UPDATE" and not isinstance(job, NestedJob) else None,
         )
         if snapshot is not None:
@@ -138,14 +145,16 @@ class TraversalStarter:
             compared.matches,
         )
         self._refuse_too_many(job, prepared)
-        # A stack that never was complete never took over what it was to adopt.
+        # A stack that never was complete does not own the objects that it was to adopt.
         never_ours = action == "ROLLBACK" and stack.completed_template_id is None
         kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
-        # Whoever plans again is told the same.
-        told = functools.cache(self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept))
+        # Cached, so that a second plan gets the same cleanups.
+        cleanups = functools.cache(
+            self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept)
+        )
         plan_of = planned_by(
             [plan_row(row) for row in rows],
-            lambda there: plan_update(desired_resources, matches, there, action=action, told=told),
+            lambda planned: plan_update(desired_resources, matches, planned, action=action, told=cleanups),
         )
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row
@@ -176,13 +185,13 @@ class TraversalStarter:
             return self._begin_next(stack, new)
 
     def _shown(self, job: StackJob, prepared: Prepared, stack: StackRow | None = None) -> FrozenStack:
-        """Return what lifecycle plugins are shown of a stack as it is to be; ``stack`` is what it is now."""
+        """Return the desired stack as lifecycle plugins see it; ``stack`` is its present row."""
         return definition_shown(prepared, tags=tags_shown(self._store, job, stack))
 
     def operate(self, stack: StackRow, new: NewTraversal, types: Collection[str] = ()) -> bool:
-        """Begin a traversal in the place of the stack's present one; False if another operation was faster.
+        """Begin a traversal that supersedes the stack's present one; False if another operation was faster.
 
-        ``types`` are those of the resources that it takes away, if any.
+        ``types`` are those of the resources that it deletes, if any.
 
         Raises:
             Conflict: a lifecycle plugin refused.
@@ -193,7 +202,7 @@ class TraversalStarter:
             return self._begin_next(stack, new) is not None
 
     def _begin_next(self, stack: StackRow, new: NewTraversal) -> NewTraversal | None:
-        """Begin what lifecycle plugins agreed to; None if another operation was faster."""
+        """Begin a traversal that lifecycle plugins agreed to; None if another operation was faster."""
         with self._given_up_on_error(new):
             begun = self._store.traversal_starts.begin_next(new, expected=stack.traversal_id)
         if begun is None:
@@ -204,11 +213,11 @@ class TraversalStarter:
 
     @contextmanager
     def _given_up_on_error(self, new: NewTraversal) -> Iterator[None]:
-        """Tell lifecycle plugins that an operation does not begin, if that is sure."""
+        """Notify lifecycle plugins if an error certainly keeps the operation from beginning."""
         try:
             yield
         except Unavailable:
-            # It may have begun; if not, the same job comes again, or the sweep finds out.
+            # It may have begun; if not, the job is delivered again, or the sweep finds the lost operation.
             raise
         except Exception as error:
             self._brackets.give_up(new, str(error) or type(error).__name__)
@@ -222,11 +231,11 @@ class TraversalStarter:
         """
         planned = self._store.histories.planned(stack.id)
         rows = self._store.stacks.resources(stack.id)
-        told = self._cleanups(
+        cleanups = self._cleanups(
             stack, rows, planned, load_registry(self._store, stack.template_id, self._settings)
         )
-        there = [plan_row(row, ABANDONED if job.abandon else told(row.id)) for row in rows]
-        plan_of = planned_by(there, plan_delete)
+        planned_rows = [plan_row(row, ABANDONED if job.abandon else cleanups(row.id)) for row in rows]
+        plan_of = planned_by(planned_rows, plan_delete)
         context = self._store.traversals.context(stack.traversal_id)
         new = NewTraversal(
             id=str(uuid.uuid4()),
@@ -282,7 +291,7 @@ class TraversalStarter:
         )
 
     def _publish_first(self, new: NewTraversal) -> None:
-        """Publish what may start at once, in parts: workers begin while the rest is on its way."""
+        """Publish the nodes without requirements, in parts, so that workers begin with the first meanwhile."""
         self._tracing.began(new.id)
         orders = [
             CheckOrder(
@@ -293,7 +302,7 @@ class TraversalStarter:
                 phase=node.phase,
                 stack=new.stack,
                 action=node.action,
-                # Those of nodes that are done from the start are read from the store.
+                # Node data of nodes that are done from the start is read from the store.
                 node_data=None if node.requirements else (),
             )
             for node in new.plan.ready

@@ -1,4 +1,4 @@
-"""Plan an update for a caller that only wants to see it: what would be done, with the advice of lifecycle plugins."""
+"""Update plan: the changes that an update would make, with the advice of lifecycle plugins."""
 
 from dataclasses import replace
 from functools import partial
@@ -24,23 +24,25 @@ from orchestrator.views.stacks import UpdatePlan
 def update_plan(
     store: Store, stack: StackRow, job: StackJob, settings: Settings, *, clients: Clients | None, state: str
 ) -> UpdatePlan:
-    """Return what an update of a stack would do, and do nothing.
+    """Return the changes that an update of a stack would make, without making any.
 
-    ``clients`` ask other systems; with None that is left to the coordinator that carries the update out.
+    ``clients`` query other systems; with None that is left to the coordinator that carries the update out.
 
     Raises:
         InvalidInput: something is wrong with the job.
         Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
-        NotVerified: another system was to be asked, and does not answer.
+        NotVerified: another system that validation queries did not answer.
     """
     refuse_deleted(stack)
     refuse_suspended(stack)
     types = ResourceTypes.load()
-    told = replace(job, name=stack.name)
-    compared = compare(store, stack, told, types, settings, clients=clients)
-    asked = clients.of(stack.project) if clients else None
+    named = replace(job, name=stack.name)
+    compared = compare(store, stack, named, types, settings, clients=clients)
+    project_clients = clients.of(stack.project) if clients else None
     tags = stack.tags if job.tags is None else job.tags
-    plan = DryRun(compared, types, Limits.of(settings), store.templates.file, asked).plan(state, tags)
+    plan = DryRun(compared, types, Limits.of(settings), store.templates.file, project_clients).plan(
+        state, tags
+    )
     advice = advice_of(
         joined(lifecycle_plugins(settings), engine_of(settings, store=lambda: store, types=lambda: types)),
         partial(definition_shown, compared.prepared, tags=tags),

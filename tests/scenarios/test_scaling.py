@@ -220,7 +220,7 @@ def test_a_size_that_a_plugin_refuses_when_somebody_died_over_it_keeps_nobody_fr
     world.create(scaled())
     world.settle()
     with monkeypatch.context() as patch:
-        patch.setattr(Scaler, "_bring_about", die)
+        patch.setattr(Scaler, "_carry_out", die)
         assert not world.survive(lambda: signal(world))
     world.plug(Small())
     with pytest.raises(Conflict, match="one is enough"):
