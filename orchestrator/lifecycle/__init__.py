@@ -1,5 +1,5 @@
-"""Lifecycle plugins around the operations on stacks: who is asked, who is told, and that nobody is forgotten.
+"""Lifecycle plugins: calls their ``do_pre_op`` and ``do_post_op`` around every operation.
 
-What a plugin is shown is made in :mod:`orchestrator.lifecycle.frozen_stacks`; what is on record is in
+The stacks passed to plugins are made in :mod:`orchestrator.lifecycle.frozen_stacks`; the calls are recorded in
 :mod:`orchestrator.store.traversals.ledger`.
 """

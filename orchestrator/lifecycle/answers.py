@@ -1,4 +1,4 @@
-"""What lifecycle plugins answer: taken in, put on record, and handed back to them."""
+"""Answers of lifecycle plugins: validated, packed for the store, and rebuilt for ``do_post_op``."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -11,28 +11,28 @@ from hooks.values.frozen import frozen
 from hooks.values.words import tellable
 from orchestrator.store.traversals.operation_rows import Agreed, CallRow, OperationRow
 
-#: So many warnings of one plugin about one operation are kept, each so long.
+#: How many warnings of one plugin about one operation are kept, and how many characters of each.
 MOST_WARNINGS: Final = 20
 MOST_CHARACTERS: Final = 500
-#: One that warns of more than so much answers with what cannot be kept.
+#: An answer with more warnings than this is refused.
 MOST_COUNTED: Final = 1_000
-#: What a plugin says of a stack and its resources takes no more room, packed.
+#: The size limit of a plugin's annotations of one operation, packed.
 MOST_BYTES: Final = 4 * 1024 * 1024
-#: Nor is it deeper: whoever reads it may stand deep in calls already.
+#: The depth limit of annotations, for readers that are deep in the call stack already.
 MOST_DEPTH: Final = 64
-#: Under which name the stack's own annotations are on record.
+#: The key of the stack's own annotations in the store.
 STACK: Final = ""
 
 
 class BadAnswer(Exception):
-    """A plugin answered what cannot be kept; the sentence says why."""
+    """A plugin's answer cannot be stored; the message is the reason."""
 
 
 def answer_to_wire(answer: object) -> dict[str, Any] | None:
-    """Return what a plugin answered as plain types; None if it answered nothing.
+    """Return a plugin's answer as plain types; None if it returned None.
 
     Raises:
-        BadAnswer: it is nothing that can be kept.
+        BadAnswer: it cannot be stored.
     """
     if answer is None:
         return None
@@ -60,14 +60,14 @@ def answer_to_wire(answer: object) -> dict[str, Any] | None:
     return wire
 
 
-def _warnings(said: Iterable[object]) -> list[str]:
+def _warnings(given: Iterable[object]) -> list[str]:
     """Return the warnings that are kept.
 
     Raises:
         BadAnswer: there are far too many.
     """
-    # Whoever gave the plugin up goes on reading it: what has no end must not fill the memory of the process.
-    first = islice(said, MOST_COUNTED + 1)
+    # The reading goes on after the time limit: an endless iterable must not fill the memory.
+    first = islice(given, MOST_COUNTED + 1)
     warnings = [tellable(str(each), most=MOST_CHARACTERS) for each in first]
     if len(warnings) > MOST_COUNTED:
         raise BadAnswer(f"it answered with more than {MOST_COUNTED} warnings")
@@ -81,7 +81,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
     """Return a copy made of plain maps and lists.
 
     Raises:
-        BadAnswer: it could be written, but not be read again by all who do.
+        BadAnswer: it is nested too deep, or has a key that is no text.
     """
     if depth > MOST_DEPTH:
         raise BadAnswer(f"its annotations are deeper than {MOST_DEPTH} maps and lists in each other")
@@ -96,7 +96,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 def answer_from_wire(wire: Mapping[str, Any] | None) -> Annotations | None:
-    """Return what a plugin answered, frozen; the inverse of :func:`answer_to_wire`."""
+    """Return a plugin's answer, frozen; the inverse of :func:`answer_to_wire`."""
     if wire is None:
         return None
     return Annotations(
@@ -105,17 +105,17 @@ def answer_from_wire(wire: Mapping[str, Any] | None) -> Annotations | None:
 
 
 def agreed_of(row: OperationRow, calls: Iterable[CallRow]) -> Agreed:
-    """Return what the traversal of an operation writes of its plugins' answers as it begins."""
+    """Return the plugins' answers, as the traversal of an operation stores them when it begins."""
     answered = {call.plugin: call.annotations for call in calls if call.annotations is not None}
     return Agreed(
         operation_id=row.id,
         attempt=row.attempt,
-        warnings={plugin: said["warnings"] for plugin, said in answered.items() if said["warnings"]},
+        warnings={plugin: wire["warnings"] for plugin, wire in answered.items() if wire["warnings"]},
         annotations={
             plugin: {
-                **({STACK: said["stack"]} if said["stack"] else {}),
-                **{name: value for name, value in said["resources"].items() if value and name != STACK},
+                **({STACK: wire["stack"]} if wire["stack"] else {}),
+                **{name: value for name, value in wire["resources"].items() if value and name != STACK},
             }
-            for plugin, said in answered.items()
+            for plugin, wire in answered.items()
         },
     )

@@ -1,4 +1,4 @@
-"""Ask one lifecycle plugin, within its time: what it answers, or why it refuses."""
+"""Calls ``do_pre_op`` of one lifecycle plugin, within its time limit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,15 +17,15 @@ log = structlog.get_logger()
 def answer_of(
     plugin: LifecyclePlugin, ask: Callable[[], Annotations | None], *, stack: str, action: str
 ) -> dict[str, Any] | None:
-    """Return what a plugin answers, as plain types.
+    """Return a plugin's answer, as plain types.
 
     Raises:
-        TookTooLong: it does not in time.
-        LifecycleRefused: it refuses, or fails.
+        TookTooLong: the plugin exceeds its time limit.
+        LifecycleRefused: the plugin refuses, fails, or answers what cannot be stored.
     """
 
     def answer() -> dict[str, Any] | None:
-        # What it answers may be made only as it is read.
+        # Packed within the time limit: an answer may be computed lazily.
         return answer_to_wire(ask())
 
     try:
@@ -33,8 +33,8 @@ def answer_of(
     except TookTooLong:
         raise
     except (Refusal, BadAnswer) as error:
-        said = words_of(error, plugin.options) if any(error.args) else "it gave no reason"
-        raise LifecycleRefused(plugin.name, said) from error
+        reason = words_of(error, plugin.options) if any(error.args) else "it gave no reason"
+        raise LifecycleRefused(plugin.name, reason) from error
     except Exception as error:
         trace = trace_of(error, plugin.options)
         log.error(

@@ -1,9 +1,8 @@
-"""Every operation on a stack, in the brackets that lifecycle plugins put around it.
+"""Brackets of an operation: ``do_pre_op`` of every lifecycle plugin before it, ``do_post_op`` after it.
 
-Before anything of an operation is written, each plugin is asked in order; once it is over, however it ended, those
-that were asked are told in the reverse order. Each question and each answer is on record before the next one, so a
-process that dies anywhere is followed by another that goes on there: with the same job, if it comes again, else by
-telling those that were asked that the operation never began.
+Plugins are called in order before anything of an operation is written; once it is over, however it ended, those that
+were called are called back in reverse order. Every call is recorded before the next one. When a process dies, another
+continues from the record: with the same job, if that is delivered again, else by calling back with ``REFUSED``.
 """
 
 import itertools
@@ -36,7 +35,7 @@ from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
 from orchestrator.lifecycle.frozen_stacks import shown_from_wire, shown_to_wire, stack_shown, with_rows
-from orchestrator.lifecycle.telling import told
+from orchestrator.lifecycle.telling import notify
 from orchestrator.lifecycle.working import Working
 from orchestrator.model.nested_stack import Fence
 from orchestrator.store.stacks.stacks import StackRow
@@ -50,17 +49,17 @@ log = structlog.get_logger()
 
 #: How an operation ended, by the status of its traversal.
 _OUTCOMES: Final = {"COMPLETE": COMPLETE, "FAILED": FAILED, "SUPERSEDED": SUPERSEDED}
-#: Who is told that an operation is over: whoever agreed to it, and whoever may have.
+#: The call states whose plugins get ``do_post_op``: those that agreed, and those that may have.
 _ENTERED: Final = frozenset(
     {operation_rows.AGREED, operation_rows.LATE, operation_rows.ASKING, operation_rows.TELLING}
 )
-#: Of lost operations no further one is begun with after so long.
+#: How long :meth:`Brackets.unwind` takes up further operations.
 UNWINDING_SECONDS: Final = 1.0
-_NOBODY_CAME: Final = "the process that was to begin it is gone, and no other went on with it"
+_LOST: Final = "the process that was to begin it is gone, and no other went on with it"
 
 
 class Brackets:
-    """Asks and tells the lifecycle plugins of one process."""
+    """Calls the lifecycle plugins of one process around operations."""
 
     def __init__(
         self,
@@ -71,24 +70,24 @@ class Brackets:
         owner: str,
         is_dead: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Keep what is needed.
+        """Make the brackets of a process.
 
         Args:
             store: The state of record.
-            plugins: Those that are enabled.
-            settings: Whether stacks in stacks count.
+            plugins: The enabled plugins.
+            settings: Whether plugins are called for nested stacks.
             owner: The name of this process.
-            is_dead: Tells of the name of a process whether it surely is there no more: nobody waits for it then.
+            is_dead: Returns whether the process of a name is certainly dead; its lease is then void.
 
         Raises:
             HookNotLoaded: the plugins cannot be brought into an order.
         """
         self._store, self._settings, self._owner = store, settings, owner
         self._is_dead = is_dead
-        #: A lease is longer by this than a plugin may take: as long as a job may take besides, plans of large stacks
-        #: and a database that is away included.
+        #: Added to a plugin's time limit to make the lease: the time for the rest of a job, with planning of large
+        #: stacks and an unreachable database.
         self._margin_seconds = settings.job_lease_seconds
-        # Whether there is what they come before or after, was looked at when they were loaded; it may be disabled.
+        # Names in before and after were validated at loading; a plugin of that name may be disabled.
         named = [name for plugin in plugins for name in (*plugin.before, *plugin.after)]
         self._plugins = in_order(plugins, known=named)
         self._working = Working()
@@ -104,18 +103,18 @@ class Brackets:
         keeps: bool,
         types: Collection[str] = (),
     ) -> NewTraversal:
-        """Ask every plugin whether an operation may begin; return its traversal, to be begun as it is.
+        """Call ``do_pre_op`` of every concerned plugin; return the traversal to begin, with their answers.
 
         Args:
-            new: What is to begin. It gets another id, if plugins were asked about it before under that.
-            shown: Makes what plugins are shown of the stack as it is to be.
-            now: The stack as it is; None if there is none yet.
-            keeps: Whether what is shown must be on record, because the store does not know it yet.
-            types: Those of the resources that the stack has, and is to have.
+            new: The traversal to begin. If an earlier process called plugins for it, it gets the id used then.
+            shown: Makes the desired stack that plugins get.
+            now: The present stack; None if it is to be created.
+            keeps: Whether the desired stack must be recorded, because the store does not have it yet.
+            types: The types of the stack's present and desired resources.
 
         Raises:
-            Conflict: a plugin refused; those that had agreed were told.
-            TakenOver: another process asks plugins about the same job.
+            Conflict: a plugin refused; those that had agreed were called back.
+            TakenOver: another process calls plugins for the same job.
         """
         is_nested = new.family is not None or (now is not None and now.parent_id is not None)
         others = self._settings.lifecycle_nested_stacks or not is_nested
@@ -123,7 +122,7 @@ class Brackets:
         if not plugins:
             return new
         stack = shown()
-        # What is to be on record differs from what is there; else both are read once.
+        # Only a new definition differs from the present one; else one read serves both.
         current = self._now(now) if keeps else stack
         wanted = NewOperation(
             id=new.id,
@@ -163,7 +162,11 @@ class Brackets:
         stack: FrozenStack,
         current: FrozenStack | None,
     ) -> list[CallRow]:
-        """Ask those that have not answered yet; return all answers."""
+        """Call the plugins that have not answered yet; return all calls.
+
+        Raises:
+            Conflict: a plugin refused.
+        """
         calls = {call.plugin: call for call in row.calls}
         waiting = _waiting(plugins, calls)
         for number, (plugin, position) in enumerate(waiting):
@@ -204,10 +207,10 @@ class Brackets:
         refused: LifecycleRefused,
         current: FrozenStack | None,
     ) -> NoReturn:
-        """Write down that a plugin refused, or was late, and tell those that had agreed.
+        """Record that a plugin refused or was late, and call back those that had agreed.
 
         Raises:
-            Conflict: always, in the plugin's words.
+            Conflict: always, with the plugin's reason.
         """
         reason, lease_seconds = str(refused), self._margin_seconds
         self._store.ledger.refuse(
@@ -220,13 +223,13 @@ class Brackets:
         raise Conflict(reason) from refused
 
     def _lease_seconds(self, plugin: LifecyclePlugin | None) -> float:
-        """Return how long an operation is held while a plugin is called, or while none is."""
+        """Return the lease of an operation while a plugin is called, or between calls."""
         return self._margin_seconds + (plugin.time_limit_seconds if plugin else 0.0)
 
     # -- after -------------------------------------------------------------------------------------------------
 
     def give_up(self, new: NewTraversal, reason: str) -> None:
-        """Tell those that were asked that an operation did not begin after all; nothing, if it has all the same."""
+        """Call back the plugins of an operation that did not begin; does nothing if it has begun."""
         if new.agreed is not None:
             self._tell_all(
                 new.id,
@@ -237,10 +240,10 @@ class Brackets:
             )
 
     def leave(self, ending: ClaimedEnd) -> None:
-        """Tell those that were asked about an operation how it ended; those that know it already are not told again.
+        """Call ``do_post_op`` of the plugins of an ended operation, except where it was called already.
 
         Raises:
-            Unavailable: another process is telling them.
+            Unavailable: another process is calling them.
         """
         self._tell_all(
             ending.traversal_id,
@@ -250,16 +253,17 @@ class Brackets:
         )
 
     def unwind(self, lost: Iterable[str]) -> None:
-        """Tell those that were asked about operations which nobody sees to any more; no fault ever comes of it.
+        """Call back the plugins of lost operations, whose processes died. Errors are logged, not raised.
 
-        What is left after a while the next sweep finds: plugins that hang must not hold up what else it does.
+        Takes up no further operation after :data:`UNWINDING_SECONDS`, so that slow plugins do not hold up the sweep;
+        the next sweep continues.
         """
         until = time.monotonic() + UNWINDING_SECONDS
         for operation_id in lost:
             states = (operation_rows.ENTERING, operation_rows.LEAVING)
             try:
-                self._tell_all(operation_id, states=states, outcome=REFUSED, reason=_NOBODY_CAME)
-            except Exception as error:  # noqa: BLE001  # whatever is wrong with one operation, the others are seen to
+                self._tell_all(operation_id, states=states, outcome=REFUSED, reason=_LOST)
+            except Exception as error:  # noqa: BLE001  # an error of one operation must not keep the others
                 log.warning(
                     "a lost operation is left to a later sweep",
                     operation=operation_id,
@@ -270,7 +274,7 @@ class Brackets:
                 return
 
     def _put_off(self, operation_id: str) -> None:
-        """Leave a lost operation alone for a while: else it would be looked at again at once, and for ever."""
+        """Extend the lease of a lost operation, so that it is not retried at once and for ever."""
         with suppress(IsothermError):
             self._store.ledger.put_off(operation_id, seconds=self._margin_seconds)
 
@@ -298,9 +302,9 @@ class Brackets:
         if row is None:
             return
         with self._working.on(row.id):
-            there = self._store.stacks.by_id(row.stack_id)
-            stack = self._shown(row, there)
-            now = current or self._now_after(row, there, stack)
+            present = self._store.stacks.by_id(row.stack_id)
+            stack = self._shown(row, present)
+            now = current or self._now_after(row, present, stack)
             entered = [call for call in reversed(row.calls) if call.state in _ENTERED]
             if not entered:
                 self._store.ledger.close(row)
@@ -308,7 +312,7 @@ class Brackets:
             lease_seconds = self._lease_seconds(self._plugin(entered[0]))
             self._store.ledger.begin_post_op(row, entered[0].position, lease_seconds=lease_seconds)
             for number, call in enumerate(entered):
-                error, seconds = told(self._plugin(call), row, call, stack=stack, current=now)
+                error, seconds = notify(self._plugin(call), row, call, stack=stack, current=now)
                 following = entered[number + 1] if number + 1 < len(entered) else None
                 self._store.ledger.end_post_op(
                     row,
@@ -320,37 +324,39 @@ class Brackets:
                 )
 
     def _plugin(self, call: CallRow) -> LifecyclePlugin | None:
-        """Return the plugin that was called; None if it is not here any more."""
+        """Return the plugin of a call; None if it is not enabled any more."""
         return next((each for each in self._plugins if each.name == call.plugin), None)
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
-    def _shown(self, row: OperationRow, there: StackRow | None) -> FrozenStack:
-        """Return the stack as it was to be."""
+    def _shown(self, row: OperationRow, present: StackRow | None) -> FrozenStack:
+        """Return the desired stack of an operation."""
         if row.shown is not None:
             return shown_from_wire(row.shown)
-        now = self._now(there, even_deleted=True)
-        # It was there when plugins were asked, and may have been removed since.
+        now = self._now(present, even_deleted=True)
+        # The stack may have been purged since plugins were called.
         return now or FrozenStack(name=row.stack, id=row.stack_id, project=row.project)
 
-    def _now_after(self, row: OperationRow, there: StackRow | None, shown: FrozenStack) -> FrozenStack | None:
-        """Return the stack as it is once an operation is over; None if it is gone."""
-        if there is None or there.deleted_at is not None or there.traversal_id != row.id:
-            return self._now(there)
+    def _now_after(
+        self, row: OperationRow, present: StackRow | None, shown: FrozenStack
+    ) -> FrozenStack | None:
+        """Return the stack after an operation; None if it is deleted."""
+        if present is None or present.deleted_at is not None or present.traversal_id != row.id:
+            return self._now(present)
         if row.shown is None:
             return shown
-        # Its definition is the one that was shown: nobody need read the stored one.
-        return with_rows(shown, lambda: self._store.presences.of(there.id))
+        # The definition is the one that was shown: the stored one need not be read.
+        return with_rows(shown, lambda: self._store.presences.of(present.id))
 
     def _root_action(self, action: str, stack: FrozenStack) -> str:
-        """Return what is under way on the outermost stack; what is to begin, if that is this one."""
+        """Return the action under way on the root stack; ``action`` if the stack is the root."""
         if not stack.parent_id:
             return action
         root = self._store.stacks.by_id(stack.root_id)
         return root.action if root is not None and root.status == "IN_PROGRESS" else ""
 
     def _now(self, stack: StackRow | None, *, even_deleted: bool = False) -> FrozenStack | None:
-        """Return the stack as it is; None if there is none."""
+        """Return the present stack; None if there is none."""
         if stack is None or (stack.deleted_at is not None and not even_deleted):
             return None
         return stack_shown(self._store, stack, self._settings)
@@ -359,7 +365,7 @@ class Brackets:
 def _waiting(
     plugins: Sequence[LifecyclePlugin], calls: Mapping[str, CallRow]
 ) -> list[tuple[LifecyclePlugin, int]]:
-    """Return those that have not answered yet, in order, each with its position on record."""
+    """Return the plugins that have not answered yet, in order, each with its recorded position."""
     places = itertools.count(len(calls))
     return [
         (plugin, calls[plugin.name].position if plugin.name in calls else next(places))
@@ -369,14 +375,14 @@ def _waiting(
 
 
 def _action(new: NewTraversal) -> str:
-    """Return what plugins are told that is to be done."""
+    """Return the action that plugins get: the plan's, or ABANDON."""
     return "ABANDON" if new.options.get("abandon") else new.plan.action
 
 
 def _cause(new: NewTraversal, now: StackRow | None) -> str:
-    """Return what makes an operation the one that plugins were asked about before, if its process died over it.
+    """Return the key by which a retried operation is recognized after the death of its process.
 
-    Of a stack in a stack, that is what is being done with that; there is no job that would come again.
+    It is the job's id; for a nested stack, which has no job, the parent's traversal and the present one.
     """
     present = now.traversal_id if now else ""
     if isinstance(new.fence, Fence):

@@ -1,7 +1,7 @@
-"""What each lifecycle plugin is shown for itself.
+"""Copies of frozen stacks, one for each call of a lifecycle plugin.
 
-Nothing in Python keeps anybody from going round what is frozen. What is shown is remembered, for operations to come and
-for other plugins, so whoever goes round it changes a copy of his own, which goes with his call.
+Python code can change frozen objects by force, and definitions are cached across operations and plugins. A plugin that
+does so changes its own copy only.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from hooks.values.frozen import FrozenDict, FrozenList
 from hooks.values.lazy import LazyMapping
 from orchestrator.lifecycle.engine_plugin import EnginePlugin
 
-#: Those that come with Isotherm only read: what is remembered is shown to them itself.
+#: Built-in plugins only read, so they get the cached objects themselves.
 _OURS: Final = "hooks.builtin."
 
 
@@ -23,7 +23,7 @@ AnyStack = TypeVar("AnyStack", FrozenStack, FrozenStack | None)
 
 
 def own_copy(plugin: LifecyclePlugin, stack: AnyStack) -> AnyStack:
-    """Return a stack for one call of a plugin; its resources are copied when the plugin first looks."""
+    """Return a stack for one call of a plugin; its resources are copied at the first access."""
     if stack is None or isinstance(plugin, EnginePlugin) or type(plugin).__module__.startswith(_OURS):
         return stack
     resources = LazyMapping(partial(_resources, stack.resources))

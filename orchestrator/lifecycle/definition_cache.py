@@ -1,4 +1,4 @@
-"""Definitions as plugins were shown them last, remembered by this process: reading one again may take long."""
+"""Cache of the resources of definitions that lifecycle plugins were shown, for one process."""
 
 import threading
 from collections import OrderedDict
@@ -8,26 +8,25 @@ from typing import Final
 from hooks.stack import FrozenResource
 from orchestrator.sandbox.budget import TooMuch, weight_of
 
-#: How much all that is remembered may take in memory, in bytes and roughly, and a resource besides its properties.
+#: The approximate size limit of the cache in bytes, and the size of a resource without its properties.
 MOST_BYTES: Final = 32 * 1024 * 1024
 _RESOURCE: Final = 512
 
-#: What a definition is known by: the stack, and the address of the stored template, which holds all that its resources
-#: are made of. Neither ever means anything else.
+#: The stack's id and the stored template's. A template is immutable, so an entry never becomes stale.
 Key = tuple[str, str]
 
 
 class ShownDefinitions:
-    """The resources of the definitions that were shown last, with nothing of what is there; safe for threads."""
+    """An LRU cache of definitions' resources, without their rows; thread-safe."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        """Remember no more than that together; a definition that is more alone is not remembered."""
+        """Make a cache of at most ``most_bytes``; a larger definition is not cached."""
         self._most, self._bytes = most_bytes, 0
         self._known: OrderedDict[Key, tuple[int, Mapping[str, FrozenResource]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> Mapping[str, FrozenResource] | None:
-        """Return a definition; None if it is not remembered."""
+        """Return a definition; None if it is not cached."""
         with self._lock:
             if key not in self._known:
                 return None
@@ -35,7 +34,7 @@ class ShownDefinitions:
             return self._known[key][1]
 
     def remember(self, key: Key, resources: Mapping[str, FrozenResource]) -> None:
-        """Remember a definition, and forget those that nobody has asked for longest where it gets too much."""
+        """Add a definition, and evict the least recently used ones beyond the limit."""
         try:
             size = sum(weight_of(each.properties) + _RESOURCE for each in resources.values())
         except TooMuch:

@@ -1,8 +1,7 @@
-"""Lifecycle plugins that are part of the engine: handed what it has, and asked only where they have something to do.
+"""Engine plugins: lifecycle plugins with access to the engine, called only for operations that concern them.
 
-An operator's plugins are asked about every operation, and see nothing but what they are shown. These are not even asked
-about stacks that are none of their business, which cost nothing then; and they are asked about stacks in stacks
-whatever the settings say of others.
+An operator's plugins are called for every operation, and see only frozen stacks. Engine plugins are skipped for stacks
+without resources of their types, and are called for nested stacks whatever ``lifecycle_nested_stacks`` is.
 """
 
 from abc import abstractmethod
@@ -20,20 +19,20 @@ from orchestrator.store.store import Store
 
 
 class Nodes(Protocol):
-    """What is needed of :class:`orchestrator.nodes.rpc.client.NodeClient`."""
+    """The part of :class:`orchestrator.nodes.rpc.client.NodeClient` that engine plugins use."""
 
     def leases(self) -> Mapping[str, Lease]:
-        """Return the nodes that have an agent at the moment."""
+        """Return the leases of the agents that run now, by machine."""
 
     def snapshot_many(
         self, nodes: Iterable[str], request: Any, **how: Any
     ) -> Mapping[str, Snapshot | NodeError]:
-        """Return for each node what it said of itself, or why it cannot be told."""
+        """Return for each machine its state, or why it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What a process of the engine has, for plugins that are part of it; each is made when it is first asked for."""
+    """The settings, store, types and machine client of a process; each but the settings is made at its first use."""
 
     settings: Settings
     store: Callable[[], Store]
@@ -42,33 +41,37 @@ class Engine:
 
 
 class EnginePlugin(LifecyclePlugin):
-    """Base of plugins that are part of the engine."""
+    """Base class of engine plugins."""
 
     _engine: Engine | None = None
 
     def join(self, engine: Engine) -> None:
-        """Take what the engine has; called once, before anything else."""
+        """Set the engine; called once, before any other method."""
         self._engine = engine
 
     @property
     def engine(self) -> Engine:
-        """What the engine has."""
+        """The engine of this process.
+
+        Raises:
+            RuntimeError: :meth:`join` was not called.
+        """
         if self._engine is None:
             raise RuntimeError(f"lifecycle plugin {self.name!r} was not joined to the engine")
         return self._engine
 
     @abstractmethod
     def concerns(self, action: str, types: Collection[str]) -> bool:
-        """Tell whether an operation is its business; fast, and without asking anybody.
+        """Return whether an operation concerns this plugin; fast, and without I/O.
 
         Args:
             action: As of :meth:`hooks.lifecycle.LifecyclePlugin.do_pre_op`.
-            types: The types of the resources that the stack has, and is to have.
+            types: The types of the stack's present and desired resources.
         """
 
 
 def joined(plugins: Sequence[LifecyclePlugin], engine: Engine) -> tuple[LifecyclePlugin, ...]:
-    """Return the same plugins, those that are part of the engine joined to it."""
+    """Return the same plugins, after joining the engine plugins to the engine."""
     for plugin in plugins:
         if isinstance(plugin, EnginePlugin):
             plugin.join(engine)
@@ -78,9 +81,9 @@ def joined(plugins: Sequence[LifecyclePlugin], engine: Engine) -> tuple[Lifecycl
 def concerned(
     plugins: Iterable[LifecyclePlugin], action: str, types: Collection[str], *, others: bool = True
 ) -> tuple[LifecyclePlugin, ...]:
-    """Return those that an operation concerns; of those that are no part of the engine all, or none without ``others``.
+    """Return the plugins that an operation concerns: engine plugins that say so, and with ``others`` all others.
 
-    ``types`` are those of the resources that the stack has, and is to have.
+    ``types`` are the types of the stack's present and desired resources.
     """
     return tuple(
         plugin

@@ -1,7 +1,7 @@
-"""Stacks as lifecycle plugins are shown them: frozen, and with nothing of the engine in them.
+"""Frozen stacks: the read-only view of stacks that lifecycle plugins get.
 
-Values are told as in a preview: as far as they are known before any resource is asked. Hidden parameters are masked,
-and so is whatever a function makes of them, or of the contents of files, which may be keys.
+Values are those known without asking any resource, as in a preview. Hidden parameters are masked, and so is every value
+that a function makes of them, or of the contents of files, which may be keys.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,28 +34,27 @@ from orchestrator.template.template import Template
 
 log = structlog.get_logger()
 
-#: What stands for the properties of a resource of which only the whole can be told.
+#: The key of properties that are known only as a whole.
 WHOLE: Final = "*"
 
-#: What msgpack's own types cannot say, by the code of its type for such: what is unknown, numbers beyond 64 bits, and
-#: texts that UTF-8 does not know.
+#: msgpack extension types: unknown values, integers beyond 64 bits, and texts that are not valid UTF-8.
 _UNKNOWN, _LARGE, _ODD = ExtType(1, b""), 2, 3
 
-#: The properties of a resource of which nothing can be told.
+#: The properties of a resource whose definition cannot be evaluated.
 _UNREADABLE: Final = FrozenDict({WHOLE: UNKNOWN})
 _NONE: Final = FrozenDict()
 
 _DEFINITIONS: Final = ShownDefinitions()
 
-#: What is there of resources, or what reads that when somebody first looks.
+#: The rows of resources, or a function that reads them at the first access.
 Rows = Iterable[ResourceRow | Presence] | Callable[[], Iterable[ResourceRow | Presence]]
 
 
 @paused_collection()
 def definition_shown(prepared: Prepared, *, tags: tuple[str, ...] = ()) -> FrozenStack:
-    """Return a definition that was found to be sound; nothing is there of its resources yet.
+    """Return the frozen stack of a validated definition, without rows.
 
-    What cannot be evaluated, for whatever reason, is unknown.
+    Values that cannot be evaluated are unknown.
     """
     template, hidden = prepared.template, prepared.parameters.hidden
     stack = StackDefinition(
@@ -83,9 +82,9 @@ def definition_shown(prepared: Prepared, *, tags: tuple[str, ...] = ()) -> Froze
 
 
 def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
-    """Return a stack as it is now: its stored definition, and what is there of its resources.
+    """Return the frozen stack of a row: its stored definition, and the rows of its resources.
 
-    The resources are read from the store when somebody first looks at them, as they are then.
+    The resources are read from the store at the first access.
     """
     context = store.traversals.context(row.traversal_id)
 
@@ -114,7 +113,7 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
         try:
             return _merged(defined(), rows)
         except IsothermError as error:
-            # A function or a file's format that it relies on is not installed any more: it can be deleted all the same.
+            # A function or a file format of it is not installed any more; a delete must work all the same.
             log.warning("a stored definition cannot be read", stack_name=row.name, reason=str(error))
             return _merged({}, rows, properties=_UNREADABLE)
 
@@ -131,9 +130,9 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
 
 
 def tags_shown(store: Store, job: StackJob, row: StackRow | None = None) -> tuple[str, ...]:
-    """Return the tags that a stack is to have; ``row`` is the stack as it is, None if there is none yet.
+    """Return the desired tags of a stack; ``row`` is the present stack, None if it is to be created.
 
-    Those of a stack in a stack are the outermost one's.
+    A nested stack has the tags of its root stack.
     """
     if isinstance(job, NestedJob):
         return _tags_of(store, job.family.root_id)
@@ -148,9 +147,9 @@ def _tags_of(store: Store, stack_id: str) -> tuple[str, ...]:
 
 
 def with_rows(shown: FrozenStack, rows: Rows) -> FrozenStack:
-    """Return the same stack with what is there of each resource, in the place of what was told of that before.
+    """Return the same stack with other rows of its resources.
 
-    Resources that the definition does not have any more are told too, after the others and without properties.
+    Resources that the definition does not have any more follow the others, without properties.
     """
     if callable(rows):
         read = rows
@@ -159,7 +158,7 @@ def with_rows(shown: FrozenStack, rows: Rows) -> FrozenStack:
 
 
 def _blank(template: Template) -> dict[str, ResourceProxy]:
-    """Return resources of which nothing is known: they are not asked."""
+    """Return proxies without node data, so that every attribute is unknown."""
     return {name: ResourceProxy(name=name, type=each.type) for name, each in template.resources.items()}
 
 
@@ -170,7 +169,7 @@ def _parameters(values: Mapping[str, Any], hidden: frozenset[str]) -> FrozenDict
 def _resources(
     template: Template, stack: StackDefinition, hidden: frozenset[str], types: Mapping[str, str]
 ) -> dict[str, FrozenResource]:
-    # All of them together may take as long as any evaluation of the template.
+    # One budget for all of them.
     with evaluation(template.draft.limits):
         return {
             name: FrozenResource(
@@ -192,22 +191,22 @@ def _properties(expression: Expression, stack: StackDefinition, hidden: frozense
         whole = {name: _shown(each, stack, hidden) for name, each in entries.items()}
     if whole is None:
         return FrozenDict()
-    told = _plain(whole)
-    return told if isinstance(told, FrozenDict) else FrozenDict({WHOLE: told})
+    plain = _plain(whole)
+    return plain if isinstance(plain, FrozenDict) else FrozenDict({WHOLE: plain})
 
 
 def _shown(expression: Expression, stack: StackDefinition, hidden: frozenset[str]) -> Any:
-    """Return a value as plugins may see it; it is unknown if it cannot be evaluated, or is too much to keep."""
+    """Return a value with secrets masked; UNKNOWN if it cannot be evaluated or exceeds the limits."""
     try:
         value = expression.shown(stack, hidden, later=UNKNOWN)
         keep(value)
-    except Exception:  # noqa: BLE001  # a function may be anybody's, and the operation does not depend on this
+    except Exception:  # noqa: BLE001  # functions may be plugins; the operation does not depend on this
         return UNKNOWN
     return value
 
 
 def _plain(value: Any) -> Any:
-    """Return a frozen copy of a value; what is not plain in it, which only an odd function gives, is unknown."""
+    """Return a frozen copy of a value, with UNKNOWN in place of what is not plain data."""
     if value.__class__ in SCALARS:
         return value
     if isinstance(value, Mapping):
@@ -228,9 +227,9 @@ def _merged(
     rows: Iterable[ResourceRow | Presence],
     properties: FrozenDict = _NONE,
 ) -> dict[str, FrozenResource]:
-    """Return the resources of a definition with what is there of them, and those that are only there.
+    """Return the resources of a definition with their rows, and those that have rows only.
 
-    ``properties`` are those of the latter.
+    ``properties`` are set on the latter.
     """
     present: dict[str, list[ResourceRow | Presence]] = {}
     names: dict[str, str] = {}
@@ -242,25 +241,25 @@ def _merged(
         if name not in merged:
             best = max(those, key=standing)
             requires = tuple(sorted({names[each] for each in best.requires if each in names}))
-            only_there = FrozenResource(name=name, type=best.type, properties=properties, requires=requires)
-            merged[name] = _filled(only_there, those)
+            row_only = FrozenResource(name=name, type=best.type, properties=properties, requires=requires)
+            merged[name] = _filled(row_only, those)
     return merged
 
 
 def _filled(resource: FrozenResource, rows: Sequence[ResourceRow | Presence]) -> FrozenResource:
-    # A row of another type is what the resource replaces: it is not the resource itself.
+    # A row of another type is to be replaced by the resource.
     own = [row for row in rows if row.type == resource.type]
     best = max(own, key=standing) if own else None
     others = tuple(
-        _there(FrozenResource(name=row.name, type=row.type), row) for row in rows if row is not best
+        _with_row(FrozenResource(name=row.name, type=row.type), row) for row in rows if row is not best
     )
-    return _there(resource, best, others)
+    return _with_row(resource, best, others)
 
 
-def _there(
+def _with_row(
     resource: FrozenResource, row: ResourceRow | Presence | None, others: tuple[FrozenResource, ...] = ()
 ) -> FrozenResource:
-    """Return a resource with what is there of it, and what else there is under its name."""
+    """Return a resource with the fields of its row, and the other rows of its name."""
     # Twice as fast as ``replace``, which counts with thousands of them.
     return FrozenResource(
         name=resource.name,

@@ -1,4 +1,4 @@
-"""What lifecycle plugins say of an operation that somebody only wants to see."""
+"""Advice of lifecycle plugins on a previewed operation: their warnings and annotations."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,16 +16,16 @@ from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
 from orchestrator.sandbox.budget import outside
 
-#: The operation's id, of one that is only looked at.
+#: The operation id of a preview.
 NO_OPERATION: Final = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What plugins say of an operation, which none of them would refuse."""
+    """Warnings and annotations of all plugins on an operation that none of them would refuse."""
 
     warnings: tuple[Problem, ...] = ()
-    #: What each plugin says of the stack, under "", and of its resources, by their names.
+    #: By plugin: annotations of the stack, under "", and of its resources, by name.
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -36,17 +36,17 @@ def advice_of(
     action: str,
     types: Collection[str],
 ) -> Advice:
-    """Return what plugins, asked in their order, say.
+    """Call ``do_preview`` of the concerned plugins in order; return their advice.
 
     Args:
-        plugins: Those that are enabled.
-        shown: Makes the stack as it would be, if anybody is asked.
-        current: The stack as it is.
-        action: What would be done.
-        types: Those of the resources that the stack has, and would have.
+        plugins: The enabled plugins.
+        shown: Makes the desired stack; called if a plugin is concerned.
+        current: The present stack; None if it is to be created.
+        action: The action of the operation.
+        types: The types of the stack's present and desired resources.
 
     Raises:
-        Conflict: one would refuse.
+        Conflict: a plugin would refuse.
     """
     plugins = concerned(plugins, action, types)
     if not plugins:
@@ -54,7 +54,7 @@ def advice_of(
     stack = shown()
     context = LifecycleContext(operation_id=NO_OPERATION, project=stack.project)
     warnings: list[Problem] = []
-    said: dict[str, Mapping[str, Any]] = {}
+    by_plugin: dict[str, Mapping[str, Any]] = {}
     for plugin in plugins:
         shown_now, present = own_copy(plugin, stack), own_copy(plugin, current)
         ask = partial(plugin.do_preview, replace(context), shown_now, present, action)
@@ -72,5 +72,5 @@ def advice_of(
         ]
         annotations = {**({STACK: answer["stack"]} if answer["stack"] else {}), **answer["resources"]}
         if annotations:
-            said[plugin.name] = annotations
-    return Advice(warnings=tuple(warnings), annotations=said)
+            by_plugin[plugin.name] = annotations
+    return Advice(warnings=tuple(warnings), annotations=by_plugin)

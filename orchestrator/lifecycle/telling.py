@@ -1,4 +1,4 @@
-"""Tell one lifecycle plugin, within its time, how an operation ended; whatever it says is only written down."""
+"""Calls ``do_post_op`` of one lifecycle plugin, within its time limit; its errors are recorded, not raised."""
 
 import time
 from functools import partial
@@ -16,7 +16,7 @@ from orchestrator.store.traversals.operation_rows import CallRow, OperationRow
 log = structlog.get_logger()
 
 
-def told(
+def notify(
     plugin: LifecyclePlugin | None,
     row: OperationRow,
     call: CallRow,
@@ -24,14 +24,14 @@ def told(
     stack: FrozenStack,
     current: FrozenStack | None,
 ) -> tuple[str, float | None]:
-    """Tell a plugin; return what it raises, and how many seconds it took, if it is here.
+    """Call a plugin's ``do_post_op``; return its error, "" for none, and the seconds it took, None if not called.
 
     Args:
-        plugin: Who is told; None if it is not here any more.
-        row: The operation, with how it ended.
-        call: What the plugin was asked, and answered.
-        stack: The stack as it was to be.
-        current: The stack as it is; None if there is none.
+        plugin: The plugin; None if it is not enabled any more.
+        row: The operation, with its outcome.
+        call: The plugin's ``do_pre_op`` call, with its answer.
+        stack: The desired stack.
+        current: The present stack; None if there is none.
     """
     if plugin is None:
         error = "it is not installed any more, or not enabled: it could not be told"

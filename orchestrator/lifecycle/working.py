@@ -1,4 +1,4 @@
-"""Which operations the threads of this process work on, whatever is on record."""
+"""Operations that threads of this process work on, for telling a live lease of this process from a stale one."""
 
 import threading
 from collections.abc import Iterator
@@ -6,20 +6,20 @@ from contextlib import contextmanager
 
 
 class Working:
-    """The operations that a thread of this process works on; serves many threads."""
+    """The set of operations that threads of this process work on; thread-safe."""
 
     def __init__(self) -> None:
         self._active: set[str] = set()
         self._lock = threading.Lock()
 
     def is_idle(self, operation_id: str) -> bool:
-        """Tell whether nobody here works on an operation."""
+        """Return whether no thread of this process works on an operation."""
         with self._lock:
             return operation_id not in self._active
 
     @contextmanager
     def on(self, operation_id: str) -> Iterator[None]:
-        """Note, while a block runs, that this thread works on an operation; blocks may be nested."""
+        """Mark an operation as worked on while a block runs; blocks may be nested."""
         with self._lock:
             is_outermost = operation_id not in self._active
             self._active.add(operation_id)
