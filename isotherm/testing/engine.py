@@ -158,7 +158,7 @@ class Engine:
             for name in [name for name in waiting if stack.status == "IN_PROGRESS"]:
                 with suppress(Conflict):
                     signals = Signals(self.store, self.types, self.settings)
-                    self.publish(signals.tell(stack, name, waiting[name]))
+                    self.publish(signals.send(stack, name, waiting[name]))
                     del waiting[name]
                     return True
         return False

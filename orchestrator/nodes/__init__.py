@@ -1,4 +1,4 @@
-"""Nodes as everybody but their agents sees them: who they are, how they are asked, and what may be placed on them.
+"""Machines with an agent (``isotherm node``): administration, queries, watching, and the RPC client.
 
-What agents themselves do is in :mod:`workers.agent`; what they said last is in :mod:`cache.node_state`.
+The agent is :mod:`workers.agent`; the cache of machine states is :mod:`cache.node_state`.
 """

@@ -1,4 +1,4 @@
-"""Look at nodes, have them asked anew, and take them out of use and back into it."""
+"""Administration of machines: list, show, refresh, flush, drain, undrain and forget."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,23 +20,22 @@ from orchestrator.views.nodes import FAILING, UP, AskedView, InstancesView, Node
 
 log = structlog.get_logger()
 
-#: Why nobody is to ask a drained node for its state, where the operator has not said why.
+#: The offline reason of a drained machine if the operator gave none.
 DRAINED: Final = "it is drained"
 
-#: By node and kind of amount, how much is promised.
+#: Reserved amounts, by machine and kind.
 Promised = Mapping[tuple[str, str], int]
 
 
 class NodeAdmin:
-    """The nodes of an installation.
+    """The machines of an installation.
 
     Args:
-        asking: How they are asked.
-        machines: Where they are written down.
-        promised: Returns what is promised of some of them.
-        tally: What was counted of remembering their states.
-        booted_at: Where nobody looks after nodes, when this machine has booted, which is the only one; None: somebody
-            does.
+        asking: Queries machines.
+        machines: The rows of machines.
+        promised: Returns the reserved amounts of some machines.
+        tally: The counters of the machine-state cache.
+        booted_at: Without a watcher, the boot time of the only machine; None where a watcher runs.
     """
 
     def __init__(
@@ -53,20 +52,20 @@ class NodeAdmin:
         self._booted_at = booted_at
 
     def all(self) -> list[NodeView]:
-        """Return all nodes, by name; what is not remembered of one is asked of it.
+        """Return all machines, by name; queries those whose state is not cached.
 
         Raises:
-            Unavailable: the database, or where nodes' states are kept, does not answer.
+            Unavailable: the database, or the machine-state store, does not answer.
         """
         rows, leases = self._known()
         return self._views(rows, leases, self._asking.remembered(rows, leases))
 
     def show(self, name: str) -> NodeDetails:
-        """Return one node with all that it says and all that is on it.
+        """Return one machine with its whole state and the resources on it.
 
         Raises:
-            NotFound: there is no such node; the sentence names the nearest.
-            Unavailable: the database, or where nodes' states are kept, does not answer.
+            NotFound: there is no such machine; the message names the nearest.
+            Unavailable: the database, or the machine-state store, does not answer.
         """
         rows, leases = self._known([name])
         found = self._asking.remembered(rows, leases)
@@ -83,28 +82,28 @@ class NodeAdmin:
         )
 
     def refresh(self, names: Sequence[str] = ()) -> list[AskedView]:
-        """Ask nodes anew, or all of them, whatever is remembered; return what became of each.
+        """Query machines past the cache, all if none is named; return the result of each.
 
         Raises:
-            NotFound: there is no such node; nothing was asked.
-            Unavailable: the database, or where nodes' states are kept, does not answer.
+            NotFound: there is no such machine; none was queried.
+            Unavailable: the database, or the machine-state store, does not answer.
         """
         rows, leases = self._known(names)
         found = self._asking.anew(rows, leases)
         views = self._views(rows, leases, found)
         return [
-            AskedView(node=view.name, state="refreshed", detail=_told(found[view.name], view))
+            AskedView(node=view.name, state="refreshed", detail=_caching(found[view.name], view))
             if view.state == UP
             else AskedView(node=view.name, state=view.state, detail=view.reason)
             for view in views
         ]
 
     def flush(self, names: Sequence[str] = ()) -> list[AskedView]:
-        """Have what is remembered of nodes forgotten, or of all of them; return what became of each.
+        """Invalidate the cached states of machines, of all if none is named; return the result of each.
 
         Raises:
-            NotFound: there is no such node; nothing was forgotten.
-            Unavailable: the database, or where nodes' states are kept, does not answer.
+            NotFound: there is no such machine; nothing was invalidated.
+            Unavailable: the database, or the machine-state store, does not answer.
         """
         rows, _ = self._known(names)
         with reached():
@@ -120,44 +119,44 @@ class NodeAdmin:
         ]
 
     def drain(self, name: str, reason: str = "") -> NodeView:
-        """Have nothing placed on a node any more; what is there stays. Return the node as it is then.
+        """Take a machine out of placement, and return it; resources on it stay.
 
-        It also works where nodes' states are out of reach.
+        Works without the machine-state store.
 
         Raises:
-            NotFound: there is no such node; the sentence names the nearest.
+            NotFound: there is no such machine; the message names the nearest.
             Unavailable: the database does not answer.
         """
         if self._machines.find(name) is None:
             self._known([name])
         self._machines.drain(name, reason)
-        self._say_offline(name, reason or DRAINED)
+        self._set_offline(name, reason or DRAINED)
         return self._shown(name)
 
     def undrain(self, name: str) -> NodeView:
-        """Have things placed on a node again; return the node as it is then.
+        """Put a machine back into placement, and return it.
 
-        It also works where nodes' states are out of reach.
+        Works without the machine-state store.
 
         Raises:
-            NotFound: there is no such node; the sentence names the nearest.
+            NotFound: there is no such machine; the message names the nearest.
             Unavailable: the database does not answer.
         """
         if self._machines.find(name) is None:
             self._known([name])
         self._machines.undrain(name)
-        self._say_offline(name, "")
+        self._set_offline(name, "")
         return self._shown(name)
 
     def forget(self, name: str, *, lost: bool = False) -> None:
-        """Have a node forgotten that is gone for good; an agent of its name would make it known again.
+        """Remove a machine that is gone for good; an agent of the same name would register it again.
 
-        With ``lost``, all that is on it counts as gone with it: the next update of its stack makes it anew elsewhere.
+        With ``lost``, resources on it count as lost: the next update of their stacks replaces them elsewhere.
 
         Raises:
-            NotFound: there is no such node; the sentence names the nearest.
-            Conflict: its agent is there, or something is on it; of a ``lost`` one, a stack that is on it is busy.
-            Unavailable: the database, or where nodes' states are kept, does not answer.
+            NotFound: there is no such machine; the message names the nearest.
+            Conflict: its agent runs, or resources are on it; with ``lost``, one of their stacks is busy.
+            Unavailable: the database, or the machine-state store, does not answer.
         """
         _, leases = self._known([name])
         if name in leases:
@@ -171,11 +170,11 @@ class NodeAdmin:
             self._cache.forget(name)
 
     def instances(self, name: str) -> InstancesView:
-        """Return the instances of a node; of one that cannot be asked now, what it said last.
+        """Return the instances of a machine; if it cannot be queried now, those of its cached state.
 
         Raises:
-            NotFound: there is no such node; the sentence names the nearest.
-            Unavailable: it cannot be asked, and nothing is remembered of it; or the database does not answer.
+            NotFound: there is no such machine; the message names the nearest.
+            Unavailable: it cannot be queried and no state is cached; or the database does not answer.
         """
         rows, leases = self._known([name])
         answer = self._asking.remembered(rows, leases)[name]
@@ -198,19 +197,19 @@ class NodeAdmin:
         )
 
     def stats(self, *, reset: bool = False) -> NodeStats:
-        """Return what all processes counted; with ``reset`` counting begins again at zero afterwards.
+        """Return the totals of all processes; with ``reset``, set them to zero afterwards.
 
         Raises:
             Unavailable: the database does not answer.
         """
         return self._tally.read(reset=reset)
 
-    def _say_offline(self, name: str, why: str) -> None:
-        """Tell those who ask for nodes' states; the row is what counts, and the watcher makes up for what fails."""
+    def _set_offline(self, name: str, why: str) -> None:
+        """Copy a drain to the machine-state store; the row is authoritative, and the watcher repeats what fails."""
         try:
             self._cache.set_offline(name, why)
         except StateStoreFailed as error:
-            log.warning("a drain is told of later", node=name, reason=str(error))
+            log.warning("a drain is copied to the machine-state store later", node=name, reason=str(error))
 
     def _shown(self, name: str) -> NodeView:
         try:
@@ -232,8 +231,8 @@ class NodeAdmin:
             rows = {row.name: row for row in self._machines.all()}
         for name in names:
             if name not in rows:
-                there = f"there are: {', '.join(rows)}" if rows else "no agent has been there yet"
-                raise NotFound(f"there is no node {name!r}; {Nearest().hint(name, rows, there)}")
+                others = f"there are: {', '.join(rows)}" if rows else "no agent has been there yet"
+                raise NotFound(f"there is no node {name!r}; {Nearest().hint(name, rows, others)}")
         wanted = dict.fromkeys(names) or rows
         return [rows[name] for name in wanted], leases
 
@@ -262,13 +261,13 @@ class NodeAdmin:
         ]
 
     def _has_booted(self, row: MachineRow, lease: Lease | None) -> bool:
-        """Whether a machine has booted, and what is on it was not looked at since."""
+        """Return whether a machine has booted since its resources were checked last."""
         if self._booted_at is not None:
             return not self._machines.is_looked_at_since(row.name, self._booted_at)
         return lease is not None and lease.boot_id != row.boot_id
 
 
-def _told(answer: Answer, view: NodeView) -> str:
+def _caching(answer: Answer, view: NodeView) -> str:
     if isinstance(answer, Snapshot) and answer.unsettled:
         return "it is being changed: its answer is not remembered"
     return "it is drained: its answer is not remembered" if view.drained else "its answer is remembered"

@@ -1,4 +1,4 @@
-"""Ask nodes for those who look at them: out of what is remembered, anew, or past what is remembered."""
+"""Queries of machine states for commands and pages: from the cache, refreshed, or bypassing the cache."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,98 +14,102 @@ from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.calls import VERSION_RPC
 from orchestrator.store.machines.machines import MachineRow
 
-#: What a node is asked for to be shown: everything that it has.
+#: The request for the whole state of a machine.
 EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
-#: How many nodes are asked at once.
+#: How many machines are queried in parallel.
 _AT_ONCE: Final = 32
 
-#: What a node answers, or why it does not.
+#: A machine's state, or why it cannot be read.
 Answer = Snapshot | NodeError
 
 
 class Nodes(Protocol):
-    """How nodes are asked: :class:`orchestrator.nodes.rpc.client.NodeClient`."""
+    """The part of :class:`orchestrator.nodes.rpc.client.NodeClient` that queries use."""
 
     @property
     def cache(self) -> NodeStateCache:
-        """What they said last."""
+        """The cache of machine states."""
 
     def leases(self) -> Mapping[str, Lease]:
-        """Return what agents that are there say of themselves, by node."""
+        """Return the leases of running agents, by machine."""
 
     def ask(self, node: str, rpc: str) -> Any:
-        """Ask a node by one of its reads."""
+        """Call a read RPC of a machine."""
 
     def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
-        """Ask a node, whatever is remembered, and remember nothing."""
+        """Query a machine, bypassing the cache."""
 
 
 class NodeInquiry:
-    """Asks nodes.
+    """Queries machines.
 
     Args:
-        nodes: How they are asked.
-        timeout_seconds: How long a node may take that is asked past what is remembered.
+        nodes: The client of the machines.
+        timeout_seconds: The timeout of queries that bypass the cache.
     """
 
     def __init__(self, nodes: Nodes, *, timeout_seconds: float) -> None:
         self.nodes, self._timeout_seconds = nodes, timeout_seconds
 
     def leases(self) -> Mapping[str, Lease]:
-        """Return what agents that are there say of themselves.
+        """Return the leases of running agents, by machine.
 
         Raises:
-            Unavailable: nobody can tell.
+            Unavailable: the machine-state store does not answer.
         """
         with reached():
             return self.nodes.leases()
 
     def remembered(self, rows: Sequence[MachineRow], leases: Mapping[str, Lease]) -> Mapping[str, Answer]:
-        """Return what machines say, or said, or why nobody can tell; what is remembered is not asked for again."""
+        """Return the states of machines, from the cache where they are fresh; stale ones where a machine is silent."""
         found = self.nodes.cache.snapshot_many([row.name for row in rows], EVERYTHING, allow_stale=True)
         return self._past_the_cache(rows, leases, found)
 
     def _past_the_cache(
         self, rows: Sequence[MachineRow], leases: Mapping[str, Lease], found: Mapping[str, Answer]
     ) -> Mapping[str, Answer]:
-        """Ask those that nobody else asks any more for their states: who has drained a node wants to see it empty."""
+        """Query drained machines directly: the cache refuses to, and operators want to see them empty."""
         drained = [
             row for row in rows if row.is_drained and row.name in leases and _is_offline(found[row.name])
         ]
-        asked = _asked(drained, lambda name: self.nodes.fetch(name, EVERYTHING, self._timeout_seconds))
+        direct = _in_parallel(drained, lambda name: self.nodes.fetch(name, EVERYTHING, self._timeout_seconds))
 
         def better(name: str, answer: Answer) -> Answer:
-            now = asked.get(name, answer)
-            # What it said once is better than that it says nothing now.
+            now = direct.get(name, answer)
+            # A stale state is better than an error.
             return answer if isinstance(now, NodeError) and isinstance(answer, Snapshot) else now
 
         return {name: better(name, answer) for name, answer in found.items()}
 
     def anew(self, rows: Sequence[MachineRow], leases: Mapping[str, Lease]) -> Mapping[str, Answer]:
-        """Ask machines whatever is remembered of them."""
-        forced = _asked(rows, partial(self.nodes.cache.snapshot, force=True))
+        """Return the states of machines, queried past the cache, which stores them."""
+        forced = _in_parallel(rows, partial(self.nodes.cache.snapshot, force=True))
         return self._past_the_cache(rows, leases, forced)
 
     def agent(self, name: str) -> Mapping[str, Any]:
-        """Return what an agent tells of itself; nothing if it does not answer."""
+        """Return an agent's version and counters; empty if it does not answer."""
         try:
-            told: Mapping[str, Any] = self.nodes.ask(name, VERSION_RPC)
+            answer: Mapping[str, Any] = self.nodes.ask(name, VERSION_RPC)
         except NodeError:
             return {}
-        return told
+        return answer
 
 
 @contextmanager
 def reached() -> Iterator[None]:
-    """Say in this program's terms that where nodes' states are kept does not answer."""
+    """Raise errors of the machine-state store as :class:`Unavailable`.
+
+    Raises:
+        Unavailable: the machine-state store does not answer.
+    """
     try:
         yield
     except StateStoreFailed as error:
         raise Unavailable(str(error)) from error
 
 
-def _asked(rows: Sequence[MachineRow], ask: Callable[[str], Snapshot]) -> dict[str, Answer]:
-    """Ask nodes at the same time; return what each answers, or why it does not."""
+def _in_parallel(rows: Sequence[MachineRow], ask: Callable[[str], Snapshot]) -> dict[str, Answer]:
+    """Query machines in parallel; return the state of each, or its error."""
 
     def answer(name: str) -> Answer:
         try:

@@ -1,4 +1,4 @@
-"""What is shown of nodes, out of what is written down of them and what they say. Pure."""
+"""Views of machines, made of their rows, leases and states; pure functions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,18 +26,18 @@ def node_view(
     *,
     booted: bool,
 ) -> NodeView:
-    """Return a node as it is shown.
+    """Return the view of a machine.
 
     Args:
-        row: What is written down of it.
-        lease: What its agent says of itself; None: it has none.
-        answer: What it says, or why it does not.
-        promised: What is promised of it, by kind of amount.
-        booted: Whether the machine has booted, and what is on it was not looked at since.
+        row: The machine's row.
+        lease: The lease of its agent; None if no agent runs.
+        answer: Its state, or why it cannot be read.
+        promised: Its reserved amounts, by kind.
+        booted: Whether it has booted since its resources were checked last.
     """
-    said, totals = row.report, row.report.get("totals", {})
+    report, totals = row.report, row.report.get("totals", {})
     state, reason = _state(row, lease, answer)
-    picture = answer if isinstance(answer, Snapshot) else None
+    known = answer if isinstance(answer, Snapshot) else None
     return NodeView(
         name=row.name,
         state=state,
@@ -45,21 +45,21 @@ def node_view(
         drained=row.is_drained,
         drained_at=row.drained_at,
         drain_reason=row.drain_reason,
-        labels=said.get("labels", {}),
-        hypervisors=tuple(said.get("hypervisors", ())),
-        storage=said.get("storage", {}),
+        labels=report.get("labels", {}),
+        hypervisors=tuple(report.get("hypervisors", ())),
+        storage=report.get("storage", {}),
         memory_mib=totals.get("memory_mib"),
-        reserved_memory_mib=said.get("reserved_memory_mib", 0),
-        memory_ratio=said.get("memory_ratio", 1.0),
+        reserved_memory_mib=report.get("reserved_memory_mib", 0),
+        memory_ratio=report.get("memory_ratio", 1.0),
         vcpus=totals.get("vcpus"),
-        vcpu_ratio=said.get("vcpu_ratio", 1.0),
+        vcpu_ratio=report.get("vcpu_ratio", 1.0),
         promised=dict(sorted(promised.items())),
-        memory_free_mib=_memory_free(picture) if picture else None,
-        instances=_count(picture) if picture else None,
-        age_seconds=picture.age_seconds if picture else None,
+        memory_free_mib=_memory_free(known) if known else None,
+        instances=_count(known) if known else None,
+        age_seconds=known.age_seconds if known else None,
         seen_at=row.seen_at,
         seen_seconds=max(0.0, row.now - row.seen_at),
-        holder=said.get("holder", ""),
+        holder=report.get("holder", ""),
         incarnation=row.incarnation,
         boot_id=lease.boot_id if lease else row.boot_id,
         booted=booted,
@@ -86,7 +86,7 @@ def _state(row: MachineRow, lease: Lease | None, answer: Snapshot | NodeError) -
 
 
 def section_views(answer: Snapshot) -> Iterator[SectionView]:
-    """Yield what a node says of its hypervisors, and then of its storage units, by name."""
+    """Yield the views of a machine's hypervisors, and then of its storage units, by name."""
     for key, section in sorted(answer.sections.items()):
         kind, _, rest = key.partition(":")
         data = _mapping(section.data)
@@ -105,7 +105,7 @@ def section_views(answer: Snapshot) -> Iterator[SectionView]:
         if kind == "disk":
             # A name may have colons; the type has none, nor has the flag behind the name.
             of_type, _, named = rest.partition(":")
-            said = {
+            shown = {
                 name: value for name, value in _mapping(section.data).items() if name not in ("type", "name")
             }
             yield SectionView(
@@ -114,12 +114,12 @@ def section_views(answer: Snapshot) -> Iterator[SectionView]:
                 type=of_type,
                 status=section.status,
                 message=section.message,
-                data=said,
+                data=shown,
             )
 
 
 def instance_views(answer: Snapshot, residents: Mapping[str, Resident]) -> Iterator[InstanceView]:
-    """Yield a node's instances, by stack, resource and name; ``residents`` are the rows on the node, by id."""
+    """Yield a machine's instances, by stack, resource and name; ``residents`` are its resources, by id."""
     found = []
     for key, section in answer.sections.items():
         if key.startswith("hv:"):
@@ -144,7 +144,7 @@ def instance_views(answer: Snapshot, residents: Mapping[str, Resident]) -> Itera
 
 
 def resident_view(row: Resident) -> ResidentView:
-    """Return a resource that is on a node as it is shown."""
+    """Return the view of a resource on a machine."""
     return ResidentView(
         stack=row.stack,
         stack_id=row.stack_id,
@@ -157,19 +157,19 @@ def resident_view(row: Resident) -> ResidentView:
 
 
 def _memory_free(answer: Snapshot) -> int | None:
-    """Return the memory that all hypervisors agree is free: they are on the same machine."""
-    told = [
+    """Return the least free memory that a hypervisor reports: they share the machine."""
+    reported = [
         section.data["memory_free_mib"]
         for section in section_views(answer)
         if section.kind == "hypervisor" and section.data.get("memory_free_mib") is not None
     ]
-    return min(told, default=None)
+    return min(reported, default=None)
 
 
 def _count(answer: Snapshot) -> int | None:
-    told = [section.instances for section in section_views(answer) if section.kind == "hypervisor"]
-    # What some cannot tell, nobody counts.
-    return None if None in told else sum(each or 0 for each in told)
+    counts = [section.instances for section in section_views(answer) if section.kind == "hypervisor"]
+    # Unknown if one hypervisor's number is.
+    return None if None in counts else sum(each or 0 for each in counts)
 
 
 def _instances(section: Section) -> Mapping[str, Any]:

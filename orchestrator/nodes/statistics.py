@@ -1,6 +1,6 @@
-"""Tell the state of record what the cache of nodes' states counted in this process, and read what all did.
+"""Counters of the machine-state cache: persists those of this process, and reads the totals of all processes.
 
-Agents have no way to the state of record: what they void stands in their own counts.
+Agents have no access to the database: their invalidations are in their own counters only.
 """
 
 import threading
@@ -20,24 +20,24 @@ from orchestrator.views.nodes import NodeStats
 
 log = structlog.get_logger()
 
-#: What is counted as it is, and what is counted by cause or reason.
+#: Plain counters, and counters by cause or reason.
 PLAIN: Final = ("hits", "shared", "asked", "unanswered", "refused", "unsettled", "errors")
 LABELLED: Final = ("misses", "bumps", "flushes")
-#: Sums of which only means are shown.
+#: Sums, of which the means are shown.
 _ASKED_SECONDS, _AGE_SECONDS = "asked seconds", "age seconds"
 
 
-#: What was told of what each cache counted; whoever tells, it is told once.
-_told: "WeakKeyDictionary[NodeStateCache, Mapping[str, float]]" = WeakKeyDictionary()
-_telling: Final = threading.Lock()
+#: The amounts of each cache that are persisted, so that every count is added once.
+_persisted: "WeakKeyDictionary[NodeStateCache, Mapping[str, float]]" = WeakKeyDictionary()
+_persisting: Final = threading.Lock()
 
 
 class NodeStatistics:
-    """Tells what this process counted, each once; safe for threads.
+    """Persists this process's counters, each count once; thread-safe.
 
     Args:
-        cache: Returns the cache that has counted; None: there is none yet.
-        counters: Where it is brought together.
+        cache: Returns the cache of this process; None if it has none yet.
+        counters: The totals in the database.
     """
 
     def __init__(self, cache: Callable[[], NodeStateCache | None], counters: NodeCounters) -> None:
@@ -45,7 +45,7 @@ class NodeStatistics:
 
     @classmethod
     def of(cls, settings: Settings, counters: NodeCounters) -> Self:
-        """Return what tells of the client that this process has for these settings, if it has one by then."""
+        """Return the statistics of this process's client for these settings, if it has one by then."""
 
         def cache() -> NodeStateCache | None:
             client = NodeClient.made(settings)
@@ -55,26 +55,26 @@ class NodeStatistics:
 
     @classmethod
     def silent(cls, counters: NodeCounters) -> Self:
-        """Return what tells nothing of this process, and reads what others told."""
+        """Return statistics that only read totals."""
         return cls(lambda: None, counters)
 
     def tell(self) -> None:
-        """Tell what was counted since it was told last; what the database does not take is told the next time."""
+        """Add the counts since the last call to the totals; after a database error, the next call adds them."""
         cache = self._cache()
         if cache is None:
             return
-        with _telling:
-            now, before = amounts_of(cache.counters), _told.get(cache, {})
+        with _persisting:
+            now, before = amounts_of(cache.counters), _persisted.get(cache, {})
             owed = {name: amount - before.get(name, 0) for name, amount in now.items()}
             try:
                 self._counters.add({name: amount for name, amount in owed.items() if amount})
             except Unavailable as error:
-                log.debug("what was counted of nodes is told later", reason=str(error))
+                log.debug("machine-state cache counters are persisted later", reason=str(error))
                 return
-            _told[cache] = now
+            _persisted[cache] = now
 
     def read(self, *, reset: bool = False) -> NodeStats:
-        """Return what all processes counted; with ``reset`` counting begins again at zero afterwards.
+        """Return the totals of all processes; with ``reset``, set them to zero afterwards.
 
         Raises:
             Unavailable: the database does not answer.
@@ -99,7 +99,7 @@ def amounts_of(counts: NodeStateCounts) -> dict[str, float]:
 
 
 def stats_of(totals: NodeTotals) -> NodeStats:
-    """Return what was counted as it is shown; what another version counted besides is left out."""
+    """Return the view of totals, without counters that only another version has."""
     amounts = totals.amounts
 
     def number(name: str) -> int:

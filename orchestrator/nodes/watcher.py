@@ -1,6 +1,6 @@
-"""Looks after nodes now and then: asks anew what is remembered of them, notes who is missing, and sees to reboots.
+"""Machine watcher: refreshes cached machine states, reports missing agents, and checks stacks after reboots.
 
-Any number of coordinators may look at once: each machine is claimed by one of them.
+Any number of coordinators may run it: each machine is claimed by one of them.
 """
 
 import uuid
@@ -23,33 +23,33 @@ from orchestrator.store.store import Store
 
 log = structlog.get_logger()
 
-#: How many machines one claims at a time; they are asked in parallel.
+#: How many machines are claimed at a time; they are queried in parallel.
 AT_ONCE: Final = 32
-#: What a check after a reboot is known by, with the stack's id and the boot's: it is begun once.
+#: The UUID namespace of the job ids of checks after a reboot; the same boot begins one check of a stack.
 _BOOTS: Final = uuid.UUID("5a3c5f5e-5a58-4c0e-9a0e-6f0b1d6b9b57")
 
 
 class Nodes(Protocol):
-    """How nodes are asked: :class:`orchestrator.nodes.rpc.client.NodeClient`."""
+    """The part of :class:`orchestrator.nodes.rpc.client.NodeClient` that the watcher uses."""
 
     @property
     def cache(self) -> NodeStateCache:
-        """What they said last."""
+        """The cache of machine states."""
 
     def leases(self) -> Mapping[str, Lease]:
-        """Return what agents that are there say of themselves, by node."""
+        """Return the leases of running agents, by machine."""
 
 
 class NodeWatcher:
-    """Looks after the nodes of an installation.
+    """Watches the machines of an installation.
 
     Args:
-        store: Where machines are kept, and which stacks are on them.
-        nodes: How they are asked.
+        store: The rows of machines, and of the stacks on them.
+        nodes: The client of the machines.
         check: Begins a check of a stack, as :meth:`orchestrator.engine.coordinator.Coordinator.operate`.
-        tally: What is told of what this process counted.
-        every_seconds: How often each machine is looked after.
-        refresh_after_seconds: What is older than this is asked for again.
+        tally: Persists the counters of the machine-state cache.
+        every_seconds: How often each machine is watched.
+        refresh_after_seconds: The age from which a cached state is refreshed.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class NodeWatcher:
         self._every_seconds, self._refresh_after_seconds = every_seconds, refresh_after_seconds
 
     def look(self) -> None:
-        """Look after every machine that is due, and that no other coordinator looks after.
+        """Watch every machine that is due and not claimed by another coordinator.
 
         Raises:
             Unavailable: the database does not answer.
-            StateStoreFailed: where leases are kept does not.
+            StateStoreFailed: the machine-state store does not answer.
         """
         leases = self._nodes.leases()
         self._store.machines.note(said_of(lease) for lease in leases.values())
@@ -80,7 +80,7 @@ class NodeWatcher:
                 if lease is None:
                     self._miss(row)
                 elif lease.boot_id != row.boot_id:
-                    self._see_to_boot(row, lease.boot_id)
+                    self._check_after_boot(row, lease.boot_id)
             self._repeat_drains(rows)
             self._refresh([row for row in rows if row.name in leases and not row.is_drained])
         if left := self._store.reservations.settle_left_over():
@@ -88,11 +88,11 @@ class NodeWatcher:
         self._tally.tell()
 
     def _miss(self, row: MachineRow) -> None:
-        say = log.info if row.is_drained else log.warning
-        say("a node has no agent", node=row.name, missing_seconds=round(row.now - row.seen_at))
+        report = log.info if row.is_drained else log.warning
+        report("a node has no agent", node=row.name, missing_seconds=round(row.now - row.seen_at))
 
     def _repeat_drains(self, rows: list[MachineRow]) -> None:
-        """Say again who is drained where nodes' states are kept, which may have lost it, or never heard of it."""
+        """Copy drains to the machine-state store again, which may have lost them, or never got them."""
         looks = self._nodes.cache.store.look([row.name for row in rows], entries=False)
         for row, look in zip(rows, looks, strict=True):
             if row.is_drained != bool(look.offline):
@@ -104,7 +104,7 @@ class NodeWatcher:
         names = [row.name for row in rows]
         if not names:
             return
-        # What is young enough costs no call; what is not is asked for, and served to others until the answer is there.
+        # Fresh states cost no call; stale ones are served to others until the machine has answered.
         found = self._nodes.cache.snapshot_many(
             names, EVERYTHING, max_age_seconds=self._refresh_after_seconds
         )
@@ -112,17 +112,17 @@ class NodeWatcher:
             if isinstance(answer, NodeError):
                 log.warning("a node does not tell its state", node=name, reason=str(answer))
 
-    def _see_to_boot(self, row: MachineRow, boot_id: str) -> None:
-        """Forget what was known of a machine before it booted, and have checked what was on it."""
+    def _check_after_boot(self, row: MachineRow, boot_id: str) -> None:
+        """Invalidate the cached state of a machine that has booted, and begin checks of the stacks on it."""
         self._nodes.cache.bump(row.name, "boot")
         stacks = self._store.machines.stacks_on(row.name)
         log.warning("a node has booted", node=row.name, stacks=[stack.name for stack in stacks])
-        # All of them are tried; whoever cannot be checked yet is tried when it is looked the next time.
-        seen_to = [self._is_seen_to(stack, row.name, boot_id) for stack in stacks]
-        if all(seen_to):
+        # All of them are tried; a busy stack is tried again the next time.
+        is_settled = [self._is_settled(stack, row.name, boot_id) for stack in stacks]
+        if all(is_settled):
             self._store.machines.booted(row.name, boot_id)
 
-    def _is_seen_to(self, stack: StackOnMachine, node: str, boot_id: str) -> bool:
+    def _is_settled(self, stack: StackOnMachine, node: str, boot_id: str) -> bool:
         job = CheckJob(
             name=stack.id,
             project=stack.project,

@@ -1,4 +1,4 @@
-"""The client side of node RPCs: requests, replies, and how they travel.
+"""RPCs of machines, the client side: requests, replies and transports.
 
 The agent's side is :mod:`workers.agent`.
 """

@@ -1,4 +1,4 @@
-"""Which boot of this machine it is: what was known of the machine before means nothing any more."""
+"""The boot id of this machine, which tells cached states of an earlier boot from present ones."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from orchestrator.config.settings import Settings
 
 
 def read_boot_id(settings: Settings) -> str:
-    """Return the machine's boot id, from where the settings say; empty where it cannot be read."""
+    """Return the machine's boot id, from the file ``agent.boot_id_file``; "" if it cannot be read."""
     try:
         return Path(settings.agent.boot_id_file).read_text(encoding="ascii").strip()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""One call of a node: the request, and what is made of the reply."""
+"""One RPC call: makes the request, and the result or error of the reply."""
 
 import time
 import uuid
@@ -11,7 +11,7 @@ from orchestrator.nodes.rpc.errors import FAULTS, RpcFailed
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.transport import Transport
 
-#: The RPCs that are called by the engine itself.
+#: The names of the RPCs that the engine itself calls.
 SNAPSHOT_RPC: Final = "node_snapshot"
 VERSION_RPC: Final = "node_version"
 OPERATION_RPC: Final = "operation"
@@ -20,7 +20,7 @@ OPERATION_RPC: Final = "operation"
 def make_request(
     node: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float, operation_id: str = ""
 ) -> Request:
-    """Return a request that is of use for so long."""
+    """Return a request whose deadline is ``timeout_seconds`` from now."""
     return Request(
         id=uuid.uuid4().hex,
         node=node,
@@ -32,11 +32,11 @@ def make_request(
 
 
 def result_of(reply: Reply) -> Any:
-    """Return what an agent answered.
+    """Return the result of a reply.
 
     Raises:
-        SchemaMismatch: it speaks another version.
-        RpcFault: it answered that the call went wrong.
+        SchemaMismatch: the agent has another schema version.
+        RpcFault: the call failed on the machine.
     """
     check_schema(reply.node, reply.schema)
     if reply.error is not None:
@@ -47,10 +47,10 @@ def result_of(reply: Reply) -> Any:
 def fetch_snapshot(
     transport: Transport, node: str, request: SnapshotRequest, timeout_seconds: float
 ) -> Snapshot:
-    """Ask a node what it is and what runs on it.
+    """Query a machine's state.
 
     Raises:
-        NodeError: it does not answer, or not as is understood here.
+        NodeError: it does not answer, or has another schema version.
         Unavailable: the broker is out of reach.
     """
     call = make_request(node, SNAPSHOT_RPC, {"request": request.to_wire()}, timeout_seconds=timeout_seconds)
@@ -67,10 +67,10 @@ def fetch_snapshot(
 
 
 def check_schema(node: str, schema: int) -> None:
-    """Refuse an agent of another version.
+    """Refuse an agent of another schema version.
 
     Raises:
-        SchemaMismatch: it is.
+        SchemaMismatch: the versions differ.
     """
     if schema != SCHEMA_VERSION:
         sentence = f"the agent of node {node!r} speaks version {schema} of the schema, this is version {SCHEMA_VERSION}"
@@ -78,5 +78,5 @@ def check_schema(node: str, schema: int) -> None:
 
 
 def error_of(node: str, fault: Fault) -> NodeError:
-    """Return what an agent says went wrong, as an error."""
+    """Return the exception of a fault that an agent reported."""
     return FAULTS.get(fault.kind, RpcFailed)(node, fault.message)

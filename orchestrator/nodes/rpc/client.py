@@ -1,4 +1,4 @@
-"""How everybody but agents speaks to nodes: one client for a process and its settings."""
+"""Client of machines: calls read RPCs, sends mutations, and reads cached states; one per process and settings."""
 
 import atexit
 import os
@@ -41,7 +41,7 @@ from orchestrator.nodes.rpc.transport import Transport
 from orchestrator.nodes.rpc.unfinished import Unfinished, is_to_be_sent
 from orchestrator.plugins.asks import LOCAL_NODE
 
-#: How long one question for an operation waits at the agent.
+#: How long one query of an operation waits at the agent.
 LOOK_SECONDS: Final = 2.0
 
 _MAKING: Final = threading.Lock()
@@ -66,16 +66,16 @@ os.register_at_fork(
 
 
 def _key(settings: Settings) -> tuple[str, ...]:
-    # What else is in the settings is of no matter to nodes.
-    said = settings.model_dump_json(
+    # Only the settings that the client uses.
+    relevant = settings.model_dump_json(
         include={"broker_url", "cache_backend", "cache_url", "state_directory", "node_directories"}
         | {"node_state_cache", "agent", "job_lease_seconds"}
     )
-    return (said, *(key.get_secret_value() for key in settings.encryption_keys))
+    return (relevant, *(key.get_secret_value() for key in settings.encryption_keys))
 
 
 class NodeClient:
-    """Asks nodes, has them changed, and remembers what they said; safe for threads."""
+    """Queries and changes machines, and caches their states; thread-safe."""
 
     def __init__(
         self,
@@ -88,10 +88,10 @@ class NodeClient:
         """Make a client.
 
         Args:
-            transport: How requests get to agents.
-            cache: What is remembered of nodes, and who holds their leases.
-            timeout_seconds: An agent that does not answer a question within so long is taken for unreachable.
-            local: What the one agent says of itself that is in this process, and needs no lease; None: there is none.
+            transport: Carries requests to agents.
+            cache: The machine states, and the leases of agents.
+            timeout_seconds: The timeout of a read RPC, after which the machine counts as unreachable.
+            local: Returns the lease of the agent in this process; None if it has none.
         """
         self.cache = cache
         self._transport = transport
@@ -102,13 +102,13 @@ class NodeClient:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Return this process's client for these settings, made when it is first asked for.
+        """Return this process's client for these settings, made at the first call.
 
         Without a broker it has an agent of its own, called ``local``.
 
         Raises:
-            InvalidInput: the settings say nothing of which a client can be made.
-            Unavailable: what was left undone on this machine cannot be told to be.
+            InvalidInput: no machine-state store can be made of the settings.
+            Unavailable: the machine-state store does not answer.
         """
         key = _key(settings)
         with _MAKING:
@@ -123,39 +123,39 @@ class NodeClient:
 
     @classmethod
     def made(cls, settings: Settings) -> Self | None:
-        """Return this process's client for these settings if anybody has asked for it yet."""
+        """Return this process's client for these settings; None if :meth:`of` was not called yet."""
         with _MAKING:
             return cast("Self | None", _CLIENTS.get(_key(settings)))
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
     def ask(self, node: str, rpc: str, **arguments: Any) -> Any:
-        """Ask a node by one of its reads, and return what it answers.
+        """Call a read RPC of a machine, and return its result.
 
         Raises:
-            NodeError: it cannot be asked, or says that the call went wrong.
+            NodeError: the machine is unreachable, or the call failed on it.
             Unavailable: the broker is out of reach.
         """
         agent = self._require_agent(node)
         return self._read(node, agent, rpc, arguments, timeout_seconds=self._timeout_seconds)
 
     def change(self, node: str, rpc: str, operation_id: str, *, wait_seconds: float, **arguments: Any) -> Any:
-        """Have a node carry out a mutation, and return its result.
+        """Call a mutating RPC of a machine, and return its result. Idempotent by ``operation_id``.
 
-        Doing the same again, under the same id, is harmless: what has succeeded is not done again, what is under way
-        is waited for, and what has failed is done again.
+        Under the same id, a mutation that has succeeded is not repeated, one that is running is waited for, and one
+        that has failed is repeated.
 
         Args:
-            node: Which node.
-            rpc: What it is to do.
-            operation_id: What makes two tries one and the same; another one for anything else.
+            node: The machine's name.
+            rpc: The name of the RPC.
+            operation_id: The id of the operation, the same for every retry of it.
             wait_seconds: How long to wait for the end.
-            arguments: Those of the RPC.
+            arguments: The arguments of the RPC.
 
         Raises:
-            StillRunning: it was handed over, and is not over yet; it goes on.
-            RpcFault: it went wrong.
-            NodeError: the node cannot be asked; whether the mutation was or will be carried out is not known.
+            StillRunning: the mutation was sent and has not ended yet; it goes on.
+            RpcFault: the mutation failed.
+            NodeError: the machine is unreachable; whether the mutation was or will be carried out is unknown.
             Unavailable: the broker is out of reach; as above.
         """
         ends = time.monotonic() + wait_seconds
@@ -177,21 +177,21 @@ class NodeClient:
             found = self._operation(node, agent, operation_id, min(patience, LOOK_SECONDS), request_id)
             if found.state is OperationState.INTERRUPTED:
                 if was_interrupted:
-                    # Not again at once: its agent dies of it, or its disk is full and no end is written down.
+                    # Not sent a third time at once: it may crash the agent, or the agent cannot write its journal.
                     raise StillRunning(
                         node, f"{rpc} on node {node!r} was interrupted twice; it is tried again"
                     )
-                # Its agent has died in the middle, and this is the next one.
+                # The agent died during it, and this is its successor.
                 was_interrupted = True
                 request_id = self._send(node, rpc, operation_id, arguments)
         self._unfinished.forget(key)
         return _result_in(node, found)
 
     def outcome(self, node: str, operation_id: str, wait_seconds: float = 0.0) -> Operation:
-        """Return how far a mutation is, after waiting so long at most until it is over; nothing is begun.
+        """Return the state of a mutation, after waiting at most ``wait_seconds`` for its end; begins nothing.
 
         Raises:
-            NodeError: the node cannot be asked.
+            NodeError: the machine is unreachable.
             Unavailable: the broker is out of reach.
         """
         agent = self._require_agent(node)
@@ -200,20 +200,24 @@ class NodeClient:
     # -- state ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, node: str, request: SnapshotRequest, **how: Any) -> Snapshot:
-        """Return what a node said of itself, now or within the cache's time; see the cache for ``how``."""
+        """Return a machine's state, cached or queried; ``how`` goes to the cache.
+
+        Raises:
+            NodeError: the state cannot be read.
+        """
         return self.cache.snapshot(node, request, **how)
 
     def snapshot_many(
         self, nodes: Iterable[str], request: SnapshotRequest, **how: Any
     ) -> Mapping[str, Snapshot | NodeError]:
-        """Return for each node what it said of itself, or why it cannot be told."""
+        """Return for each machine its state, or why it cannot be read."""
         return self.cache.snapshot_many(nodes, request, **how)
 
     def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
-        """Ask a node what it is and what runs on it, whatever is remembered, and remember nothing.
+        """Query a machine's state, bypassing the cache.
 
         Raises:
-            NodeError: it cannot be asked, or does not answer.
+            NodeError: the machine is unreachable.
             Unavailable: the broker is out of reach.
         """
         self._require_agent(node)
@@ -225,20 +229,20 @@ class NodeClient:
         storage_units: Iterable[StorageSection] = (),
         hypervisors: Iterable[HypervisorSection] = (),
     ) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return a node's boot id, its storage units in the order of the question, and what hypervisors say of it.
+        """Return a machine's boot id, its storage units in the order given, and its hypervisors' data of it.
 
         Raises:
-            NodeError: the node cannot be asked, or cannot tell one of the things that are asked for.
+            NodeError: the machine is unreachable, or a storage unit or hypervisor is not ok.
         """
         units, kinds = tuple(storage_units), tuple(hypervisors)
         request = SnapshotRequest(hypervisors=frozenset(kinds), storage=frozenset(units), bootid=True)
         return as_node_info(self.snapshot(node, request), units, kinds)
 
     def instance_info(self, node: str, name: str, hypervisor: HypervisorSection) -> dict[str, Any]:
-        """Return memory (MiB), vcpus, state and time (seconds) of an instance; nothing of one that is not there.
+        """Return memory (MiB), vcpus, state and time (seconds) of an instance; empty if it does not exist.
 
         Raises:
-            NodeError: the node, or its hypervisor, cannot tell.
+            NodeError: the machine is unreachable, or its hypervisor is not ok.
         """
         return self.all_instances_info(node, [hypervisor]).get(name, {})
 
@@ -248,17 +252,17 @@ class NodeClient:
         """Return memory (MiB), vcpus, state and time (seconds) of the instances of some hypervisors, by their names.
 
         Raises:
-            NodeError: the node, or one of the hypervisors, cannot tell; or two of them have an instance of the same
-                name with other memory or other vcpus.
+            NodeError: the machine is unreachable, a hypervisor is not ok, or two of them have an instance of the same
+                name with different memory or vcpus.
         """
         kinds = tuple(hypervisors)
         return as_instances(self.snapshot(node, SnapshotRequest(hypervisors=frozenset(kinds))), kinds)
 
     def leases(self) -> Mapping[str, Lease]:
-        """Return the nodes that have an agent at the moment, and what their agents say of themselves.
+        """Return the leases of running agents, by machine.
 
         Raises:
-            LeasesUnknown: nobody can tell.
+            LeasesUnknown: the machine-state store does not answer.
         """
         if self._local is not None:
             return {LOCAL_NODE: self._local()}
@@ -268,7 +272,7 @@ class NodeClient:
             raise LeasesUnknown(f"the node state cache does not answer: {error}") from error
 
     def close(self) -> None:
-        """Let go of connections; whoever asks for a client of these settings again gets another."""
+        """Close connections; :meth:`of` makes a new client afterwards."""
         with _MAKING:
             for key in [key for key, client in _CLIENTS.items() if client is self]:
                 del _CLIENTS[key]
@@ -278,10 +282,10 @@ class NodeClient:
     # -- within --------------------------------------------------------------------------------------------------
 
     def _require_agent(self, node: str) -> str:
-        """Return which agent a node has; empty: it is not known. One that has none is refused without asking it.
+        """Return the incarnation of a machine's agent; "" if it is unknown.
 
         Raises:
-            NodeError: it has none, or one of another version.
+            NodeError: no agent runs, or it has another version, or it did not answer a moment ago.
         """
         if self._local is not None:
             if node != LOCAL_NODE:
@@ -292,7 +296,7 @@ class NodeClient:
             lease = self.cache.lease(node)
             names = frozenset() if lease else self.cache.store.names()
         except StateStoreFailed:
-            # Whoever does not know asks the node.
+            # Without the store, the request itself shows whether an agent runs.
             return ""
         if lease is not None:
             check_schema(node, lease.schema)
@@ -300,7 +304,7 @@ class NodeClient:
             return lease.incarnation
         if node in names:
             raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
-        # Of a name that nobody knows the store may have lost what it knew: who is there answers.
+        # The store may have lost an unknown name: the request itself shows whether an agent runs.
         return ""
 
     def _read(
@@ -327,7 +331,7 @@ class NodeClient:
 
     def _send(self, node: str, rpc: str, operation_id: str, arguments: Mapping[str, Any]) -> str:
         known = load_rpcs().get(rpc)
-        # The agent may know one that is not installed here.
+        # The agent may have RPCs that are not installed here.
         timeout_seconds = known.timeout_seconds if known else FAST
         request = make_request(
             node, rpc, arguments, timeout_seconds=timeout_seconds, operation_id=operation_id

@@ -1,7 +1,6 @@
-"""What callers of node RPCs are told, as exceptions; how they travel is :class:`orchestrator.nodes.rpc.messages.Fault`.
+"""Errors of RPCs on machines; on the wire they are :class:`orchestrator.nodes.rpc.messages.Fault`.
 
-Whether the node can be asked at all is the matter of :mod:`cache.node_state.errors`, whose errors callers get as
-they are.
+Errors of reaching a machine at all are in :mod:`cache.node_state.errors`; callers get both kinds.
 """
 
 from typing import ClassVar, Final
@@ -11,65 +10,65 @@ from orchestrator.errors import Unavailable
 
 
 class LeasesUnknown(Unavailable, StateStoreFailed):
-    """It is not known which nodes have an agent, because the store of their leases is out of reach."""
+    """The leases cannot be read: the machine-state store is out of reach."""
 
 
 class RpcFault(NodeError):
-    """An agent answered that a call went wrong."""
+    """A call failed on the machine; base of the errors that agents report."""
 
-    #: As it is called on its way.
+    #: The kind on the wire.
     kind: ClassVar[str] = "failed"
 
 
 class RpcFailed(RpcFault):
-    """What was to be done failed."""
+    """The call failed, and repeating it does not help."""
 
 
 class RpcRetryable(RpcFault):
-    """What was to be done failed, and doing the same again may help."""
+    """The call failed, and repeating it may help."""
 
     kind = "retryable"
 
 
 class RpcRefused(RpcFault):
-    """The node's own limits forbid it: directories, commands, users."""
+    """The machine's own limits forbid the call: directories, commands, users."""
 
     kind = "refused"
 
 
 class NoCapacity(RpcFault):
-    """There is no room on the node."""
+    """The machine has not enough capacity."""
 
     kind = "no_capacity"
 
 
 class Gone(RpcFault):
-    """What was to be made or changed was removed before: a late message must not bring it back."""
+    """The object was removed before: a late message must not make it again."""
 
     kind = "gone"
 
 
 class NotThere(RpcFault):
-    """What the call is about is not on the node; the node looked, and is sure."""
+    """The object does not exist on the machine, as the machine has verified."""
 
     kind = "not_there"
 
 
 class NotSupported(RpcFault):
-    """The node, or its backend, cannot do this at all."""
+    """The machine, or its backend, does not support the call."""
 
     kind = "not_supported"
 
 
 class BackendAway(RpcFault):
-    """A hypervisor or a storage of the node cannot be asked at the moment: it says nothing of what is there."""
+    """A hypervisor or a storage of the machine does not answer now: the state of its objects is unknown."""
 
     kind = "backend_away"
     passing = True
 
 
 class NoSuchRpc(RpcFault):
-    """The agent knows no RPC of this name, or not with these arguments."""
+    """The agent has no RPC of this name, or not with these arguments."""
 
     kind = "no_such_rpc"
 
@@ -82,12 +81,12 @@ class Late(RpcFault):
 
 
 class StillRunning(NodeError):
-    """A mutation was handed over and is not over yet; ask for its operation later."""
+    """A mutation was sent and has not ended yet; query its operation later."""
 
     passing = True
 
 
-#: The errors by the words under which they travel.
+#: The errors by their kinds on the wire.
 FAULTS: Final = {
     fault.kind: fault
     for fault in (

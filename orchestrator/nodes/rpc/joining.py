@@ -1,4 +1,4 @@
-"""How a process is joined to nodes: over the broker, or, without one, to the one agent that it has itself."""
+"""Transport and cache of a process's machine client: over the broker, or to its own agent in embedded mode."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,26 +22,26 @@ from orchestrator.plugins.asks import LOCAL_NODE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """What a client of nodes is made of."""
+    """The parts of a machine client."""
 
     transport: Transport
     cache: NodeStateCache
-    #: What the agent in this process says of itself; None: there is none.
+    #: Returns the lease of the agent in this process; None if it has none.
     local: Callable[[], Lease] | None = None
 
 
 def join(settings: Settings) -> Joined:
-    """Return how nodes are asked, and what is remembered of them.
+    """Return the transport and the machine-state cache for these settings.
 
     Raises:
-        InvalidInput: the settings say nothing of which that can be made.
-        Unavailable: what was left undone on this machine cannot be told to be.
+        InvalidInput: no machine-state store can be made of the settings.
+        Unavailable: the machine-state store does not answer.
     """
     return _to_own_agent(settings) if settings.embedded else _over_broker(settings)
 
 
 def _over_broker(settings: Settings) -> Joined:
-    # kombu is slow to import, and only what has a broker needs it.
+    # kombu is slow to import, and not needed in embedded mode.
     from orchestrator.nodes.rpc.kombu_transport import KombuTransport
 
     transport = KombuTransport(settings)
@@ -50,7 +50,7 @@ def _over_broker(settings: Settings) -> Joined:
         try:
             return fetch_snapshot(transport, node, request, seconds)
         except Unavailable as error:
-            # The node may be sound; all that is known is that nobody can ask it.
+            # The broker is out of reach; the machine itself may be fine.
             raise NodeUnreachable(node, f"node {node!r} cannot be asked: {error}") from error
 
     return Joined(transport=transport, cache=make_node_state_cache(settings, fetch))
@@ -61,7 +61,7 @@ def _to_own_agent(settings: Settings) -> Joined:
         return fetch_snapshot(transport, node, request, seconds)
 
     cache = make_node_state_cache(settings, fetch)
-    # Found by its entry point: this package does not know the workers'.
+    # Loaded by entry point: this package must not import the workers.
     driver: Any = DriverManager("isotherm.workers", "agent", invoke_on_load=False).driver
     directory = agent_directory(settings.state_directory, LOCAL_NODE)
     agent = driver(LOCAL_NODE, settings, cache, directory=directory, shared=True)

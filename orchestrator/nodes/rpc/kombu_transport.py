@@ -1,4 +1,4 @@
-"""Nodes that are asked over the broker: reads by their mailboxes, mutations by their queues."""
+"""Transport over the broker: reads go to the mailboxes of machines, mutations to their queues."""
 
 import threading
 import uuid
@@ -21,23 +21,23 @@ from orchestrator.queue.celery_app import make_app
 
 log = structlog.get_logger()
 
-#: How long it may take until answers can be heard, before the first question of a process.
+#: How long the first read of a process waits until its mailbox receives.
 LISTEN_SECONDS: Final = 10.0
 
 
 def mailbox_address(node: str) -> str:
-    """Return the address at which a node's agent listens."""
+    """Return the address of a machine's mailbox."""
     return f"node.{node}"
 
 
 def queue_of(node: str) -> Queue:
-    """Return the queue of a node's mutations, reached by its name alone as all queues of ours."""
+    """Return the queue of a machine's mutations, on the default exchange."""
     name = node_queue(node)
     return Queue(name, Exchange("", type="direct"), routing_key=name)
 
 
 class KombuTransport:
-    """Carries requests over the broker; listens for answers from the first question on."""
+    """Carries requests over the broker; opens its mailbox for replies at the first read."""
 
     def __init__(self, settings: Settings, *, app: Celery | None = None) -> None:
         self._app = app or make_app(settings)
@@ -48,10 +48,10 @@ class KombuTransport:
         self._mailbox: Mailbox | None = None
 
     def read(self, request: Request, *, timeout_seconds: float) -> Reply:
-        """Ask a node's mailbox and return what it answers.
+        """Post a read to a machine's mailbox, and return the reply.
 
         Raises:
-            NodeTimeout: it did not in time; nothing of the question is left anywhere.
+            NodeTimeout: no reply came in time; the request has expired.
             Unavailable: the broker is out of reach.
         """
         mailbox = self._listening()
@@ -68,10 +68,10 @@ class KombuTransport:
             self._waiting.pop(request.id, None)
 
     def send(self, request: Request) -> None:
-        """Hand a mutation over to a node's queue.
+        """Send a mutation to a machine's queue.
 
         Raises:
-            Unavailable: the broker is out of reach; nothing was handed over.
+            Unavailable: the broker is out of reach; nothing was sent.
         """
         try:
             self._app.send_task(
@@ -79,7 +79,7 @@ class KombuTransport:
                 kwargs={"request": self._seal.request(request)},
                 task_id=request.id,
                 queue=queue_of(request.node),
-                # What event readers show: names only, never an argument.
+                # Shown by Celery's tools: names only, never an argument.
                 argsrepr="()",
                 kwargsrepr=repr({"node": request.node, "rpc": request.rpc}),
                 ignore_result=True,
@@ -88,7 +88,7 @@ class KombuTransport:
             raise Unavailable(f"the broker does not answer: {error}") from error
 
     def close(self) -> None:
-        """Let go of connections; who waits for an answer is told that the broker is out of reach."""
+        """Close connections; pending reads raise Unavailable."""
         with self._starting:
             mailbox, self._mailbox = self._mailbox, None
         if mailbox is not None:
@@ -112,13 +112,13 @@ class KombuTransport:
         except (KeyError, TypeError, ValueError) as error:
             log.warning("a node's answer cannot be read", error=repr(error))
             return
-        # Nobody waits for what comes too late.
+        # A late reply is dropped.
         answer = self._waiting.pop(reply.id, None)
         if answer is not None:
             answer.set_result(reply)
 
     def _lose(self) -> None:
-        """Have those asked again who may have answered while nobody listened."""
+        """Fail all pending reads, whose replies may be lost; their callers retry."""
         for request_id in list(self._waiting):
             answer = self._waiting.pop(request_id, None)
             if answer is not None:

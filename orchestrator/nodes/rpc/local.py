@@ -1,4 +1,4 @@
-"""How requests get to the one agent of embedded mode: by calls within this process."""
+"""Transport of embedded mode: calls the one agent within this process."""
 
 import queue
 import threading
@@ -8,42 +8,42 @@ from typing import Final, Protocol
 from cache.node_state.errors import NodeTimeout
 from orchestrator.nodes.rpc.messages import Reply, Request
 
-#: How long a process that ends waits for changes that are under way; what is not over then is taken up again.
+#: How long :meth:`LocalTransport.close` waits for running mutations; the next process resumes the rest.
 _LAST_SECONDS: Final = 5.0
 
 
 class Answering(Protocol):
-    """What is needed of an agent: :class:`workers.agent.agent.Agent`."""
+    """The part of :class:`workers.agent.agent.Agent` that the transport uses."""
 
     def answer(self, request: Request) -> Reply:
-        """Answer a read."""
+        """Return the reply to a read."""
 
     def carry_out(self, request: Request) -> Reply:
-        """Carry out what is no read."""
+        """Carry out a mutation, and return its reply."""
 
     def close(self) -> None:
-        """Let go of what its backends hold."""
+        """Close the backends."""
 
 
 class LocalTransport:
-    """Calls the agent in threads of its own, so that none of its backends holds up whoever asks; safe for threads.
+    """Calls the agent in threads, so that a slow backend does not block the caller; thread-safe.
 
-    Nothing is delivered again by itself: whoever wants something of an operation that was interrupted sends it again.
+    There is no redelivery: callers send an interrupted operation again.
     """
 
     def __init__(self, agent: Answering, *, threads: int) -> None:
         self._agent, self._most = agent, threads
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
-        #: The threads that carry out, and how many requests are with them or waiting.
+        #: The threads of mutations, and how many mutations run or wait.
         self._threads: list[threading.Thread] = []
         self._under_way = 0
 
     def read(self, request: Request, *, timeout_seconds: float) -> Reply:
-        """Ask the agent and return what it answers.
+        """Call a read RPC of the agent, and return the reply.
 
         Raises:
-            NodeTimeout: it did not in time.
+            NodeTimeout: no reply came in time.
         """
         replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
         name = f"{request.rpc} on {request.node}"
@@ -57,7 +57,7 @@ class LocalTransport:
             raise NodeTimeout(request.node, sentence) from None
 
     def send(self, request: Request) -> None:
-        """Hand a mutation over; they begin in the order of sending."""
+        """Queue a mutation; mutations begin in the order of sending."""
         with self._lock:
             self._under_way += 1
             if self._under_way > len(self._threads) < self._most:
@@ -69,7 +69,7 @@ class LocalTransport:
             self._waiting.put(request)
 
     def close(self) -> None:
-        """Take nothing more, and wait a moment for what is under way."""
+        """Accept no more mutations, and wait a moment for the running ones."""
         with self._lock:
             threads, self._threads = self._threads, []
             for _ in threads:

@@ -1,8 +1,8 @@
-"""Mailboxes on the broker: what is posted to an address is heard by whoever listens there, or by nobody.
+"""Mailboxes on the broker: messages to an address reach the listener that is connected, or are dropped.
 
-Nothing waits for somebody who is not there: Redis passes messages on without keeping them, and other brokers drop what
-no queue is bound for. Who listens says so to itself now and then; when it does not hear that, it listens anew, over a
-new connection: a broker that was emptied, restarted or cut off needs no other repair.
+No message is stored: Redis passes them on by publish/subscribe, and other brokers drop messages without a bound queue.
+A listener posts an echo to itself now and then, and reconnects when that does not arrive: a broker that was emptied,
+restarted or cut off needs no other repair.
 """
 
 import threading
@@ -25,24 +25,24 @@ log = structlog.get_logger()
 
 #: The exchange of all mailboxes.
 EXCHANGE: Final = "node.mailboxes"
-#: How often who listens looks whether it is heard; how long its own words may take.
+#: How often a mailbox posts an echo to itself; after how long a missing echo counts as lost.
 ECHO_SECONDS: Final = 15.0
 DEAF_AFTER_SECONDS: Final = 5.0
-#: Until it has heard itself once, it tries this often: a subscription takes a moment.
+#: How often it posts until the first echo arrives: a subscription takes a moment.
 FIRST_ECHO_SECONDS: Final = 0.2
-#: Pause before it listens anew.
+#: The pause before a reconnect.
 PAUSE_SECONDS: Final = 0.5
-#: How long one look at the connection lasts.
+#: How long one read of the connection lasts.
 _LOOK_SECONDS: Final = 1.0
 _ECHO: Final = "echo"
 
 
 class _Deaf(Exception):
-    """Who listens did not hear itself."""
+    """The echo of a mailbox did not arrive."""
 
 
 class Poster:
-    """Posts to mailboxes; safe for threads. Connections are the app's, and shared by all in the process."""
+    """Posts to mailboxes over the app's connection pool; thread-safe."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -51,12 +51,12 @@ class Poster:
         self._lost = (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
 
     def post(self, address: str, body: Mapping[str, Any], *, keep_seconds: float) -> None:
-        """Post something to an address; whoever listens there hears it, and if nobody does, it is gone.
+        """Post a message to an address; it is dropped if no listener is connected.
 
         Args:
-            address: Where to.
-            body: What travels in msgpack.
-            keep_seconds: How long it is of use to anybody; a broker that has it still then may drop it.
+            address: The mailbox's address.
+            body: The message, which msgpack can pack.
+            keep_seconds: The message's expiration.
 
         Raises:
             Unavailable: the broker is out of reach.
@@ -79,7 +79,7 @@ class Poster:
 
 
 class Mailbox:
-    """Listens at an address, on a connection and a thread of its own, from :meth:`start` until :meth:`close`."""
+    """A listener at an address, with its own connection and thread, from :meth:`start` until :meth:`close`."""
 
     def __init__(
         self,
@@ -92,10 +92,10 @@ class Mailbox:
         """Prepare a mailbox.
 
         Args:
-            app: Whose broker it is on.
+            app: The app of the broker.
             address: Letters, digits, ``_``, ``.`` and ``-``: brokers take other characters for patterns.
-            on_message: Called for each message, one after the other: it must not take long.
-            on_lost: Called when something that was posted may not have been heard.
+            on_message: Called for each message, one after the other; must not block.
+            on_lost: Called when messages may have been lost.
         """
         self.address = address
         self._app = app
@@ -103,7 +103,7 @@ class Mailbox:
         self._on_message = on_message
         self._on_lost = on_lost
         self._heard = threading.Event()
-        #: Why it was not heard when it tried last.
+        #: The error of the last try to listen.
         self._fault = ""
         self._known = threading.Condition()
         self._stopping = threading.Event()
@@ -114,14 +114,14 @@ class Mailbox:
         self._thread.start()
 
     def wait_until_heard(self, timeout_seconds: float) -> bool:
-        """Wait until what is posted here is heard; whether it is."""
+        """Wait until messages arrive; return whether they do."""
         return self._heard.wait(timeout_seconds)
 
     def require_heard(self, timeout_seconds: float) -> None:
-        """Wait until what is posted here is heard, or is known not to be.
+        """Wait until messages arrive.
 
         Raises:
-            Unavailable: it is not.
+            Unavailable: they do not, or the connection has failed.
         """
         with self._known:
             self._known.wait_for(lambda: self._heard.is_set() or self._fault, timeout_seconds)
@@ -129,11 +129,11 @@ class Mailbox:
                 raise Unavailable(f"the broker does not answer: {self._fault or 'nothing is heard of it'}")
 
     def close(self) -> None:
-        """Listen no more; returns when the thread has let go of its connection."""
+        """Stop listening; return when the thread has closed its connection."""
         self._stopping.set()
         if not self._thread.is_alive():
             return
-        # Its own words wake it.
+        # An echo wakes the thread.
         with suppress(Unavailable):
             self._poster.post(self.address, {_ECHO: ""}, keep_seconds=_LOOK_SECONDS)
         self._thread.join(DEAF_AFTER_SECONDS)
@@ -144,7 +144,7 @@ class Mailbox:
             try:
                 with connection:
                     self._listen(connection)
-            except Exception as error:  # noqa: BLE001  # a mailbox lives as long as its process, whatever comes
+            except Exception as error:  # noqa: BLE001  # the thread reconnects after any error
                 if not self._stopping.is_set():
                     self._lose(str(error) or type(error).__name__)
             self._stopping.wait(PAUSE_SECONDS)
@@ -162,7 +162,7 @@ class Mailbox:
             self._fault = fault
             self._known.notify_all()
         if is_news:
-            log.warning("a mailbox is listened to anew", address=self.address, error=fault)
+            log.warning("a mailbox reconnects", address=self.address, error=fault)
         if was_heard and self._on_lost is not None:
             self._on_lost()
 
@@ -187,7 +187,7 @@ class Mailbox:
                 self._on_message(body)
 
         with Consumer(connection, [queue], callbacks=[receive], accept=["msgpack"], no_ack=True):
-            # The first look has the broker told that we listen.
+            # The first read sends the subscription to the broker.
             self._look(connection, 0.001)
             while not self._stopping.is_set():
                 word = echo.due(time.monotonic())
@@ -204,49 +204,49 @@ class Mailbox:
 
 
 class _Echo:
-    """When who listens speaks to itself, and whether it is deaf."""
+    """The timing of a mailbox's echoes, and the detection of lost ones."""
 
     def __init__(self, on_heard: Callable[[], None]) -> None:
         self._on_heard = on_heard
         self._mine = uuid.uuid4().hex
         self._heard_at: float | None = None
-        self._said_at: float | None = None
-        #: Since when it waits to hear itself.
+        self._posted_at: float | None = None
+        #: Since when an echo is outstanding.
         self._waits_since: float | None = None
 
     @property
     def pause_seconds(self) -> float:
-        """How long a look may last."""
+        """How long one read of the connection may last."""
         return FIRST_ECHO_SECONDS if self._waits_since is not None else _LOOK_SECONDS
 
     def hear(self, word: str) -> None:
-        """Take note of a word; those of others, at the same address, say nothing."""
+        """Record an arrived echo; ignore echoes of other listeners at the same address."""
         if word == self._mine:
             self._heard_at, self._waits_since = time.monotonic(), None
             self._on_heard()
 
     def due(self, now: float) -> str:
-        """Return what is to be said now, or nothing.
+        """Return the echo to post now; "" if none is due.
 
         Raises:
-            _Deaf: it has spoken, and not heard itself.
+            _Deaf: an echo is overdue.
         """
         if self._waits_since is not None:
             if now - self._waits_since > DEAF_AFTER_SECONDS:
                 raise _Deaf("it does not hear itself")
-            is_due = self._said_at is None or now - self._said_at >= FIRST_ECHO_SECONDS
+            is_due = self._posted_at is None or now - self._posted_at >= FIRST_ECHO_SECONDS
         else:
             is_due = self._heard_at is None or now - self._heard_at >= ECHO_SECONDS
             if is_due:
                 self._waits_since = now
         if is_due:
-            self._said_at = now
+            self._posted_at = now
         return self._mine if is_due else ""
 
 
 def mailboxes_of(connection: Connection) -> Exchange:
     """Return the exchange of all mailboxes, on the broker of a connection."""
-    # Redis passes on what goes to a fanout, by its routing key, without keeping it; of a direct exchange it would make
-    # lists, and wait for nobody with those. Others keep the messages of an exclusive queue while somebody listens.
+    # On Redis, kombu makes publish/subscribe by routing key of a fanout exchange; of a direct one it would make lists,
+    # which keep messages without a listener. On other brokers, an exclusive queue ends with its listener's connection.
     kind = "fanout" if connection.transport.driver_type == "redis" else "direct"
     return Exchange(EXCHANGE, type=kind, durable=True, delivery_mode="transient")

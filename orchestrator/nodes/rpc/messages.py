@@ -1,4 +1,4 @@
-"""What travels between a node's agent and those who ask it; msgpack."""
+"""Messages between agents and their clients, packed with msgpack: Request, Reply, Fault."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,26 +6,26 @@ from typing import Any, Final, Self
 
 from cache.node_state.requests import SCHEMA_VERSION
 
-#: The task that carries a mutation, on the queue of its node.
+#: The Celery task of a mutation, on the queue of its machine.
 NODE_TASK: Final = "node.call"
 
 
 def node_queue(node: str) -> str:
-    """Return the queue of a node's mutations."""
+    """Return the name of the queue of a machine's mutations."""
     return f"node.{node}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call of an RPC on a node."""
+    """One call of an RPC on a machine."""
 
     id: str
     node: str
     rpc: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    #: Of a mutation: what makes two deliveries, and a second try of the same caller, one and the same.
+    #: The idempotency key of a mutation: the same for redeliveries and for retries.
     operation_id: str = ""
-    #: Seconds since the epoch; an agent that finds it past does nothing: nobody waits any more.
+    #: Seconds since the epoch; agents drop the request after it.
     deadline: float
 
     def to_wire(self) -> dict[str, Any]:
@@ -51,21 +51,21 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What went wrong on a node."""
+    """An error on a machine."""
 
-    #: One of the words that :mod:`orchestrator.nodes.rpc.errors` knows.
+    #: A key of :data:`orchestrator.nodes.rpc.errors.FAULTS`.
     kind: str
-    #: For people; holds no secret.
+    #: The message for users; holds no secret.
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What an agent answers, to reads and to mutations alike."""
+    """An agent's reply to a read or a mutation."""
 
     id: str
     node: str
-    #: Which agent it was, and which boot of the machine.
+    #: The incarnation of the agent, and the machine's boot id.
     incarnation: str
     boot_id: str
     #: How many mutations it has begun, and how many are under way.

@@ -1,4 +1,4 @@
-"""Snapshots in the shapes in which nodes were asked before there were any: one list or map for each kind of thing."""
+"""Machine states converted to the shapes of the older queries ``node_info`` and ``instance_info``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,10 +18,10 @@ from cache.node_state.requests import (
 def as_node_info(
     snapshot: Snapshot, units: Sequence[StorageSection], hypervisors: Sequence[HypervisorSection]
 ) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the boot id, the storage units in the order given, and what hypervisors say of the node.
+    """Return the boot id, the storage units in the order given, and the hypervisors' data of the machine.
 
     Raises:
-        SectionFailed: one of them is not there, or not ok.
+        SectionFailed: one of them is missing, or not ok.
     """
     return (
         str(ok_data(snapshot, BOOTID_KEY)),
@@ -34,8 +34,8 @@ def as_instances(snapshot: Snapshot, hypervisors: Sequence[HypervisorSection]) -
     """Return the instances of some hypervisors, by their names.
 
     Raises:
-        SectionFailed: a hypervisor is not there, or not ok; or two of them have an instance of the same name with
-            other memory or other vcpus.
+        SectionFailed: a hypervisor is missing, or not ok; or two of them have an instance of the same name with
+            different memory or vcpus.
     """
     found: dict[str, dict[str, Any]] = {}
     for hypervisor in hypervisors:
@@ -51,10 +51,10 @@ def as_instances(snapshot: Snapshot, hypervisors: Sequence[HypervisorSection]) -
 
 
 def ok_data(snapshot: Snapshot, key: str) -> Any:
-    """Return what a section of a snapshot holds.
+    """Return the data of a section of a machine state.
 
     Raises:
-        SectionFailed: the section is not there, or not ok; with what its backend said.
+        SectionFailed: the section is missing, or not ok; with its backend's message.
     """
     section = snapshot.sections.get(key)
     if section is None or section.status != OK:
@@ -66,7 +66,7 @@ def ok_data(snapshot: Snapshot, key: str) -> Any:
 def node_fields(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a hypervisor's node data as :meth:`NodeClient.node_info` has it.
 
-    Memory is in MiB; what is not known is left out.
+    Memory is in MiB; unknown values are left out.
     """
     return {name.removesuffix("_mib"): value for name, value in data.items() if value is not None}
 

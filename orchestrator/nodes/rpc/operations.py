@@ -1,4 +1,4 @@
-"""What an agent tells of a mutation that was handed over to it: the answer of the RPC ``operation``."""
+"""Operations: the state of a mutation in its agent's journal, as the RPC ``operation`` returns it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,33 +9,33 @@ from orchestrator.nodes.rpc.messages import Fault
 
 
 class OperationState(StrEnum):
-    """How far a mutation is."""
+    """The state of a mutation."""
 
-    #: The agent has never heard of it, or has forgotten it: it may still be on its way.
+    #: It is not in the agent's journal; its message may still be in the queue.
     UNKNOWN = "unknown"
     RUNNING = "running"
     DONE = "done"
-    #: It went wrong; another delivery runs it again.
+    #: It failed; another delivery runs it again.
     FAILED = "failed"
-    #: The agent died in the middle; another delivery runs it again.
+    #: The agent died during it; another delivery runs it again.
     INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One mutation, as its agent has it in its journal."""
+    """One mutation in its agent's journal."""
 
     state: OperationState
-    #: The id of the request that was carried out last: a failure of an earlier one says nothing of a later one.
+    #: The id of the request that was carried out last, to tell its failure from that of an earlier one.
     request_id: str = ""
-    #: Of what is done.
+    #: Set if it is done.
     result: Any = None
-    #: Of what has failed.
+    #: Set if it has failed.
     error: Fault | None = None
 
     @property
     def over(self) -> bool:
-        """Whether it ended, well or not."""
+        """Whether it has ended, with success or failure."""
         return self.state in (OperationState.DONE, OperationState.FAILED)
 
     def to_wire(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Operation:
         """Rebuild from plain types.
 
         Raises:
-            TypeError, ValueError, KeyError: something is missing, or nobody knows it.
+            TypeError, ValueError, KeyError: a field is missing or unknown.
         """
         error = data["error"]
         return cls(

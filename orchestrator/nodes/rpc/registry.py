@@ -1,7 +1,7 @@
-"""The RPCs of nodes: what each is called, what it does to its node, and how long it may take.
+"""Registry of RPCs: the name, effect on the machine's state, and timeout of each.
 
-A package adds some by an entry point in the group ``isotherm.node_rpcs`` that names a module: whatever
-:func:`node_rpc` has made in it is one. An RPC of which nothing is said changes its node.
+A package adds RPCs by an entry point in the group ``isotherm.node_rpcs`` that names a module with objects made by
+:func:`node_rpc`. The default effect is :attr:`Effect.MUTATE`.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ from orchestrator.errors import PluginMistake
 
 #: The entry point group of modules with RPCs.
 NAMESPACE: Final = "isotherm.node_rpcs"
-#: Those of what agents offer: see :mod:`workers.agent.hypervisors` and :mod:`workers.agent.storage`.
+#: The entry point groups of agents' backends: see :mod:`workers.agent.hypervisors` and :mod:`workers.agent.storage`.
 HYPERVISORS: Final = "isotherm.hypervisors"
 STORAGE: Final = "isotherm.storage"
 
-#: How long calls may take, in seconds, by kind.
+#: Timeouts of calls in seconds.
 URGENT: Final = 60.0
 FAST: Final = 300.0
 NORMAL: Final = 900.0
@@ -28,15 +28,15 @@ SLOW: Final = 3600.0
 
 
 class Effect(StrEnum):
-    """What an RPC does to what is remembered of nodes."""
+    """The effect of an RPC on cached machine states."""
 
-    #: It changes its node, or nobody has proven that it does not.
+    #: It changes its machine, or may.
     MUTATE = "mutate"
     #: It changes nothing; a test compares the node before and after.
     READ = "read"
-    #: It changes the node, but nothing that is remembered; it says why.
+    #: It changes the machine, but nothing that is cached; it must give the reason.
     NEUTRAL = "neutral"
-    #: It changes nodes that it does not name: whatever is remembered of any node is void.
+    #: It changes machines that it does not name: all cached states are invalidated.
     FLUSH_ALL = "flush_all"
 
 
@@ -46,23 +46,23 @@ class NodeRpc:
 
     name: str
     effect: Effect
-    #: Returns the names of the nodes, besides the called one, that a call with these arguments changes.
+    #: Returns the other machines that a call with these arguments changes.
     affects: Callable[[Mapping[str, Any]], frozenset[str]]
     timeout_seconds: float
-    #: Of a neutral one: why nothing that is remembered changes.
+    #: Why a neutral RPC changes nothing that is cached.
     reason: str
-    #: Whether its effect comes after its reply: the node stays dirty until the effect was seen, or the lease ends.
+    #: Whether its effect comes after its reply: the machine stays dirty until the effect is seen or the lease ends.
     deferred: bool
     handler: Callable[..., Any]
 
     @property
     def is_read(self) -> bool:
-        """Whether it travels by the mailbox, beside all mutations."""
+        """Whether it is a read, which goes to the mailbox and not to the queue of mutations."""
         return self.effect is Effect.READ
 
 
 def nobody_else(_arguments: Mapping[str, Any]) -> frozenset[str]:
-    """Return that no other node changes."""
+    """Return no other machine."""
     return frozenset()
 
 
@@ -75,10 +75,10 @@ def node_rpc(
     reason: str = "",
     deferred: bool = False,
 ) -> Callable[[Callable[..., Any]], NodeRpc]:
-    """Make an RPC of a function; see :class:`NodeRpc` for what is said of it.
+    """Make an RPC of a function; see :class:`NodeRpc` for the arguments.
 
     Raises:
-        PluginMistake: a neutral one gives no reason.
+        PluginMistake: a neutral RPC has no reason.
     """
     if effect is Effect.NEUTRAL and not reason:
         raise PluginMistake(
@@ -101,10 +101,10 @@ def node_rpc(
 
 @cache
 def load_rpcs(namespace: str = NAMESPACE) -> Mapping[str, NodeRpc]:
-    """Return the RPCs that the installed packages bring, by name, in alphabetical order.
+    """Return the RPCs of all installed packages, sorted by name.
 
     Raises:
-        PluginMistake: a module cannot be imported, or two bring an RPC of the same name.
+        PluginMistake: a module cannot be imported, or two have an RPC of the same name.
     """
 
     def refuse(_manager: Any, entry: Any, error: BaseException) -> None:

@@ -1,4 +1,4 @@
-"""What an agent says of its node when it holds a lease, as it is written down of the machine."""
+"""Machine reports: the contents of an agent's lease as the machine's row stores them."""
 
 from cache.node_state.lease import Lease
 from orchestrator.store.machines.machines import MachineReport

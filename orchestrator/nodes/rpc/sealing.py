@@ -1,7 +1,7 @@
-"""What keeps the values in messages to and from nodes from whoever reads the broker.
+"""Encryption of the arguments and results in messages to and from machines.
 
-Arguments and answers hold what templates hold: variables, contents of files, what commands print. Where encryption keys
-are configured they travel as bytes that only those open who have one of the keys; names and times are for all to read.
+They hold values of templates: variables, contents of files, output of commands. With encryption keys configured they
+are encrypted on the broker; names and times are not.
 """
 
 from collections.abc import Mapping
@@ -17,39 +17,39 @@ _SEALED: Final = "sealed"
 
 
 class Seal:
-    """Seals and opens messages with the keys that the settings have; without any, it leaves them as they are."""
+    """Encrypts and decrypts messages with the keys of the settings; without keys it leaves them plain."""
 
     def __init__(self, settings: Settings) -> None:
-        """Take the keys.
+        """Make a seal with the keys of the settings.
 
         Raises:
-            InvalidInput: one of them is none.
+            InvalidInput: a key is malformed.
         """
         keys = [key.get_secret_value() for key in settings.encryption_keys]
         self._codec, self._has_keys = Codec(keys), bool(keys)
 
     def request(self, request: Request) -> dict[str, Any]:
-        """Return a request as it travels."""
+        """Return the wire form of a request."""
         return self._sealed(request.to_wire(), "arguments")
 
     def opened_request(self, wire: Mapping[str, Any]) -> Request:
-        """Return a request that has travelled.
+        """Return the request of a wire form.
 
         Raises:
-            TypeError: it is none.
-            UnreadableSecret: none of the keys here opens it.
+            TypeError: a field is missing or unknown.
+            UnreadableSecret: no configured key decrypts it.
         """
         return Request.from_wire(self._opened(wire, "arguments"))
 
     def reply(self, reply: Reply) -> dict[str, Any]:
-        """Return a reply as it travels."""
+        """Return the wire form of a reply."""
         return self._sealed(reply.to_wire(), "result")
 
     def opened_reply(self, wire: Mapping[str, Any]) -> Reply:
-        """Return a reply that has travelled; of one that none of the keys here opens, that is the error.
+        """Return the reply of a wire form; if no configured key decrypts it, a reply with that error.
 
         Raises:
-            TypeError: it is none.
+            TypeError: a field is missing or unknown.
         """
         try:
             return Reply.from_wire(self._opened(wire, "result"))
@@ -71,10 +71,10 @@ class Seal:
 
 
 def without_arguments(wire: Mapping[str, Any]) -> Request:
-    """Return a request whose arguments nobody here can read.
+    """Return the request of a wire form that cannot be decrypted, without arguments.
 
     Raises:
-        TypeError: it is none.
+        TypeError: a field is missing or unknown.
     """
     return replace(Request.from_wire(_without_seal(wire)), arguments={})
 

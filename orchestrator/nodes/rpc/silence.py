@@ -1,4 +1,4 @@
-"""Agents that did not answer a moment ago, so that not everybody who wants something of them waits as long."""
+"""Circuit breaker: agents that did not answer a moment ago are not called, so that callers do not all time out."""
 
 import threading
 import time
@@ -7,36 +7,36 @@ from typing import Final
 
 from cache.node_state.errors import NodeTimeout
 
-#: How long an agent that did not answer is left alone.
+#: How long an agent that did not answer is not called.
 SILENT_SECONDS: Final = 5.0
 
 
 class Silences:
-    """The agents that did not answer this process; safe for threads."""
+    """The agents that did not answer this process; thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        #: Which agent of a node did not answer, until when it is left alone, and what was said of it.
+        #: By machine: the agent's incarnation, until when it is not called, and the error message.
         self._silent: dict[str, tuple[str, float, str]] = {}
         self._changing = threading.Lock()
 
     def note(self, node: str, incarnation: str, error: NodeTimeout) -> None:
-        """Take note that a node's agent did not answer."""
+        """Record that a machine's agent did not answer."""
         with self._changing:
             self._silent[node] = (incarnation, self._clock() + SILENT_SECONDS, str(error))
 
     def end(self, node: str) -> None:
-        """Take note that it did."""
+        """Record that a machine's agent did answer."""
         with self._changing:
             self._silent.pop(node, None)
 
     def refuse(self, node: str, incarnation: str) -> None:
-        """Refuse to ask an agent that did not answer a moment ago; another one of the same node is asked.
+        """Refuse a call of an agent that did not answer a moment ago; a new agent of the machine is called.
 
         Raises:
-            NodeTimeout: with what was said then.
+            NodeTimeout: the agent did not answer; the message is that of the last timeout.
         """
         with self._changing:
-            agent, until, said = self._silent.get(node, ("", 0.0, ""))
-        if said and agent == incarnation and self._clock() < until:
-            raise NodeTimeout(node, said)
+            agent, until, message = self._silent.get(node, ("", 0.0, ""))
+        if message and agent == incarnation and self._clock() < until:
+            raise NodeTimeout(node, message)

@@ -1,4 +1,4 @@
-"""The node state cache of a process, made from the settings."""
+"""Factory of the machine-state cache and its store from the settings."""
 
 import threading
 from collections.abc import Collection
@@ -18,19 +18,19 @@ from orchestrator.plugins.asks import LOCAL_NODE
 
 MEMORY, FILE, REDIS = "memory", "file", "redis"
 _BACKENDS: Final = (MEMORY, FILE, REDIS)
-#: What the URL of a Redis begins with.
+#: The schemes of Redis URLs.
 _REDIS_SCHEMES: Final = ("redis://", "rediss://")
-#: Those of our cache backends that are a Redis.
+#: The cache backends that are Redis.
 _REDIS_CACHES: Final = ("redis", "dogpile.cache.redis")
-#: Where it is remembered in the state directory.
+#: The directory of the file store, in the state directory.
 DIRECTORY: Final = "node-state"
 
 
 def make_node_state_cache(settings: Settings, fetch: Fetch) -> NodeStateCache:
-    """Return a cache that asks nodes with ``fetch``; caches of the same settings share what they know.
+    """Return a cache that queries machines with ``fetch``; caches of the same settings share their store.
 
     Raises:
-        InvalidInput: no store can be made of the settings; its problem names the one that is wrong.
+        InvalidInput: a setting of the store is wrong; the problem names it.
     """
     numbers = settings.node_state_cache
     unleased: Collection[str] = {LOCAL_NODE} if settings.embedded else ()
@@ -46,17 +46,17 @@ def make_node_state_cache(settings: Settings, fetch: Fetch) -> NodeStateCache:
 
 
 def make_node_state_store(settings: Settings) -> NodeStateStore:
-    """Return where the states of nodes are remembered.
+    """Return the machine-state store of the settings.
 
     Raises:
-        InvalidInput: it cannot be made of the settings; its problem names the one that is wrong.
+        InvalidInput: a setting of the store is wrong; the problem names it.
     """
     backend, url = where(settings)
     if backend == MEMORY:
         return _of_this_process(str(settings.state_directory.absolute()))
     if backend == FILE:
         return FileNodeStore(settings.state_directory / DIRECTORY, boot_id=read_boot_id(settings))
-    # Its client is slow to import, and embedded mode needs none.
+    # The Redis client is slow to import, and not needed in embedded mode.
     from cache.node_state.redis_store import RedisNodeStore, StoreMisconfigured
 
     try:
@@ -70,24 +70,24 @@ def where(settings: Settings) -> tuple[str, str]:
     """Return the backend, memory, file or redis, and its URL, with the defaults filled in.
 
     Raises:
-        InvalidInput: there is no such backend, or it is nowhere said where it is.
+        InvalidInput: there is no such backend, its URL is missing, or it takes none.
     """
-    asked = settings.node_state_cache
+    configured = settings.node_state_cache
     named = _url_setting(settings)
-    url: str = asked.url or (getattr(settings, named) if named else "")
-    backend = asked.backend or (REDIS if url else FILE)
+    url: str = configured.url or (getattr(settings, named) if named else "")
+    backend = configured.backend or (REDIS if url else FILE)
     if backend not in _BACKENDS:
         hint = Nearest().hint(backend, _BACKENDS, f"there are: {', '.join(_BACKENDS)}")
         raise _refused("backend", f"there is no node state store {backend!r}", hint)
     if backend == REDIS and not url:
         raise _refused("url", "nothing says where Redis is", "such as redis://localhost:6379/0")
-    if backend != REDIS and asked.url:
+    if backend != REDIS and configured.url:
         raise _refused("url", f"{backend} has no URL", "leave it out, or let backend be redis")
     return backend, url if backend == REDIS else ""
 
 
 def _url_setting(settings: Settings) -> str:
-    """Return the setting that is the URL of a Redis which does other things besides; empty: none."""
+    """Return the setting, of the cache or the broker, whose value is a Redis URL; "" if neither is."""
     if settings.cache_backend in _REDIS_CACHES and settings.cache_url.startswith(_REDIS_SCHEMES):
         return "cache_url"
     return "broker_url" if settings.broker_url.startswith(_REDIS_SCHEMES) else ""
@@ -98,7 +98,7 @@ def _refused(setting: str, message: str, hint: str) -> InvalidInput:
 
 
 _lock = threading.Lock()
-#: Stores of this process, by the state directory: agent and callers in one process have to share theirs.
+#: Stores of this process, by state directory: the agent and its clients in one process share theirs.
 _in_memory: "WeakValueDictionary[str, MemoryNodeStore]" = WeakValueDictionary()
 
 

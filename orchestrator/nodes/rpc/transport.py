@@ -1,4 +1,4 @@
-"""How a request gets to a node's agent: by the queue, or by a call within this process."""
+"""Transport protocol: carries requests to agents, over the broker or within the process."""
 
 from typing import Protocol
 
@@ -6,22 +6,22 @@ from orchestrator.nodes.rpc.messages import Reply, Request
 
 
 class Transport(Protocol):
-    """Carries requests to agents; safe for threads."""
+    """Carries requests to agents; thread-safe."""
 
     def read(self, request: Request, *, timeout_seconds: float) -> Reply:
-        """Ask a node's mailbox and return what it answers.
+        """Send a read to a machine's agent, and return the reply.
 
         Raises:
-            NodeTimeout: it did not in time; nothing of the question is left anywhere.
+            NodeTimeout: no reply came in time; the request has expired.
             Unavailable: the broker is out of reach.
         """
 
     def send(self, request: Request) -> None:
-        """Hand a mutation over to a node's queue: at least once, in the order of sending as a rule.
+        """Send a mutation to a machine's agent: delivered at least once, as a rule in the order of sending.
 
         Raises:
-            Unavailable: the broker is out of reach; nothing was handed over.
+            Unavailable: the broker is out of reach; nothing was sent.
         """
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""

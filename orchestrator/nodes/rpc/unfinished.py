@@ -1,4 +1,4 @@
-"""What a process has had nodes do, and does not know the end of."""
+"""Unfinished mutations: those that this process has sent and not seen the end of."""
 
 import threading
 import time
@@ -7,15 +7,15 @@ from typing import Final
 
 from orchestrator.nodes.rpc.operations import OperationState
 
-#: After so long a mutation of which the agent has not heard is sent once more.
+#: A mutation that is not in the agent's journal is sent again after so long.
 RESEND_SECONDS: Final = 30.0
-#: So long it is remembered that a mutation was sent of whose end nobody asks.
+#: A mutation whose end is not queried is forgotten after so long.
 FORGET_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What was sent for an operation last."""
+    """The last request that was sent for an operation."""
 
     request_id: str
     #: By the monotonic clock.
@@ -23,36 +23,36 @@ class Sent:
 
 
 class Unfinished:
-    """The mutations that this process has sent, and of whose end it has told nobody yet."""
+    """The unfinished mutations of this process, by machine and operation id; thread-safe."""
 
     def __init__(self) -> None:
         self._sent: dict[tuple[str, str], Sent] = {}
         self._changing = threading.Lock()
 
     def note(self, key: tuple[str, str], request_id: str) -> None:
-        """Take note of a request; of those that nobody has asked for since long, none is kept."""
+        """Record a request, and forget those that are older than :data:`FORGET_SECONDS`."""
         now = time.monotonic()
         with self._changing:
             kept = {each: sent for each, sent in self._sent.items() if now - sent.at < FORGET_SECONDS}
             self._sent = {**kept, key: Sent(request_id, now)}
 
     def get(self, key: tuple[str, str]) -> Sent | None:
-        """Return what was sent for an operation."""
+        """Return the last request of an operation; None if none was sent."""
         with self._changing:
             return self._sent.get(key)
 
     def forget(self, key: tuple[str, str]) -> None:
-        """Forget an operation whose end was told."""
+        """Forget an operation whose end its caller has."""
         with self._changing:
             self._sent.pop(key, None)
 
 
 def is_to_be_sent(found: OperationState, sent_seconds_ago: float | None) -> bool:
-    """Whether a mutation has to be sent, by what its agent says of it.
+    """Return whether a mutation has to be sent, by its state at the agent.
 
     Args:
-        found: If something was sent before, what became of that, and not of what others had sent.
-        sent_seconds_ago: When that was; None: never.
+        found: The state of the request that this process sent last, or of the operation if it sent none.
+        sent_seconds_ago: The age of that request; None if none was sent.
     """
     match found:
         case OperationState.DONE | OperationState.RUNNING:
@@ -60,8 +60,8 @@ def is_to_be_sent(found: OperationState, sent_seconds_ago: float | None) -> bool
         case OperationState.INTERRUPTED:
             return True
         case OperationState.FAILED:
-            # Nobody was told yet how it ended that this process has sent.
+            # The failure of a request of this process is still to be returned to its caller.
             return sent_seconds_ago is None
         case OperationState.UNKNOWN:
-            # It is on its way, unless the broker has lost it.
+            # In the queue, unless the broker has lost it.
             return sent_seconds_ago is None or sent_seconds_ago >= RESEND_SECONDS
