@@ -1,4 +1,4 @@
-"""Event sinks are told what happened: who tells them, how fast, and what happens to those that do not listen.
+"""Delivery of events to event sinks: at least once, in order, with retries and back-off.
 
-Nothing here is on the path of a stack: what was committed is read again from the history.
+Delivery is not part of an operation: committed events are read from the history afterwards.
 """

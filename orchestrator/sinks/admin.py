@@ -1,4 +1,4 @@
-"""Look at how far event sinks have been told, and forget those that are gone."""
+"""Administration of event sinks: list their positions and backlogs, and forget removed ones."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ from orchestrator.views.sinks import SinkView
 
 
 def sink_views(cursors: SinkCursors, settings: Settings) -> list[SinkView]:
-    """Return all sinks that are enabled or have been told something: those of the settings first, by name."""
+    """Return all sinks that are enabled or have a cursor: those of the settings first, by name."""
     enabled = _enabled(settings)
     rows = cursors.all()
     known = {row.name for row in rows}
@@ -23,11 +23,11 @@ def sink_views(cursors: SinkCursors, settings: Settings) -> list[SinkView]:
 
 
 def forget_sink(cursors: SinkCursors, settings: Settings, name: str) -> None:
-    """Have no events kept any more for a sink.
+    """Remove a sink's cursor, so that no events are kept for it.
 
     Raises:
         NotFound: there is no such sink.
-        Conflict: it is enabled here, and would be told again what happens from now on.
+        Conflict: it is enabled here, and would get a new cursor.
     """
     known = [row.name for row in cursors.all()]
     if name in _enabled(settings):
@@ -36,12 +36,12 @@ def forget_sink(cursors: SinkCursors, settings: Settings, name: str) -> None:
             "package; then end the coordinators that still know it"
         )
     if not cursors.forget(name):
-        there = f"there are: {', '.join(known)}" if known else "there is none"
-        raise NotFound(f"no event sink {name!r} is known; {Nearest().hint(name, known, there)}")
+        others = f"there are: {', '.join(known)}" if known else "there is none"
+        raise NotFound(f"no event sink {name!r} is known; {Nearest().hint(name, known, others)}")
 
 
 def _enabled(settings: Settings) -> Collection[str]:
-    """Return the names of the settings' sinks that are enabled; one that is broken may be any of them."""
+    """Return the names of the enabled sinks of the settings."""
     return {each.name for each in find_sinks(settings).hooks if each.enabled}
 
 

@@ -1,4 +1,4 @@
-"""Event sinks that environments of stacks name: which may be, and how they are made."""
+"""Event sinks named in environments of stacks: which are allowed, and how they are validated and made."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ from orchestrator.errors import Problem
 from orchestrator.template.document import dotted
 from orchestrator.template.given import Given
 
-#: Whoever names a sink in an environment names no more than so many.
+#: How many sinks one environment may name.
 MOST_SINKS: Final = 16
 
 
@@ -24,41 +24,41 @@ class EnvironmentSinks:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         installed = find_event_sinks(settings.event_sinks).hooks
-        #: By name, those that can be told of single stacks.
+        #: The sink classes that environments may name, by name.
         self._kinds: Mapping[str, type[EventSink]] = {
             each.name: each.kind for each in installed if each.kind is not None and each.kind.in_environments
         }
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """The types that stacks are told to here."""
+    def enabled(self) -> tuple[str, ...]:
+        """The types of sinks to which stacks' events are delivered here."""
         return tuple(name for name in self._settings.environment_event_sinks if name in self._kinds)
 
     def limit_seconds(self, kind: str) -> float:
         """Return how long a call of such a sink may take."""
-        said = HookSettings.model_validate(dict(self._settings.event_sinks.get(kind, {})))
-        return said.time_limit_seconds or self._kinds[kind].time_limit_seconds
+        configured = HookSettings.model_validate(dict(self._settings.event_sinks.get(kind, {})))
+        return configured.time_limit_seconds or self._kinds[kind].time_limit_seconds
 
     def make(self, kind: str, options: Mapping[str, Any]) -> EventSink:
         """Return a sink with these options.
 
         Raises:
-            ValueError: the options are wrong, as they were not when they were written down.
+            ValueError: the stored options are not valid any more.
         """
         try:
             made = self._kinds[kind](self._options(kind).model_validate(dict(options)))
         except ValidationError as error:
-            said = "; ".join(sentence_of(each) for each in error.errors(include_url=False))
-            raise ValueError(f"its options are wrong by now: {said}") from None
+            faults = "; ".join(sentence_of(each) for each in error.errors(include_url=False))
+            raise ValueError(f"its options are wrong by now: {faults}") from None
         made.name, made.time_limit_seconds = kind, self.limit_seconds(kind)
         return made
 
     def problems(self, given: Sequence[Given], *, is_allowed_here: bool = True) -> Iterator[Problem]:
-        """Yield what is wrong with the sinks that an environment names; each is a map with a type.
+        """Yield the problems of the sinks that an environment names.
 
         Args:
-            given: The sinks.
-            is_allowed_here: Whether they must be allowed by the settings.
+            given: The sinks, each a map with a ``type``.
+            is_allowed_here: Whether the settings must allow their types.
         """
         if len(given) > MOST_SINKS:
             message = f"there are {len(given)} event sinks; at most {MOST_SINKS} are allowed"
@@ -92,17 +92,17 @@ class EnvironmentSinks:
                     hint = Nearest().hint(str(fault["loc"][-1]), names, f"options: {', '.join(names)}")
                 path = ".".join(filter(None, (given.path, dotted(fault["loc"]))))
                 yield Problem(message=message, path=path, position=given.position, hint=hint)
-        except Exception as error:  # noqa: BLE001  # whatever a package does; its words may quote a secret
+        except Exception as error:  # noqa: BLE001  # plugin code; its message may quote a secret
             yield given.problem(f"an event sink {kind!r} cannot be made of this: {type(error).__name__}")
 
 
 def options_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an environment says of a sink besides its type."""
+    """Return the options of a sink's entry in an environment: all but its type."""
     return {name: value for name, value in entry.items() if name != "type"}
 
 
 def sink_problems(given: Sequence[Given], settings: Settings, *, offline: bool) -> list[Problem]:
-    """Return what is wrong with the sinks that an environment names; ``offline``: wherever it is to be used."""
+    """Return the problems of the sinks that an environment names; with ``offline``, whatever the settings allow."""
     if not given:
         return []
     return list(EnvironmentSinks(settings).problems(given, is_allowed_here=not offline))

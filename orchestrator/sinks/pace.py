@@ -1,35 +1,35 @@
-"""How much a sink is told at once, and when it is tried again: pure functions."""
+"""Pace of delivery: batch sizes, and pauses after failures; pure functions."""
 
 import random
 from typing import Final
 
 from hooks.values import words
 
-#: A sink is told at most so many events at once.
+#: The largest batch of events.
 MOST_EVENTS: Final = 500
-#: The first pause after a failure is up to this long; each further one up to twice as long.
+#: The maximum of the first pause after a failure; it doubles with each further failure.
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 
 
 def pause_seconds(failures: int, chance: random.Random) -> float:
-    """Return how long a sink is left alone that has failed so often in a row; at least half of what it may be."""
+    """Return the pause after so many failures in a row: random, between half the maximum and the maximum."""
     longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(max(failures - 1, 0), 16))
     return longest * chance.uniform(0.5, 1.0)
 
 
 def first_number(failures: int) -> int:
-    """Return how many events a sink is told at first that has failed so often in a row.
+    """Return the first batch size after so many failures in a row, down to one event.
 
-    One that is too slow for many takes a few; one that chokes on a single event shows which.
+    A slow sink can take a small batch; a batch of one shows which event a sink fails on.
     """
     return max(1, MOST_EVENTS >> 2 * min(failures, 8))
 
 
 def next_number(number: int, *, took_seconds: float, limit_seconds: float) -> int:
-    """Return how many events a sink is told at once that has taken so many in that time.
+    """Return the next batch size, after a batch of ``number`` events took ``took_seconds``.
 
-    It stays far enough below its time limit that events which take longer than those before do not break it.
+    Aims below half of the time limit, so that slower events do not exceed it.
     """
     if took_seconds > limit_seconds / 2:
         return max(1, number // 2)
@@ -39,5 +39,5 @@ def next_number(number: int, *, took_seconds: float, limit_seconds: float) -> in
 
 
 def words_of(error: BaseException) -> str:
-    """Return what an error says, on one line, without what stands before an @ in a URL: it may be a password."""
+    """Return an error's message on one line, without the user information of URLs, which may be a password."""
     return " ".join(words.words_of(error).split()) or type(error).__name__

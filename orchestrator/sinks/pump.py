@@ -1,4 +1,4 @@
-"""The threads of one process that tell event sinks what happened."""
+"""Pump of a process: the threads that deliver events to the sinks of the settings."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,15 +12,15 @@ from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursor
 
 
 class Pump:
-    """Tells the sinks of the settings, each in a thread of its own, so that none waits for another.
+    """Delivers events to the sinks of the settings, each in its own thread, so that none waits for another.
 
-    Any number of processes may do so: of each sink one has the cursor. Make it after a fork, not before, as the store.
+    Any number of processes may run one: one of them holds the cursor of each sink. Make it after a fork, as the store.
 
     Args:
-        cursors: Where the cursors are.
-        sinks: The sinks that are enabled; others like them are made of these.
-        owner: What this process is called.
-        is_dead: Tells of the name of a process whether it surely is there no more.
+        cursors: The cursors of all sinks.
+        sinks: The enabled sinks, which serve as templates of those that are made.
+        owner: The name of this process.
+        is_dead: Returns whether the process of a name is certainly dead.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Pump:
             for teller in self._tellers
         ]
         self._is_registered = False
-        #: When everything is to be over, once it is stopping.
+        #: The deadline of a stop, by the monotonic clock.
         self._until = 0.0
 
     def register(self) -> None:
-        """Have every sink told what happens from now on, unless it is being told already; once it was done, do nothing.
+        """Make a cursor at the present position for every sink that has none; repeated calls do nothing.
 
         Raises:
             Unavailable: the database does not answer.
@@ -69,28 +69,28 @@ class Pump:
             self._is_registered = True
 
     def start(self) -> None:
-        """Start the threads, unless that was done."""
+        """Start the threads, unless they are started."""
         for thread in self._threads:
             thread.start()
 
     def wake(self) -> None:
-        """Say that something may have been committed; costs next to nothing."""
+        """Signal that events may have been committed; cheap."""
         for thread in self._threads:
             thread.wake()
 
     def stop(self, until: float) -> None:
-        """Let the sinks take what is left until then, by the monotonic clock; what they did not take is kept."""
+        """Deliver remaining events until then, by the monotonic clock, and stop; the rest stays in the history."""
         self._until = until
         for thread in self._threads:
             thread.stop(0)
 
     def join(self) -> None:
-        """Return when it has stopped, or its time is over: one whose sink does not return is left behind."""
+        """Wait until the threads have ended or the deadline has passed; threads of hanging sinks are left."""
         for thread in self._threads:
             thread.stop(max(0.0, self._until - monotonic()))
 
     def _drain(self, teller: Teller, thread: Periodic) -> None:
-        """Tell a sink what is left, also what another process has just let go of, as long as there is time."""
+        """Deliver remaining events until the deadline, also of a cursor that another process has just released."""
         teller.look_again()
         while monotonic() < self._until:
             pause = self._step(teller)
@@ -121,7 +121,7 @@ class Pump:
 
 
 def _maker(installed: EventSink) -> MakeSink:
-    """Return what makes a sink like one that is installed: the same class, name, options and time limit."""
+    """Return a function that makes sinks with the class, name, options and time limit of ``installed``."""
 
     def make(_claim: CursorClaim) -> EventSink:
         sink = type(installed)(installed.options)

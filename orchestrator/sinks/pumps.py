@@ -1,4 +1,4 @@
-"""All that tells event sinks in one process: those of the settings, and those that environments of stacks name."""
+"""Pumps of a process: one for the sinks of the settings, one for the sinks that environments name."""
 
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -10,19 +10,19 @@ from orchestrator.sinks.pump import Pump
 from orchestrator.sinks.stack_pump import StackPump
 from orchestrator.store.installation.sink_cursors import SinkCursors
 
-#: How long the end of a command may be held up by sinks that take what is left.
+#: How long the end of a command waits for the delivery of remaining events.
 PATIENCE_SECONDS: Final = 3.0
 
 
 class Pumps:
-    """Tells event sinks what happened. Make it after a fork, not before, as the store.
+    """Delivers events to all event sinks. Make it after a fork, as the store.
 
     Args:
-        cursors: Where the cursors are.
-        sinks: The sinks of the settings that are enabled.
-        environment_sinks: Those that environments may name; None if they may name none.
-        owner: What this process is called.
-        is_dead: Tells of the name of a process whether it surely is there no more.
+        cursors: The cursors of all sinks.
+        sinks: The enabled sinks of the settings.
+        environment_sinks: The sinks that environments may name; None if they may name none.
+        owner: The name of this process.
+        is_dead: Returns whether the process of a name is certainly dead.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Pumps:
         self._is_closed = False
 
     def register(self) -> None:
-        """Have every sink of the settings told what happens from now on, unless it is being told already.
+        """Make a cursor at the present position for every sink of the settings that has none.
 
         Raises:
             Unavailable: the database does not answer.
@@ -49,17 +49,17 @@ class Pumps:
         self._of_settings.register()
 
     def start(self) -> None:
-        """Start to tell, unless that was done."""
+        """Start delivery, unless it is started."""
         for pump in self._all:
             pump.start()
 
     def wake(self) -> None:
-        """Say that something may have been committed; costs next to nothing."""
+        """Signal that events may have been committed; cheap."""
         for pump in self._all:
             pump.wake()
 
     def close(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        """Let the sinks take what is left, for so long at most, and stop; what they did not take is kept for them."""
+        """Deliver remaining events, for so long at most, and stop; the rest stays in the history."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -1,4 +1,4 @@
-"""A sink that is told, and what becomes of it when a call of it does not end in time."""
+"""Sink object in use: knows whether a call of it is running, and closes it after a call that exceeded its time."""
 
 import threading
 from collections.abc import Callable
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Served:
-    """Knows whether a call of a sink is going on.
+    """One sink object, whose calls do not overlap.
 
-    Nobody may call a sink twice at the same time, so one whose call hangs is left alone; but what it holds, such as the
-    port where it listens, its successor cannot have. So it is closed as soon as that call ends.
+    A sink whose call hangs is replaced, but holds its resources, such as a port, which its successor cannot have. So it
+    is closed as soon as that call ends.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Served:
         self._is_busy = self._is_left = False
 
     def call(self, function: Callable[[], T]) -> T:
-        """Return what a call of the sink returns, or raise what it raises; in the thread that it may hold for ever."""
+        """Return or raise the result of a call of the sink; runs in a thread that the call may block for ever."""
         with self._lock:
             self._is_busy = True
         try:
@@ -36,7 +36,7 @@ class Served:
                 self._close()
 
     def leave(self) -> None:
-        """Have the sink closed when its call ends, should it ever; at once, in another thread, if none is going on."""
+        """Close the sink when its running call ends; without one, at once in another thread."""
         with self._lock:
             self._is_left = True
             if self._is_busy:
@@ -45,6 +45,6 @@ class Served:
 
     def _close(self) -> None:
         if self.sink is not None:
-            # Nobody listens any more to what it says.
+            # The sink is given up: its errors do not matter.
             with suppress(Exception):
                 self.sink.close()

@@ -1,8 +1,8 @@
-"""Tell one sink what happened, while this process has the sink's cursor: one step after the other.
+"""Delivery of events to one sink, in steps, while this process holds the sink's cursor.
 
-What was told is noted after it was told, so whoever takes over tells at most the last few events again. A sink object
-serves for as long as its process keeps the cursor and nothing goes wrong; then it is closed, and a new one goes on
-from what was noted.
+The position is stored after a batch was delivered, so after a takeover at most the last batch is delivered again. A
+sink object is used until the process loses the cursor or an error occurs; then it is closed, and a new one continues
+from the stored position and state.
 """
 
 import random
@@ -25,45 +25,50 @@ from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursor
 
 log = structlog.get_logger()
 
-#: How often it is looked for new events, unless somebody says that there are some.
+#: How often new events are looked for without a wake-up.
 POLL_SECONDS: Final = 0.2
-#: Events that follow each other closely are told together.
+#: Events that follow each other within this time are delivered together.
 GATHER_SECONDS: Final = 0.05
-#: How often it is looked whether another process has let go of a cursor.
+#: How often a process looks whether another has released a cursor.
 LOOK_SECONDS: Final = 2.0
-#: A lease outlasts whatever the sink may take by this much, so that the process that has it always knows first.
+#: How much longer than the sink's time limit a lease is, so that its holder notices a timeout before others take over.
 MARGIN_SECONDS: Final = 15.0
 #: A lease that is older than this is renewed before the sink is called.
 RENEW_SECONDS: Final = 5.0
 
 
-#: Returns a sink that was told nothing yet.
+#: Makes a new sink object for a claim.
 MakeSink = Callable[[CursorClaim], EventSink]
 
 T = TypeVar("T")
 
 
 class CallWithin(Protocol):
-    """Makes a call that takes no longer than it may; as :func:`hooks.loading.calling.call_within`."""
+    """Makes a call with a time limit; :func:`hooks.loading.calling.call_within` is one."""
 
     def __call__(self, call: Callable[[], T], *, seconds: float, name: str) -> T:
-        """Return what it returns, or raise what it raises, or ``TookTooLong``."""
+        """Return the result of ``call``.
+
+        Raises:
+            TookTooLong: it exceeds ``seconds``.
+            Exception: any exception of ``call``.
+        """
 
 
 class Teller:
-    """Tells one sink. Not for two threads at once.
+    """Delivers events to one sink; not thread-safe.
 
     Args:
         name: The cursor's name.
         make: Makes the sink.
-        cursors: Where the cursor is.
-        owner: What this process is called.
+        cursors: The cursors of all sinks.
+        owner: The name of this process.
         limit_seconds: How long a call of the sink may take.
         registers: Whether the cursor is made if there is none.
-        is_dead: Tells of the name of a process whether it surely is there no more.
-        call: Makes a call that takes no longer than it may.
-        chance: For the length of pauses.
-        clock: Seconds that only go forward.
+        is_dead: Returns whether the process of a name is certainly dead.
+        call: Makes a call with a time limit.
+        chance: The random generator for pauses.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -87,8 +92,8 @@ class Teller:
         self._limit_seconds = limit_seconds
         self._registers = registers
         self._is_dead = is_dead
-        # Not the name alone: a lifecycle plugin may have the same.
-        self._called = f"event sink {name}"
+        # With its kind: a lifecycle plugin may have the same name.
+        self._label = f"event sink {name}"
         self._call_within = call
         self._chance = chance or random.Random()
         self._clock = clock
@@ -100,16 +105,16 @@ class Teller:
 
     @property
     def has_cursor(self) -> bool:
-        """Whether this process has the cursor, as far as it knows."""
+        """Whether this process holds the cursor, as far as it knows."""
         return self._claim is not None
 
     def step(self) -> float:
-        """Take the cursor if it is free, and tell the sink what is next; return for how long nothing is to be done.
+        """Claim the cursor if it is free, and deliver the next batch; return the seconds until the next step is due.
 
-        Whoever knows of new events may come earlier.
+        Callers that know of new events may call it earlier.
 
         Raises:
-            Unavailable: the database does not answer; call :meth:`leave`, and come again later.
+            Unavailable: the database does not answer; call :meth:`leave`, and try again later.
         """
         claim = self._claim
         if claim is None:
@@ -125,14 +130,14 @@ class Teller:
             return LOOK_SECONDS
         if not events:
             return GATHER_SECONDS if self._cursors.horizon.is_behind else POLL_SECONDS
-        return self._tell(claim, events)
+        return self._deliver(claim, events)
 
     def look_again(self) -> None:
-        """Have the next step look at once whether the cursor is free."""
+        """Have the next step try to claim the cursor at once."""
         self._look_at = 0.0
 
     def is_done(self) -> bool:
-        """Whether nothing is left that this process could tell now."""
+        """Return whether this process has nothing left to deliver now."""
         claim = self._claim
         if claim is None:
             return True
@@ -140,7 +145,11 @@ class Teller:
         return not self._cursors.horizon.is_behind and not self._cursors.read(claim, up_to=up_to, limit=1)
 
     def leave(self) -> None:
-        """Close the sink, and let go of the cursor if the database answers."""
+        """Close the sink, and release the cursor.
+
+        Raises:
+            Unavailable: the database does not answer; the lease ends by itself.
+        """
         claim = self._claim
         if claim is None:
             return
@@ -150,7 +159,7 @@ class Teller:
     # -- the cursor --------------------------------------------------------------------------------------------
 
     def _taken(self) -> CursorClaim | None:
-        """Take the cursor and make the sink; None if that cannot be now."""
+        """Claim the cursor and make the sink; None if either is not possible now."""
         self._renewed_at = self._clock()
         claim = self._claimed()
         if claim is None:
@@ -160,7 +169,7 @@ class Teller:
         self._served = served = Served()
         try:
             self._call(lambda: self._make_into(served, claim))
-        except Exception as error:  # noqa: BLE001  # whatever a sink raises
+        except Exception as error:  # noqa: BLE001  # sinks are plugins
             self._failed(claim, error)
             return None
         return claim
@@ -186,7 +195,7 @@ class Teller:
         return self._limit_seconds + MARGIN_SECONDS
 
     def _keep(self, claim: CursorClaim) -> bool:
-        """Make sure that the lease lasts longer than a call of the sink; False if the cursor is another's by now."""
+        """Renew the lease if it may end during a call of the sink; False if another process holds the cursor."""
         now = self._clock()
         if now - self._renewed_at <= RENEW_SECONDS:
             return True
@@ -197,7 +206,7 @@ class Teller:
         return False
 
     def _lost(self) -> None:
-        log.warning("another process tells an event sink from here on", sink=self.name)
+        log.warning("another process has taken over an event sink", sink=self.name)
         self._close()
 
     # -- the sink ----------------------------------------------------------------------------------------------
@@ -207,19 +216,19 @@ class Teller:
         served.sink.restore(claim.state)
 
     def _call(self, function: Callable[[], T]) -> T:
-        """Make a call of the sink; whatever it raises comes as an ``Exception``."""
+        """Call the sink within its time limit; a BaseException of it is raised as HookError."""
         served = self._served
         try:
             return self._call_within(
-                lambda: served.call(function), seconds=self._limit_seconds, name=self._called
+                lambda: served.call(function), seconds=self._limit_seconds, name=self._label
             )
         except Exception:
             raise
         except BaseException as error:
-            # A cancelled coroutine raises such a thing; it must not end the thread that tells the sink.
+            # Such as CancelledError: it must not end the thread of the delivery.
             raise HookError(f"it raised {type(error).__name__}") from error
 
-    def _tell(self, claim: CursorClaim, events: Sequence[Event]) -> float:
+    def _deliver(self, claim: CursorClaim, events: Sequence[Event]) -> float:
         sink = self._served.sink
         assert sink is not None  # noqa: S101  # made with the claim
 
@@ -240,7 +249,7 @@ class Teller:
         self._renewed_at = now
         self._claim = claim = replace(claim, position=last, state=state, failures=0)
         try:
-            # Most do not want to know.
+            # Skip the call for sinks that do not override it.
             if type(sink).kept is not EventSink.kept:
                 self._call(sink.kept)
         except Exception as error:  # noqa: BLE001  # as above
@@ -250,17 +259,17 @@ class Teller:
         return 0.0 if full else GATHER_SECONDS
 
     def _failed(self, claim: CursorClaim, error: Exception) -> float:
-        """Note that the sink failed, and let go of it; return for how long it is left alone."""
+        """Record a failure of the sink, and close it; return the pause until the next try."""
         pause = pause_seconds(claim.failures + 1, self._chance)
-        said = _words_of(self._served, error)
-        log.warning("an event sink failed", sink=self.name, error=said, again_in_seconds=round(pause, 1))
+        message = _words_of(self._served, error)
+        log.warning("an event sink failed", sink=self.name, error=message, again_in_seconds=round(pause, 1))
         self._close(hangs=isinstance(error, TookTooLong))
         self._look_at = self._clock() + pause
-        self._cursors.fail(claim, said, pause_seconds=pause)
+        self._cursors.fail(claim, message, pause_seconds=pause)
         return pause
 
     def _close(self, *, hangs: bool = False) -> None:
-        """Let go of the sink; one with a call that hangs is closed when that ends."""
+        """Close the sink; one with a call that hangs is closed when that ends."""
         served, self._claim = self._served, None
         if hangs:
             served.leave()
@@ -276,14 +285,14 @@ class Teller:
 
 
 def _words_of(served: Served, error: Exception) -> str:
-    """Return what an error of a sink says, without the secrets among the sink's options."""
-    said = words_of(error)
+    """Return an error's message without the secrets among the sink's options."""
+    message = words_of(error)
     options = served.sink.options if served.sink is not None else None
-    return without_secrets(said, options) if isinstance(options, BaseModel) else said
+    return without_secrets(message, options) if isinstance(options, BaseModel) else message
 
 
 def complain(sink: str, error: Exception) -> None:
-    """Say what is wrong with the machinery, not with the sink: it is tried again, whatever it is."""
+    """Log an error of the delivery itself, not of the sink; the delivery is tried again."""
     if isinstance(error, IsothermError):
         log.warning("an event sink is told later", sink=sink, reason=str(error))
     else:

@@ -125,7 +125,7 @@ def test_whoever_only_validates_need_not_know_what_is_allowed_elsewhere() -> Non
 
 def test_a_sink_is_made_with_what_the_environment_says_and_the_limit_of_the_settings() -> None:
     sinks = EnvironmentSinks(settings("target", "gone", target={"time_limit_seconds": 7}))
-    assert sinks.told == ("target",)
+    assert sinks.enabled == ("target",)
     made = sinks.make("target", {"target": "here"})
     assert isinstance(made, Target)
     assert (made.options.target, made.name, made.time_limit_seconds) == ("here", "target", 7)
