@@ -7,7 +7,7 @@ from time import monotonic
 from hooks.events import EventSink
 from orchestrator.config.periodic import Periodic
 from orchestrator.errors import IsothermError
-from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, MakeSink, Teller, complain
+from orchestrator.sinks.delivery import GATHER_SECONDS, LOOK_SECONDS, Delivery, MakeSink, complain
 from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursors
 
 
@@ -32,8 +32,8 @@ class Pump:
         is_dead: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._cursors = cursors
-        self._tellers = [
-            Teller(
+        self._deliveries = [
+            Delivery(
                 each.name,
                 _maker(each),
                 cursors=cursors,
@@ -46,13 +46,13 @@ class Pump:
         ]
         self._threads = [
             Periodic(
-                f"pump {teller.name}",
-                partial(self._step, teller),
+                f"pump {delivery.name}",
+                partial(self._step, delivery),
                 every_seconds=LOOK_SECONDS,
                 least_seconds=GATHER_SECONDS,
-                last=partial(self._drain, teller),
+                last=partial(self._drain, delivery),
             )
-            for teller in self._tellers
+            for delivery in self._deliveries
         ]
         self._is_registered = False
         #: The deadline of a stop, by the monotonic clock.
@@ -65,7 +65,7 @@ class Pump:
             Unavailable: the database does not answer.
         """
         if not self._is_registered:
-            self._cursors.register([teller.name for teller in self._tellers])
+            self._cursors.register([delivery.name for delivery in self._deliveries])
             self._is_registered = True
 
     def start(self) -> None:
@@ -89,35 +89,35 @@ class Pump:
         for thread in self._threads:
             thread.stop(max(0.0, self._until - monotonic()))
 
-    def _drain(self, teller: Teller, thread: Periodic) -> None:
+    def _drain(self, delivery: Delivery, thread: Periodic) -> None:
         """Deliver remaining events until the deadline, also of a cursor that another process has just released."""
-        teller.look_again()
+        delivery.look_again()
         while monotonic() < self._until:
-            pause = self._step(teller)
-            if not self._has_more(teller):
+            pause = self._step(delivery)
+            if not self._has_more(delivery):
                 break
             thread.rest(min(pause, GATHER_SECONDS))
-        self._leave(teller)
+        self._leave(delivery)
 
-    def _step(self, teller: Teller) -> float:
+    def _step(self, delivery: Delivery) -> float:
         try:
-            return teller.step()
+            return delivery.step()
         except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
-            complain(teller.name, error)
-            self._leave(teller)
+            complain(delivery.name, error)
+            self._leave(delivery)
             return LOOK_SECONDS
 
-    def _has_more(self, teller: Teller) -> bool:
+    def _has_more(self, delivery: Delivery) -> bool:
         try:
-            return not teller.is_done()
+            return not delivery.is_done()
         except IsothermError:
             return False
 
-    def _leave(self, teller: Teller) -> None:
+    def _leave(self, delivery: Delivery) -> None:
         try:
-            teller.leave()
+            delivery.leave()
         except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
-            complain(teller.name, error)
+            complain(delivery.name, error)
 
 
 def _maker(installed: EventSink) -> MakeSink:

@@ -9,8 +9,8 @@ from typing import Final
 from hooks.events import EventSink
 from hooks.loading.calling import call_within
 from orchestrator.config.periodic import Periodic
+from orchestrator.sinks.delivery import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Delivery, complain
 from orchestrator.sinks.environments import EnvironmentSinks
-from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Teller, complain
 from orchestrator.store.installation.sink_cursors import CursorClaim, Due, SinkCursors
 
 #: How many sinks are served in parallel.
@@ -133,7 +133,7 @@ class StackPump:
 
     def _deliver(self, due: Due) -> None:
         try:
-            teller = Teller(
+            delivery = Delivery(
                 due.name,
                 self._make,
                 cursors=self._cursors,
@@ -145,11 +145,11 @@ class StackPump:
             )
             try:
                 for _ in range(MOST_BATCHES):
-                    teller.step()
-                    if teller.is_done():
+                    delivery.step()
+                    if delivery.is_done():
                         break
             finally:
-                teller.leave()
+                delivery.leave()
         except Exception as error:  # noqa: BLE001  # as above
             complain(due.name, error)
         finally:

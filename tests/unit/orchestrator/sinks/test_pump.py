@@ -10,7 +10,7 @@ import pytest
 
 from hooks.events import Event, EventSink
 from orchestrator.model.codec import Codec
-from orchestrator.sinks import teller
+from orchestrator.sinks import delivery
 from orchestrator.sinks.pumps import Pumps
 from orchestrator.store import tables
 from orchestrator.store.database import Database
@@ -96,7 +96,7 @@ def test_a_sink_is_told_at_once_when_somebody_says_so(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody looks by himself for as long as this test takes.
-    monkeypatch.setattr(teller, "LOOK_SECONDS", 10 * PATIENCE_SECONDS)
+    monkeypatch.setattr(delivery, "LOOK_SECONDS", 10 * PATIENCE_SECONDS)
     mail = ground.inbox("mail")
     pump = ground.pump(mail)
     for number in range(1, 12):

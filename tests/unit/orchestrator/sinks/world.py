@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hooks.events import Event, EventSink
 from hooks.loading.calling import TookTooLong
 from orchestrator.model.codec import Codec
-from orchestrator.sinks.teller import Teller
+from orchestrator.sinks.delivery import Delivery
 from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.horizon import Horizon
@@ -153,7 +153,7 @@ class World:
         self.outside = Sink.outside = Outside()
         #: The ids of all events, by stack, in the order in which they were committed.
         self.happened: dict[str, list[int]] = {}
-        self._processes: dict[int, tuple[Teller, Perilous]] = {}
+        self._processes: dict[int, tuple[Delivery, Perilous]] = {}
         self._dead: set[str] = set()
         self._born = 0
 
@@ -166,8 +166,8 @@ class World:
             assert result.inserted_primary_key
             self.happened.setdefault(stack, []).append(result.inserted_primary_key[0])
 
-    def teller(self, number: int = 0, **arguments: Any) -> Teller:
-        """Return the teller of a process, started if it is not there."""
+    def delivery(self, number: int = 0, **arguments: Any) -> Delivery:
+        """Return the delivery of a process, started if it is not there."""
         if number not in self._processes:
             self._born += 1
             perilous: Any = Perilous(self.cursors)
@@ -180,17 +180,17 @@ class World:
                 "clock": self.clock,
             }
             owner = f"process {number}, the {self._born}."
-            teller = Teller("mail", cursors=perilous, owner=owner, **{**said, **arguments})
-            self._processes[number] = teller, perilous
+            delivery = Delivery("mail", cursors=perilous, owner=owner, **{**said, **arguments})
+            self._processes[number] = delivery, perilous
         return self._processes[number][0]
 
     def step(self, number: int = 0, *, dies_after: int | None = None) -> float | None:
         """Let a process take a step, in which it may die; None if it did."""
-        teller = self.teller(number)
+        delivery = self.delivery(number)
         perilous = self._processes[number][1]
         perilous.left = dies_after
         try:
-            return teller.step()
+            return delivery.step()
         except Crash:
             self.kill(number, noticed=False)
             return None
@@ -200,15 +200,15 @@ class World:
     def kill(self, number: int, *, noticed: bool) -> None:
         """End a process at once; ``noticed``: others can tell that it is gone."""
         if number in self._processes:
-            teller, _ = self._processes.pop(number)
+            delivery, _ = self._processes.pop(number)
             if noticed:
-                self._dead.add(teller._owner)
+                self._dead.add(delivery._owner)
 
     def until_done(self, number: int = 0) -> None:
         """Let one process go on until it has told everything; all others stand still."""
         for _ in range(1000):
             self.clock.pass_(max(0.01, self.step(number) or 0))
-            if self.teller(number).has_cursor and self.teller(number).is_done():
+            if self.delivery(number).has_cursor and self.delivery(number).is_done():
                 return
         raise AssertionError("it never ends")
 
@@ -232,7 +232,7 @@ class World:
         return {stack: list(ids) for stack, ids in seen.items()}
 
 
-def claim_of(teller: Teller) -> CursorClaim:
-    """Return what a teller has."""
-    assert teller._claim is not None
-    return teller._claim
+def claim_of(delivery: Delivery) -> CursorClaim:
+    """Return what a delivery has."""
+    assert delivery._claim is not None
+    return delivery._claim

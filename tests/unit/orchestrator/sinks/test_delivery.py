@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from hooks.events import Event
 from hooks.hook import HookOptions
 from hooks.loading.calling import call_within
-from orchestrator.sinks.teller import LOOK_SECONDS, MARGIN_SECONDS, POLL_SECONDS
+from orchestrator.sinks.delivery import LOOK_SECONDS, MARGIN_SECONDS, POLL_SECONDS
 from tests.unit.orchestrator.sinks.world import (
     CANCELLED,
     CHOKE,
@@ -62,7 +62,7 @@ def test_one_process_tells_and_the_others_look_again_now_and_then(world: World) 
     assert world.step(1) == LOOK_SECONDS
     world.step(0)
     assert ids(world) == [1]
-    assert not world.teller(1).has_cursor
+    assert not world.delivery(1).has_cursor
     # Woken or not, it does not trouble the database before.
     world.clock.pass_(LOOK_SECONDS / 2)
     assert world.step(1) == LOOK_SECONDS / 2
@@ -72,15 +72,15 @@ def test_a_process_that_has_no_time_to_wait_looks_again_at_once(world: World) ->
     world.step(0)
     world.step(1)
     world.happen()
-    world.teller(0).leave()
-    world.teller(1).look_again()
+    world.delivery(0).leave()
+    world.delivery(1).look_again()
     world.step(1)
     assert ids(world) == [1]
 
 
 def test_a_process_that_leaves_is_followed_by_another(world: World) -> None:
     world.step(0)
-    world.teller(0).leave()
+    world.delivery(0).leave()
     assert world.outside.open == 0
     world.happen()
     world.step(1)
@@ -115,7 +115,7 @@ def test_a_process_that_stood_still_too_long_notes_nothing(world: World) -> None
     world.step(1)
     world.happen()
     assert world.step(0) == LOOK_SECONDS
-    assert not world.teller(0).has_cursor
+    assert not world.delivery(0).has_cursor
     assert ids(world) == [1, 2]
     assert (world.cursor.position, world.counted()) == (2, 2)
 
@@ -126,10 +126,10 @@ def test_the_lease_outlasts_the_longest_call(world: World) -> None:
         world.clock.pass_(LIMIT_SECONDS)
         world.happen()
         world.step(0)
-        assert world.teller(0).has_cursor
+        assert world.delivery(0).has_cursor
         world.clock.pass_(LIMIT_SECONDS)
         world.step(1)
-        assert not world.teller(1).has_cursor
+        assert not world.delivery(1).has_cursor
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def test_a_sink_that_took_too_long_is_not_called_again(world: World) -> None:
             super().consume(events)
 
     world.outside.mood = HANG
-    teller = world.teller(make=lambda _: Watched())
+    delivery = world.delivery(make=lambda _: Watched())
     world.clock.pass_(world.step() or 0)
     world.outside.mood = TAKE
     world.step()
     first, second = made
     assert calls == [(first, "consume"), (second, "consume")]
-    assert (ids(world), teller.has_cursor) == ([1], True)
+    assert (ids(world), delivery.has_cursor) == ([1], True)
 
 
 @pytest.mark.parametrize("where", ["restore", "consume", "kept"])
@@ -223,7 +223,7 @@ def test_a_sink_that_took_too_long_is_closed_when_its_call_ends(world: World, wh
         getattr(Sink, where)(sink, *arguments)
 
     setattr(Holding, where, hang)
-    world.teller(make=lambda _: Holding(), call=call_within, limit_seconds=0.2)
+    world.delivery(make=lambda _: Holding(), call=call_within, limit_seconds=0.2)
     world.clock.pass_(world.step() or 0)
     assert world.cursor.error == "it has not answered within 0.2 s"
     # Its call is going on: it is not called a second time.
@@ -250,9 +250,9 @@ def test_no_words_of_a_sink_hold_its_secrets(world: World, where: str) -> None:
     setattr(Talking, where, talk)
     world.happen()
     with capture_logs() as logs:
-        world.teller(make=lambda _: Talking())
+        world.delivery(make=lambda _: Talking())
         world.step()
-        world.teller().leave()
+        world.delivery().leave()
     (line,) = logs
     assert line["error"] == "the server does not know ******"
     assert world.cursor.error == ("" if where == "close" else line["error"])
@@ -274,14 +274,14 @@ def test_a_forgotten_sink_is_told_no_more(world: World) -> None:
     world.cursors.forget("mail")
     world.happen()
     world.step()
-    assert not world.teller().has_cursor
+    assert not world.delivery().has_cursor
     assert world.step(1) == LOOK_SECONDS
 
 
 def test_a_sink_of_the_settings_that_was_forgotten_begins_anew(world: World) -> None:
     world.cursors.forget("mail")
     world.happen()
-    world.teller(0, registers=True)
+    world.delivery(0, registers=True)
     world.step()
     world.happen()
     world.step()

@@ -55,7 +55,7 @@ class CallWithin(Protocol):
         """
 
 
-class Teller:
+class Delivery:
     """Delivers events to one sink; not thread-safe.
 
     Args:
