@@ -1,6 +1,5 @@
-"""Where the resources of a stack go that are on nodes: all of them decided at once, before any of them is made.
+"""Placement: chooses a machine for each resource of a stack that needs one, all at once, before any is made.
 
-Deciding is pure (:mod:`orchestrator.placement.solver`); what is measured only ranks and bounds, what is promised is in
-the ledger (:mod:`orchestrator.store.machines.reservations`), and the lifecycle plugin of this name joins both to
-operations.
+The choice is a pure function (:mod:`orchestrator.placement.solver`) of measured machine states and of capacity
+reservations (:mod:`orchestrator.store.machines.reservations`); the lifecycle plugin ``placement`` calls it.
 """

@@ -1,4 +1,4 @@
-"""Nodes as the solver sees them: what they have, what of it is free, and what keeps anything from being put there."""
+"""Hosts: machines as the solver sees them, with size, free capacity, labels, and why they may be unusable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Final
 
 from orchestrator.plugins.asks import Asks
 
-#: The kinds of amounts that nodes have and resources ask for; of storage, one for each unit: ``disk:NAME``.
+#: The kinds of capacity; storage has one for each unit: ``disk:NAME``.
 MEMORY: Final = "memory_mib"
 VCPUS: Final = "vcpus"
 DISK: Final = "disk:"
@@ -14,7 +14,7 @@ DISK: Final = "disk:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A node at the moment of a decision."""
+    """A machine at the moment of a decision."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -22,15 +22,15 @@ class Host:
     hypervisors: Mapping[str, str] = field(default_factory=dict)
     #: By the name of the storage unit: why it cannot be used, empty if it can.
     storage: Mapping[str, str] = field(default_factory=dict)
-    #: By kind, how much there is in all; what a node does not have is not there.
+    #: Total capacity by kind, without kinds that the machine does not have.
     size: Mapping[str, int] = field(default_factory=dict)
-    #: By kind, how much may still be promised; less than nothing if too much was.
+    #: Capacity by kind that may still be reserved; negative if too much is.
     free: Mapping[str, int] = field(default_factory=dict)
-    #: Why nothing more is put there, whatever it is; empty: it is open.
+    #: Why nothing may be placed on it; empty if it is open.
     closed: str = ""
 
     def objection(self, asks: Asks) -> str:
-        """Return why a resource that asks for this cannot be here, however much is free; empty if it can."""
+        """Return why a resource with these requirements cannot be here, whatever is free; "" if it can."""
         if asks.node and asks.node != self.name:
             return f"the template names node {asks.node!r}"
         if self.closed:
@@ -61,14 +61,14 @@ class Host:
 
 
 def demand_of(asks: Asks) -> dict[str, int]:
-    """Return the amounts that a resource asks for, by kind, without those of nothing."""
+    """Return the capacity that a resource requires, by kind, without zero amounts."""
     amounts = {MEMORY: asks.memory_mib, VCPUS: asks.vcpus}
     amounts |= {DISK + unit: size for unit, size in asks.disks_mib.items()}
     return {kind: amount for kind, amount in amounts.items() if amount > 0}
 
 
 def in_words(kind: str, amount: int) -> str:
-    """Return an amount as people read it."""
+    """Return an amount in words, for messages."""
     if kind == MEMORY:
         return f"{amount} MiB of memory"
     if kind == VCPUS:
@@ -77,7 +77,7 @@ def in_words(kind: str, amount: int) -> str:
 
 
 def shortage(free: Mapping[str, int], demand: Mapping[str, int]) -> str:
-    """Return what there is too little of; empty if there is enough of everything."""
+    """Return the first kind of capacity that does not suffice, as a message; "" if all do."""
     for kind, amount in sorted(demand.items()):
         if amount > free.get(kind, 0):
             return f"{in_words(kind, amount)} asked for, {max(0, free.get(kind, 0))} free"

@@ -1,4 +1,4 @@
-"""What is known of all nodes at one moment, and the room that follows from it: asked once for a whole decision."""
+"""Inventory: the states of all machines at one moment, queried once per decision, and the capacity they leave."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,33 +22,33 @@ from orchestrator.placement.host import DISK, MEMORY, VCPUS, Host
 from orchestrator.store.machines.machines import MachineRow
 from orchestrator.store.machines.reservations import Promised
 
-#: All that a node has, in one call.
+#: The request for the whole state of a machine.
 _EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryNode:
-    """What is known of one node."""
+    """One machine in an inventory."""
 
-    #: None: it has no agent at the moment.
+    #: None if no agent runs now.
     lease: Lease | None
     labels: Mapping[str, str]
-    #: None if it was not asked, because nobody needs to know how much is free.
+    #: Its state; None if it was not queried, because free capacity does not matter.
     snapshot: Snapshot | None = None
-    #: Why nothing can be put there; empty: it answers.
+    #: Why nothing may be placed on it; empty if it answers.
     closed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """All nodes at one moment; what is promised of them is in the ledger, and changes."""
+    """All machines at one moment, without reservations, which change."""
 
     nodes: Mapping[str, InventoryNode]
-    #: What the rows that are on them are called there: what runs under such a name is in the ledger.
+    #: The names of instances that belong to rows: their capacity is reserved.
     ours: frozenset[str] = field(default_factory=frozenset)
 
     def hosts(self, promised: Promised) -> dict[str, Host]:
-        """Return the nodes as the solver wants them, by what is promised of them now."""
+        """Return the machines as hosts for the solver, under these reservations."""
         return {name: self._host(name, node, promised) for name, node in self.nodes.items()}
 
     def _host(self, name: str, node: InventoryNode, promised: Promised) -> Host:
@@ -77,10 +77,10 @@ class Inventory:
     def _room(
         self, name: str, node: InventoryNode, lease: Lease, promised: Promised
     ) -> tuple[dict[str, int], dict[str, int]]:
-        """Return how much memory and how many processors there may be promised in all, and how much more.
+        """Return the total memory and vcpus that may be reserved, and how much of them is free.
 
-        Measured memory alone would not do: it does not know of promises that nobody makes use of yet. Those are taken
-        off it; what is used of them is missing in it already.
+        Measured free memory does not include reservations that are not used yet, so those are subtracted; their used
+        part is missing from it already.
         """
         memory = math.floor((lease.totals.get(MEMORY, 0) - lease.reserved_memory_mib) * lease.memory_ratio)
         vcpus = math.floor(lease.totals.get(VCPUS, 0) * lease.vcpu_ratio)
@@ -89,23 +89,23 @@ class Inventory:
         free_vcpus = vcpus - promised.totals.get((name, VCPUS), 0)
         if node.snapshot is not None:
             kinds = [HypervisorSection(each).key for each in lease.hypervisors]
-            told = [node.snapshot.sections[key].data for key in kinds if not _fault(node, key)]
-            least = min((each[NODE_DATA]["memory_free_mib"] for each in told), default=0)
-            ours, strangers = self._unused(told, in_use)
+            measured = [node.snapshot.sections[key].data for key in kinds if not _fault(node, key)]
+            least = min((each[NODE_DATA]["memory_free_mib"] for each in measured), default=0)
+            ours, strangers = self._unused(measured, in_use)
             unused = ours + strangers
             free_memory = min(free_memory, math.floor(least * lease.memory_ratio) - unused)
-            free_vcpus -= self._vcpus_of_others(told)
+            free_vcpus -= self._vcpus_of_others(measured)
         free = {MEMORY: free_memory, VCPUS: free_vcpus}
         return {MEMORY: memory, VCPUS: vcpus}, free
 
-    def _unused(self, told: Iterable[Mapping[str, Any]], promised: int) -> tuple[int, int]:
-        """Return how much of what is ``promised`` in the ledger is not used yet, and of what other instances have.
+    def _unused(self, measured: Iterable[Mapping[str, Any]], promised: int) -> tuple[int, int]:
+        """Return the unused memory of reservations (``promised``), and that of instances without a reservation.
 
-        Of those of which nobody can tell, what they have counts as used. The others are no stack's any more, or never
-        were; their node keeps its promise to them all the same.
+        An instance of unknown usage counts as using all of its memory. Instances without a reservation belong to no
+        stack; they may use all of their memory later.
         """
         used = others = 0
-        for each in told:
+        for each in measured:
             for name, data in each[INSTANCES_DATA].items():
                 known = data.get("memory_used_mib")
                 its = data["memory_mib"] if known is None else min(known, data["memory_mib"])
@@ -115,18 +115,18 @@ class Inventory:
                     others += data["memory_mib"] - its
         return max(0, promised - used), others
 
-    def _vcpus_of_others(self, told: Iterable[Mapping[str, Any]]) -> int:
-        """Return how many processors those instances have that are not in the ledger."""
+    def _vcpus_of_others(self, measured: Iterable[Mapping[str, Any]]) -> int:
+        """Return the vcpus of instances without a reservation."""
         return sum(
             data.get("vcpus") or 0
-            for each in told
+            for each in measured
             for name, data in each[INSTANCES_DATA].items()
             if name not in self.ours
         )
 
     @staticmethod
     def _storage_of(node: InventoryNode, unit: str) -> tuple[Mapping[str, Any] | None, str]:
-        """Return what a node said of a storage unit, and why it cannot be used."""
+        """Return the data of a storage unit, and why it cannot be used."""
         if node.lease is None or node.snapshot is None:
             return None, ""
         key = StorageSection(node.lease.storage[unit], unit).key
@@ -139,7 +139,7 @@ class Inventory:
 
 
 def _fault(node: InventoryNode, key: str) -> str:
-    """Return why a section cannot be told; empty if it can, or nobody asked."""
+    """Return why a section is not ok; "" if it is, or the machine was not queried."""
     if node.snapshot is None:
         return ""
     section = node.snapshot.sections.get(key)
@@ -151,36 +151,36 @@ def _fault(node: InventoryNode, key: str) -> str:
 def survey(
     nodes: Nodes, machines: Iterable[MachineRow], *, measured: bool, max_age_seconds: float
 ) -> dict[str, InventoryNode]:
-    """Return what is known of all nodes that there are, or were, in alphabetical order.
+    """Return all machines with a lease or a row, in alphabetical order.
 
     Args:
-        nodes: Who is asked.
-        machines: Those on record.
-        measured: Whether it matters how much is free.
-        max_age_seconds: How old what nodes said may be.
+        nodes: The client of the machines.
+        machines: The rows of machines.
+        measured: Whether to query their states.
+        max_age_seconds: The maximum age of cached states.
 
     Raises:
-        Unavailable: nobody can tell which nodes there are.
+        Unavailable: the machine-state store does not answer.
     """
     try:
         leases = nodes.leases()
-        told = nodes.snapshot_many(leases, _EVERYTHING, max_age_seconds=max_age_seconds) if measured else {}
+        states = nodes.snapshot_many(leases, _EVERYTHING, max_age_seconds=max_age_seconds) if measured else {}
     except StateStoreFailed as error:
         raise Unavailable(f"nobody can tell which nodes there are: {error}") from error
     known = {row.name: row for row in machines}
     return {
-        name: _surveyed(leases.get(name), known.get(name), told.get(name))
+        name: _node_of(leases.get(name), known.get(name), states.get(name))
         for name in sorted({*leases, *known})
     }
 
 
-def _surveyed(
-    lease: Lease | None, row: MachineRow | None, told: Snapshot | NodeError | None
+def _node_of(
+    lease: Lease | None, row: MachineRow | None, state: Snapshot | NodeError | None
 ) -> InventoryNode:
     if lease is None:
         since = "" if row is None else f"; it was last heard of {max(0.0, row.now - row.seen_at):.0f} s ago"
         labels = {} if row is None else row.report.get("labels", {})
         return InventoryNode(lease=None, labels=labels, closed=f"its agent is not there{since}")
-    if isinstance(told, NodeError):
-        return InventoryNode(lease=lease, labels=lease.labels, closed=str(told))
-    return InventoryNode(lease=lease, labels=lease.labels, snapshot=told)
+    if isinstance(state, NodeError):
+        return InventoryNode(lease=lease, labels=lease.labels, closed=str(state))
+    return InventoryNode(lease=lease, labels=lease.labels, snapshot=state)

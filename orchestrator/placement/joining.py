@@ -1,4 +1,4 @@
-"""What plugins that are part of the engine are handed, made when it is first asked for: most processes never do."""
+"""Engine objects for engine plugins, made at their first use, and the plugins of a preview."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,10 +18,10 @@ from orchestrator.store.store import Store
 def engine_of(
     settings: Settings, *, store: Callable[[], Store], types: Callable[[], Mapping[str, type[Resource]]]
 ) -> Engine:
-    """Return what a process of these settings has."""
+    """Return the engine of a process, which makes its machine client at the first use."""
 
     def nodes() -> Nodes:
-        # How nodes are asked is slow to import, and of no use where nothing is on one.
+        # The client is slow to import, and not needed without resources on machines.
         from orchestrator.nodes.rpc.client import NodeClient
 
         return NodeClient.of(settings)
@@ -31,18 +31,18 @@ def engine_of(
 
 @contextmanager
 def previewing_plugins(settings: Settings) -> Iterator[tuple[LifecyclePlugin, ...]]:
-    """Return the lifecycle plugins at work, for a process that has nothing but settings: they are only to look.
+    """Yield the enabled lifecycle plugins, for a process without an engine that only previews.
 
-    Nothing is connected to unless one of them wants to know.
+    The database and the machines are connected to only if a plugin uses them.
 
     Raises:
-        HooksNotLoaded: some cannot be used; with what is wrong with each.
+        HooksNotLoaded: some cannot be loaded; with the faults of each.
     """
     with ExitStack() as opened:
 
         @cache
         def store() -> Store:
-            made = _looked_into(settings)
+            made = _existing_store(settings)
             opened.callback(made.close)
             return made
 
@@ -50,8 +50,8 @@ def previewing_plugins(settings: Settings) -> Iterator[tuple[LifecyclePlugin, ..
         yield joined(lifecycle_plugins(settings), engine)
 
 
-def _looked_into(settings: Settings) -> Store:
-    """Return the store that there is, or would be: none is made, and nobody waits for one that is away.
+def _existing_store(settings: Settings) -> Store:
+    """Return the existing store; in embedded mode without a database, an empty one. Makes no database.
 
     Raises:
         Unavailable: the database does not answer.

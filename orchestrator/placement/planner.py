@@ -1,4 +1,4 @@
-"""From what a stack asks of nodes to where everything goes, with the room for it claimed."""
+"""Planner: solves the placement of one operation, and reserves the capacity for it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from orchestrator.placement.rules import GROUP_TYPE, Group
 from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
 from orchestrator.store.machines.reservations import GroupRow, NewReservation, Promised, membership
 
-#: How often what others were faster with is decided anew.
+#: How often a placement is solved again while concurrent operations reserve the capacity first.
 TRIES: Final = 10
 
 Amounts = dict[tuple[str, str], dict[str, int]]
@@ -23,17 +23,17 @@ Amounts = dict[tuple[str, str], dict[str, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Where everything goes, and what that takes."""
+    """A solved placement, and the capacity it takes."""
 
     answer: Answer
-    #: What is to be claimed, by resource and node.
+    #: The amounts to reserve, by resource and machine.
     amounts: Amounts
-    #: What was on record when it was decided.
+    #: The reservations under which it was solved.
     promised: Promised
 
 
 class Planner:
-    """Decides about one operation on one stack."""
+    """Places the resources of one operation on one stack."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class Planner:
         operation_id: str = "",
         max_age_seconds: float,
     ) -> None:
-        """Read what the stack asks for.
+        """Read the stack's placement requests.
 
         Raises:
-            NotTellable: nobody can tell what it asks for.
+            NotTellable: a request cannot be evaluated.
         """
         self._engine, self._stack, self._operation_id = engine, stack, operation_id
         self._ledger = engine.store().reservations
@@ -56,35 +56,35 @@ class Planner:
         if current is not None:
             own = self._ledger.promised([], stack_id=stack.id, operation_id=operation_id).own
             claimed = {name: node for name, node in own if sum(name == other for other, _ in own) == 1}
-        there = {} if current is None else current.resources
-        #: What is being made where an older operation found room for it, of which no row tells yet: that one's claim is
-        #: given up if nothing comes of it, and another may be made then.
-        self._begun = {name for name in claimed if (row := there.get(name)) is not None and not row.on_node}
+        present = {} if current is None else current.resources
+        #: Resources with a reservation of an older operation that has not made them yet: that reservation is released
+        #: if the operation fails, so they are reserved again.
+        self._begun = {name for name in claimed if (row := present.get(name)) is not None and not row.on_node}
         types = engine.types()
         self.requests: PlacementRequests = requests_of(
             stack, current, types, settings=engine.settings, claimed=claimed, action=action
         )
         self._rows = group_rows(engine, stack, self.requests)
         self._kinds = {each.id: each.kind for each in self._rows.values()}
-        self._survey: Inventory | None = None
+        self._inventory: Inventory | None = None
         self._max_age_seconds = max_age_seconds
 
     def decide(self) -> Found:
-        """Return where everything goes as things stand; nothing is claimed.
+        """Solve the placement under the present reservations; reserve nothing.
 
         Raises:
-            Unplaceable: there is no way.
-            NotTellable: nobody knows a group's rule.
-            Unavailable: nobody can tell which nodes there are.
+            Unplaceable: there is no placement.
+            NotTellable: a group's rule cannot be evaluated.
+            Unavailable: the machine-state store, or the database, does not answer.
         """
-        surveyed = self._surveyed()
+        inventory = self._read_inventory()
         promised = self._ledger.promised(
-            surveyed.nodes,
+            inventory.nodes,
             stack_id=self._stack.id,
             operation_id=self._operation_id,
             kinds=self._all_kinds(),
         )
-        hosts = surveyed.hosts(promised)
+        hosts = inventory.hosts(promised)
         groups = self._groups(promised)
         try:
             answer = place(self._question(promised, hosts, groups, either=Fate.MADE))
@@ -92,16 +92,16 @@ class Planner:
         except Unplaceable:
             if all(request.fate is not Fate.EITHER for request in self.requests.requests):
                 raise
-            # There is no room beside what may as well be changed where it is.
+            # No capacity for replacements: try with those that may be updated in place staying.
             answer = place(self._question(promised, hosts, groups, either=Fate.STAYS))
             made = {request.name for request in self.requests.requests if request.fate is Fate.MADE}
         return Found(answer=answer, amounts=self._amounts(answer, made, promised), promised=promised)
 
     def claim(self, seconds: float) -> Found:
-        """Return where everything goes, with the room for it claimed for so long.
+        """Solve the placement, and reserve its capacity for ``seconds``.
 
         Raises:
-            Unplaceable: there is no way, or others were faster again and again.
+            Unplaceable: there is no placement, or concurrent operations reserved the capacity :data:`TRIES` times.
             NotTellable: as of :meth:`decide`.
             Unavailable: as of :meth:`decide`.
         """
@@ -121,9 +121,9 @@ class Planner:
 
     # -- what is known -----------------------------------------------------------------------------------------
 
-    def _surveyed(self) -> Inventory:
-        """Return what is known of all nodes, which is asked once for the whole decision."""
-        if self._survey is None:
+    def _read_inventory(self) -> Inventory:
+        """Return the inventory, which is read once for all tries."""
+        if self._inventory is None:
             store = self._engine.store()
             measured = any(
                 demand_of(request.asks) or request.asks.hypervisor for request in self.requests.requests
@@ -135,12 +135,12 @@ class Planner:
                 max_age_seconds=self._max_age_seconds,
             )
             ours = self._ledger.names_on(list(nodes)) if measured else frozenset[str]()
-            self._survey = Inventory(nodes=nodes, ours=ours)
-        return self._survey
+            self._inventory = Inventory(nodes=nodes, ours=ours)
+        return self._inventory
 
     def _know_machines(self, found: Found) -> None:
-        """Have those nodes on record that are to be locked."""
-        leases = {name: node.lease for name, node in self._surveyed().nodes.items()}
+        """Make rows of machines that have none: a reservation locks them."""
+        leases = {name: node.lease for name, node in self._read_inventory().nodes.items()}
         known = {row.name for row in self._engine.store().machines.all()}
         new = {node for _, node in found.amounts} - known
         self._engine.store().machines.note(
@@ -148,7 +148,7 @@ class Planner:
         )
 
     def _all_kinds(self) -> list[str]:
-        """Return the memberships whose members in other stacks matter."""
+        """Return the group memberships whose members in other stacks must be read."""
         own = {
             kind
             for request in self.requests.requests
@@ -158,7 +158,7 @@ class Planner:
         return sorted({*own, *self._kinds.values()})
 
     def _groups(self, promised: Promised) -> list[Group]:
-        """Return all groups, with where their members are in other stacks."""
+        """Return all groups, with the machines of their members in other stacks."""
         members = promised.members
         own = [
             replace(group, elsewhere=members.get(membership(self._stack.id, name), ()))
@@ -181,12 +181,12 @@ class Planner:
     def _question(
         self, promised: Promised, hosts: Mapping[str, Host], groups: Sequence[Group], *, either: Fate
     ) -> Question:
-        """Return the question; ``either`` is what becomes of those of which only their types can tell."""
+        """Return the solver's question; ``either`` is the fate assumed for resources of :attr:`Fate.EITHER`."""
         items, staying = [], set()
         for request in self.requests.requests:
             fate = either if request.fate is Fate.EITHER else request.fate
             stays = request.node if fate is Fate.STAYS else ""
-            # What is there and not in the ledger is there all the same.
+            # A row without a reservation takes its capacity all the same.
             had = promised.own.get((request.name, request.node), demand_of(request.asks)) if stays else {}
             items.append(Item(name=request.name, asks=request.asks, stays=stays, promised=had))
             staying |= {request.name} if stays else set()
@@ -194,7 +194,7 @@ class Planner:
         return Question(stack=self._stack.id, items=items, hosts=hosts, ties=ties, groups=groups)
 
     def _amounts(self, answer: Answer, made: Collection[str], promised: Promised) -> Amounts:
-        """Return what is to be claimed: nothing for what stays as it is on record."""
+        """Return the amounts to reserve, without those that are reserved already."""
         amounts: Amounts = {}
         for request in self.requests.requests:
             place_of = (request.name, answer.nodes[request.name])
@@ -202,7 +202,7 @@ class Planner:
             if had is None:
                 amounts[place_of] = wanted
             elif request.name in made:
-                # It is beside what it replaces for a while.
+                # A replacement exists beside the old one for a while.
                 amounts[place_of] = {
                     kind: wanted.get(kind, 0) + had.get(kind, 0) for kind in {**had, **wanted}
                 }
@@ -211,7 +211,7 @@ class Planner:
         return amounts
 
     def _still_fits(self, found: Found, now: Promised) -> bool:
-        """Return whether what was decided is right by what is on record now."""
+        """Return whether a solution still fits under the present reservations."""
         if now.members != found.promised.members:
             return False
         needed: dict[str, dict[str, int]] = {}
@@ -222,9 +222,9 @@ class Planner:
             of_node = needed.setdefault(node, {})
             for kind, amount in amounts.items():
                 of_node[kind] = of_node.get(kind, 0) + max(0, amount - (had or {}).get(kind, 0))
-        surveyed = self._surveyed().nodes
+        whole = self._read_inventory()
         some = Inventory(
-            nodes={node: surveyed[node] for node in needed if node in surveyed}, ours=self._surveyed().ours
+            nodes={node: whole.nodes[node] for node in needed if node in whole.nodes}, ours=whole.ours
         )
         hosts = some.hosts(now)
         return all(
@@ -236,10 +236,10 @@ class Planner:
 
 
 def group_rows(engine: Engine, stack: FrozenStack, requests: PlacementRequests) -> dict[str, GroupRow]:
-    """Return the groups of other stacks that resources name by their ids.
+    """Return the groups of other stacks that resources name, by id.
 
     Raises:
-        NotTellable: there is no such group.
+        NotTellable: the project has no such group.
     """
     ids = requests.group_ids
     if not ids:

@@ -1,8 +1,8 @@
-"""``placement``: the lifecycle plugin that finds a node for everything of a stack that is on one.
+"""Lifecycle plugin ``placement``: chooses a machine for each resource that needs one, and reserves capacity.
 
-Before an operation that makes or changes resources, it decides where all of them go and claims the room; what is there
-already stays where it is. Each resource type reads its node as ``self.annotations["placement"]["node"]``. Once the
-operation is over, what is there keeps its room, and the rest is given up.
+It runs before an operation that makes or changes resources; existing ones stay where they are. Resource types read
+their machine as ``self.annotations["placement"]["node"]``. After the operation, reservations of existing resources are
+kept, and the others are released.
 """
 
 from collections.abc import Collection
@@ -21,11 +21,11 @@ from orchestrator.placement.requests import NotTellable, is_placed, requests_of
 from orchestrator.placement.solver import Unplaceable
 from orchestrator.store.machines.reservations import MARGIN_SECONDS
 
-#: What makes resources, or may.
+#: The actions that may make resources.
 _MAKING: Final = frozenset({"CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT"})
-#: What only takes them away.
+#: The actions that only delete them.
 _ENDING: Final = frozenset({"DELETE", "ABANDON"})
-#: Said where there is nobody to place anything on.
+#: The hint if no agent runs.
 _NO_NODES: Final = "there is no node: start an agent on each machine, with isotherm agent --node NAME"
 
 
@@ -40,19 +40,19 @@ class PlacementOptions(HookOptions):
 
 
 class Placement(EnginePlugin):
-    """Decides where resources go."""
+    """The lifecycle plugin ``placement``."""
 
     name = "placement"
     description = "Finds a node for everything of a stack that is on one, and claims the room for it."
     Options: ClassVar[type[HookOptions]] = PlacementOptions
     options: PlacementOptions
-    #: It claims room: whoever refuses should have done so before.
+    #: Late, so that plugins that refuse do so before capacity is reserved.
     ordinal = 900
-    #: Nodes that do not answer are waited for, and claims wait for each other.
+    #: Long, for machines that do not answer, and for locks of concurrent reservations.
     time_limit_seconds = 60.0
 
     def concerns(self, action: str, types: Collection[str]) -> bool:
-        """Tell whether anything is made, changed or taken away that is on a node."""
+        """Return whether the operation makes, changes or deletes resources on machines."""
         if action not in _MAKING | _ENDING:
             return False
         known = self.engine.types()
@@ -65,10 +65,10 @@ class Placement(EnginePlugin):
         current_stack: FrozenStack | None,
         action: str,
     ) -> Annotations | None:
-        """Decide where everything goes, and claim the room.
+        """Solve the placement, and reserve its capacity.
 
         Raises:
-            Refusal: there is no room, or no way by the rules; it says so of each node.
+            Refusal: there is no placement; the message has the reason of each machine.
         """
         if action in _ENDING:
             return None
@@ -76,14 +76,14 @@ class Placement(EnginePlugin):
         seconds = context.timeout_seconds or 60.0 * settings.stack_timeout_minutes
         try:
             planner = self._planner(context, stack, current_stack, action)
-            return _said(
+            return _annotations(
                 planner, planner.claim(seconds + MARGIN_SECONDS) if planner.requests.requests else None
             )
         except Unplaceable as error:
             if action == "ADOPT":
-                # What is adopted is somewhere already, and only its type knows where.
+                # Adopted objects exist somewhere already, and only their types know where.
                 return Annotations(warnings=(f"what is not adopted is not placed: {error}",))
-            raise Refusal(self._words(error)) from error
+            raise Refusal(self._message(error)) from error
         except (NotTellable, Unavailable, InvalidInput) as error:
             raise Refusal(str(error)) from error
 
@@ -94,20 +94,20 @@ class Placement(EnginePlugin):
         current_stack: FrozenStack | None,
         action: str,
     ) -> Annotations | None:
-        """Say where everything would go; claim nothing.
+        """Solve the placement without reserving anything.
 
         Raises:
-            Refusal: there is no room, or no way by the rules.
+            Refusal: there is no placement.
         """
         if action in _ENDING:
             return None
         try:
             planner = self._planner(context, stack, current_stack, action)
-            return _said(planner, planner.decide() if planner.requests.requests else None)
+            return _annotations(planner, planner.decide() if planner.requests.requests else None)
         except (Unavailable, InvalidInput) as error:
             return Annotations(warnings=(f"where it would be placed cannot be told: {error}",))
         except Unplaceable as error:
-            raise Refusal(self._words(error)) from error
+            raise Refusal(self._message(error)) from error
         except NotTellable as error:
             raise Refusal(str(error)) from error
 
@@ -115,11 +115,11 @@ class Placement(EnginePlugin):
         self,
         context: LifecycleContext,
         stack: FrozenStack,
-        current_stack: FrozenStack | None,  # noqa: ARG002  # the ledger reads what is there by itself
+        current_stack: FrozenStack | None,  # noqa: ARG002  # the store reads the rows itself
         action: str,
         is_stack_failure: bool,  # noqa: ARG002  # the outcome says more
     ) -> None:
-        """Let what is there keep its room, and give up the rest."""
+        """Keep the reservations of existing resources, and release the others."""
         wanted = None
         if context.outcome == COMPLETE:
             wanted = {} if action in _ENDING else self._wanted(stack)
@@ -128,7 +128,7 @@ class Placement(EnginePlugin):
         )
 
     def _wanted(self, stack: FrozenStack) -> dict[str, dict[str, int]] | None:
-        """Return what each resource takes from now on; None if nobody can tell any more."""
+        """Return the amounts of each resource from now on; None if they cannot be evaluated any more."""
         try:
             requests = requests_of(stack, None, self.engine.types(), settings=self.engine.settings)
             kinds = {each: row.kind for each, row in group_rows(self.engine, stack, requests).items()}
@@ -148,11 +148,12 @@ class Placement(EnginePlugin):
             max_age_seconds=self.options.max_age_seconds,
         )
 
-    def _words(self, error: Unplaceable) -> str:
+    def _message(self, error: Unplaceable) -> str:
+        """Return an error's message, with a hint if no agent runs."""
         return str(error) if error.reasons or self.engine.nodes().leases() else f"{error}; {_NO_NODES}"
 
 
-def _said(planner: Planner, found: Found | None) -> Annotations:
+def _annotations(planner: Planner, found: Found | None) -> Annotations:
     if found is None:
         return Annotations(warnings=planner.requests.warnings)
     return Annotations(

@@ -1,4 +1,4 @@
-"""What placement groups ask of the nodes of their members; pure."""
+"""Rules of placement groups: anti-affinity, affinity and spreading over racks; pure."""
 
 import math
 from collections import Counter
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-#: The resource type that is a group.
+#: The resource type of groups.
 GROUP_TYPE: Final = "Isotherm::Placement::Group"
-#: The label by which nodes are in racks, unless a group names another.
+#: The default label of a machine's rack.
 RACK: Final = "rack"
 
 
 class Policy(StrEnum):
-    """What a group asks of its members."""
+    """The rule of a group."""
 
     SAME_HOST = "same_host"
     DIFFERENT_HOST = "different_host"
@@ -23,43 +23,49 @@ class Policy(StrEnum):
     SPREAD_RACKS = "spread_racks"
 
 
-#: The policies that only look at nodes' racks.
+#: The policies that depend on racks only.
 BY_RACK: Final = frozenset({Policy.SAME_RACK, Policy.DIFFERENT_RACK, Policy.SPREAD_RACKS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A placement group: its rule, and who is in it."""
+    """A placement group: its rule and its members."""
 
-    #: What people call it.
+    #: The name for messages.
     name: str
     policy: Policy
-    #: Of spread_racks: over how many.
+    #: The number of racks for spread_racks.
     racks: int = 2
-    #: Whether what would break it is refused; else it is avoided where that is possible.
+    #: Whether a placement that breaks the rule is refused, or only avoided.
     hard: bool = True
-    #: The label that says in which rack a node is.
+    #: The label of a machine's rack.
     label: str = RACK
-    #: The names of the resources to be decided about that are in it.
+    #: The names of its members among the resources of the operation.
     members: tuple[str, ...] = ()
-    #: The node of each member that is in another stack.
+    #: The machine of each member in another stack.
     elsewhere: tuple[str, ...] = ()
 
 
 class Standing:
-    """Where the members of one group are so far; what is not placed yet is counted in ``waiting``."""
+    """The machines and racks of one group's members during a search."""
 
     def __init__(
-        self, group: Group, racks: Mapping[str, str | None], there: Iterable[str], *, total: int, waiting: int
+        self,
+        group: Group,
+        racks: Mapping[str, str | None],
+        placed: Iterable[str],
+        *,
+        total: int,
+        waiting: int,
     ) -> None:
-        """Begin with the nodes of the members that stay where they are.
+        """Begin with the machines of the members that stay.
 
         Args:
-            group: Whose rule it is.
-            racks: The rack of each node; None where its label does not say.
-            there: The node of each member that is placed.
-            total: How many members there are to be.
-            waiting: How many parts there are whose nodes are not decided yet; members of one part share a node.
+            group: The group.
+            racks: The rack of each machine; None without the label.
+            placed: The machine of each member that stays.
+            total: The number of all members.
+            waiting: The number of parts with members that are not placed yet; members of one part share a machine.
         """
         self.group = group
         self._racks = racks
@@ -68,11 +74,11 @@ class Standing:
         self._waiting = waiting
         self._spread_over = min(group.racks, total)
         self._most_in_rack = math.ceil(total / group.racks) if group.racks else total
-        for node in there:
+        for node in placed:
             self._count(node, 1)
 
     def objection(self, node: str, count: int) -> str:
-        """Return why ``count`` members, which share a node, must not be on this one; empty if they may."""
+        """Return why ``count`` members together must not be on this machine; "" if they may."""
         policy = self.group.policy
         if policy in BY_RACK:
             return self._rack_objection(node, count)
@@ -104,7 +110,7 @@ class Standing:
         return ""
 
     def cost(self, node: str, count: int) -> float:
-        """Return how much worse than the best it is to have ``count`` members on this node, if the rule is soft."""
+        """Return the cost of ``count`` members on this machine under a soft rule; 0 is the best."""
         rack = self._racks.get(node)
         match self.group.policy:
             case Policy.SAME_HOST:
@@ -117,7 +123,7 @@ class Standing:
                 return float(count if rack is None else self._in_rack[rack])
 
     def put(self, node: str, count: int) -> None:
-        """Count members that a node is decided for."""
+        """Place ``count`` members on a machine."""
         self._waiting -= 1
         self._count(node, count)
 
@@ -127,11 +133,11 @@ class Standing:
         self._count(node, -count)
 
     def key(self) -> frozenset[tuple[str, int]]:
-        """Return what tells where members are, whichever they are."""
+        """Return the number of members by machine, as a hashable state."""
         return frozenset(self._nodes.items())
 
     def fault(self) -> str:
-        """Return what is not as the rule says, by where all members are; empty if all is well."""
+        """Return how the placement breaks the rule, as a message; "" if it does not."""
         name, policy, label = self.group.name, self.group.policy, self.group.label
         several_nodes, several_racks = len(self._nodes) > 1, len(self._in_rack) > 1
         unlabelled = sum(count for node, count in self._nodes.items() if self._racks.get(node) is None)

@@ -1,9 +1,9 @@
-"""Decide where each resource of a stack goes: pure, and the same whenever it is asked the same.
+"""Solver: assigns a machine to each resource of a stack; pure and deterministic.
 
-Hard rules are kept or nothing is placed at all. What must share a node is one *part*; parts in the largest hard groups
-come first, then the largest ones, each on the node that suits soft rules best and leaves most room, and the search goes
-back where that leads nowhere. Ties are broken by a hash of stack, resource and node: a repeated decision is the same
-one, and parallel stacks do not all begin with the same node.
+Hard rules are kept, or nothing is placed. Resources that must share a machine are one *part*. Parts in the largest hard
+groups come first, then the largest parts; each goes to the machine that suits soft rules best and keeps the most
+capacity free, with backtracking. Ties are broken by a hash of stack, resource and machine, so that parallel stacks
+do not all begin with the same machine.
 """
 
 import hashlib
@@ -17,51 +17,51 @@ from orchestrator.placement.host import Host, demand_of, in_words, shortage
 from orchestrator.placement.rules import Group, Policy, Standing
 from orchestrator.plugins.asks import Asks
 
-#: So often a part is compared with a node before the search gives up.
+#: How often a part is compared with a machine before the search is given up.
 MOST_COMPARISONS: Final = 1_000_000
-#: Nodes whose free share differs by less than this are alike.
+#: Machines whose free shares differ by less than this are equivalent.
 _ALIKE: Final = 0.05
-#: So many nodes are told of a refusal, and so many of what was decided before it.
-_MOST_TOLD: Final = 20
+#: How many machines, and how many earlier parts, the message of a refusal lists.
+_MOST_REASONS: Final = 20
 _MOST_BEFORE: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A resource that is, or is to be, on a node."""
+    """A resource to place, or one that stays on its machine."""
 
     name: str
     asks: Asks = field(default_factory=Asks)
-    #: The node that it stays on; empty: one is to be found.
+    #: The machine that it stays on; empty if it is to be placed.
     stays: str = ""
-    #: Of one that stays: what it is promised already; it needs only what it asks for beyond that.
+    #: The reservation of one that stays; it needs only what it requires beyond that.
     promised: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """All that is to be decided at once."""
+    """The input of one decision."""
 
     stack: str
     items: Sequence[Item]
     hosts: Mapping[str, Host]
-    #: Pairs of items, at least one of them to be placed, that must share a node, each with why.
+    #: Pairs of items that must share a machine, at least one of them to be placed.
     ties: Sequence[tuple[str, str]] = ()
     groups: Sequence[Group] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Where everything goes."""
+    """The result of a decision."""
 
-    #: By the name of the item; those that stay as well.
+    #: The machine of each item, also of those that stay.
     nodes: Mapping[str, str]
-    #: What is not as soft rules want it, or was not before.
+    #: The soft rules that are broken, and hard ones that resources that stay break.
     warnings: tuple[str, ...] = ()
 
 
 class Unplaceable(Exception):
-    """There is no way to place everything by the rules, or none was found; says why, of each node."""
+    """There is no placement by the rules, or none was found; ``reasons`` are by machine."""
 
     def __init__(self, sentence: str, reasons: Mapping[str, str] | None = None) -> None:
         super().__init__(sentence)
@@ -71,22 +71,22 @@ class Unplaceable(Exception):
         sentence = str(self.args[0])
         if not self.reasons:
             return sentence
-        told = [f"{node}: {reason}" for node, reason in sorted(self.reasons.items())[:_MOST_TOLD]]
-        more = len(self.reasons) - len(told)
-        return f"{sentence}: {'; '.join(told)}{f'; and {more} more nodes' if more else ''}"
+        listed = [f"{node}: {reason}" for node, reason in sorted(self.reasons.items())[:_MOST_REASONS]]
+        more = len(self.reasons) - len(listed)
+        return f"{sentence}: {'; '.join(listed)}{f'; and {more} more nodes' if more else ''}"
 
 
 @dataclass(slots=True, kw_only=True)
 class _Part:
-    """Items that share a node, which is to be found."""
+    """Items that must share a machine, to be placed together."""
 
     names: tuple[str, ...]
     items: tuple[Item, ...]
     demand: dict[str, int]
-    #: By node, why it can never be there.
+    #: By machine, why the part can never be there.
     objections: dict[str, str]
     candidates: tuple[str, ...]
-    #: The groups that its members are in, with how many of them are.
+    #: The groups of its items, with the number of items in each.
     groups: tuple[tuple[Standing, int], ...] = ()
 
     @property
@@ -100,15 +100,17 @@ class _Part:
 
 
 def place(question: Question) -> Answer:
-    """Return where everything goes.
+    """Return a placement of all items.
 
     Raises:
-        Unplaceable: there is no way, or none was found within :data:`MOST_COMPARISONS`.
+        Unplaceable: there is none, or none was found within :data:`MOST_COMPARISONS`.
     """
     return _Search(question).answer()
 
 
 class _Search:
+    """One depth-first search with backtracking."""
+
     def __init__(self, question: Question) -> None:
         self._question = question
         self._items = {item.name: item for item in question.items}
@@ -117,7 +119,7 @@ class _Search:
         self._staying = {item.name: item.stays for item in question.items if item.stays}
         self._comparisons = 0
         self._dead_ends: set[object] = set()
-        #: How far the search came at most, and why it came no further.
+        #: The greatest depth that was reached, and the refusal there.
         self._furthest = -1
         self._refusal = Unplaceable("there is nothing to place")
 
@@ -137,10 +139,10 @@ class _Search:
     # -- what stays --------------------------------------------------------------------------------------------
 
     def _grow(self) -> None:
-        """Take the room for what stays and grows.
+        """Take the capacity by which items that stay grow.
 
         Raises:
-            Unplaceable: there is not so much.
+            Unplaceable: a machine has not so much free.
         """
         for item in self._question.items:
             free = self._free.get(item.stays)
@@ -160,7 +162,7 @@ class _Search:
     # -- what is to be placed ----------------------------------------------------------------------------------
 
     def _clusters(self) -> Iterator[list[str]]:
-        """Yield the names of the items to be placed, those together that must share a node."""
+        """Yield the names of the items to place, grouped by those that must share a machine."""
         parent = {name: name for name in self._items}
 
         def root(name: str) -> str:
@@ -178,11 +180,11 @@ class _Search:
         yield from clusters.values()
 
     def _bonds(self) -> Iterator[tuple[str, str]]:
-        """Yield pairs of items to be placed that must share a node; those that stay are where they are."""
+        """Yield pairs of items to place that must share a machine."""
         moving = [name for name, item in self._items.items() if not item.stays]
         wanted = set(moving)
         yield from ((a, b) for a, b in self._question.ties if a in wanted and b in wanted)
-        # Two that are tied to the same one that stays share its node by themselves.
+        # Two that are tied to the same item that stays share its machine anyway.
         for group in self._question.groups:
             if group.hard and group.policy is Policy.SAME_HOST:
                 members = [name for name in group.members if name in wanted]
@@ -215,22 +217,22 @@ class _Search:
                 )
 
     def _tie_objection(self, names: Sequence[str], node: str) -> str:
-        """Return why a node is not that of what stays and must share it."""
+        """Return why a machine is not that of an item that stays and is tied to the part; "" if it may be."""
         for first, second in self._question.ties:
-            for here, there in ((first, second), (second, first)):
-                if here in names and self._staying.get(there, node) != node:
-                    return f"{here} must be with {there}, on {self._staying[there]}"
+            for one, other in ((first, second), (second, first)):
+                if one in names and self._staying.get(other, node) != node:
+                    return f"{one} must be with {other}, on {self._staying[other]}"
         return ""
 
     def _join_groups(self, parts: Sequence[_Part]) -> list[Standing]:
-        """Return where each group's members are that stay, and let each part know the groups that it is in."""
+        """Return the standing of each group, begun with the members that stay; set the groups of each part."""
         standings = []
         for group in self._question.groups:
             racks = {name: host.labels.get(group.label) for name, host in self._hosts.items()}
-            there = [*group.elsewhere, *(self._staying[m] for m in group.members if m in self._staying)]
+            placed = [*group.elsewhere, *(self._staying[m] for m in group.members if m in self._staying)]
             counts = [sum(name in part.names for name in group.members) for part in parts]
-            total = len(there) + sum(counts)
-            standing = Standing(group, racks, there, total=total, waiting=sum(map(bool, counts)))
+            total = len(placed) + sum(counts)
+            standing = Standing(group, racks, placed, total=total, waiting=sum(map(bool, counts)))
             standings.append(standing)
             for part, count in zip(parts, counts, strict=True):
                 if count:
@@ -238,10 +240,10 @@ class _Search:
         return standings
 
     def _refuse_too_much(self, parts: Sequence[_Part]) -> None:
-        """Refuse at once what all nodes together have not room for.
+        """Refuse, before the search, parts that fit nowhere, and totals that exceed all machines.
 
         Raises:
-            Unplaceable: with what there is too little of, and the reasons of the first part that fits nowhere, if any.
+            Unplaceable: with the reasons of the first part that fits nowhere, or with the free amounts.
         """
         for part in parts:
             if not part.candidates:
@@ -266,7 +268,7 @@ class _Search:
                 )
 
     def _order(self, part: _Part) -> tuple[object, ...]:
-        """Return what puts parts in the order in which they are decided: those with the fewest ways out first."""
+        """Return the sort key of the search: the most constrained parts come first."""
         hard = [standing.group for standing, _ in part.groups if standing.group.hard]
         largest = max(hard, key=lambda group: (len(group.members), group.name), default=None)
         share = max(
@@ -282,10 +284,10 @@ class _Search:
     # -- the search --------------------------------------------------------------------------------------------
 
     def _found(self, parts: Sequence[_Part], hard: Sequence[Standing]) -> list[str]:
-        """Return a node for each part, depth first.
+        """Return a machine for each part, depth first.
 
         Raises:
-            Unplaceable: there is no way, or none was found.
+            Unplaceable: there is none, or none was found.
         """
         chosen: list[str] = []
         untried = [self._choices(parts, 0, chosen)] if parts else []
@@ -310,10 +312,10 @@ class _Search:
         return chosen
 
     def _choices(self, parts: Sequence[_Part], depth: int, chosen: Sequence[str]) -> Iterator[str]:
-        """Return the nodes that a part may be on as things stand, the best first.
+        """Return the machines that a part may be on in the present state, the best first.
 
         Raises:
-            Unplaceable: the search has taken long enough.
+            Unplaceable: the search exceeds :data:`MOST_COMPARISONS`.
         """
         part = parts[depth]
         reasons: dict[str, str] = {}
@@ -354,7 +356,7 @@ class _Search:
         return sum(standing.cost(node, count) for standing, count in part.groups if not standing.group.hard)
 
     def _room(self, part: _Part, node: str) -> int:
-        """Return the share of a node that would be free of what there would be least of, in coarse steps."""
+        """Return the free share of a machine's scarcest capacity after placing the part, in coarse steps."""
         size, free = self._hosts[node].size, self._free[node]
         kinds = part.demand or size
         shares = [
@@ -363,8 +365,8 @@ class _Search:
         return int(min(shares, default=1.0) / _ALIKE)
 
     def _tie_break(self, part: _Part, node: str) -> str:
-        said = "\0".join((self._question.stack, part.names[0], node))
-        return hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+        key = "\0".join((self._question.stack, part.names[0], node))
+        return hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
     def _do(self, part: _Part, node: str) -> None:
         _take(self._free[node], part.demand)
@@ -377,7 +379,7 @@ class _Search:
             standing.take(node, count)
 
     def _state(self, depth: int, hard: Sequence[Standing]) -> object:
-        """Return all that decides whether the parts from ``depth`` on can be placed."""
+        """Return the state that decides whether the parts from ``depth`` on can be placed."""
         free = tuple(tuple(sorted(free.items())) for free in self._free.values())
         return depth, free, tuple(standing.key() for standing in hard)
 
