@@ -1,4 +1,4 @@
-"""Planning: what a sound definition needs, compared with the rows of its stack.
+"""Planning: prepares validated definitions, and compares them with the rows of their stacks.
 
-Decides; the engine begins what was decided.
+It begins nothing: the engine begins the planned traversals.
 """

@@ -1,6 +1,6 @@
-"""What an adopt is given beside a template: for each resource, the object that is there already.
+"""Adoption: reads the entries of an adopt file, which name the existing object of each resource.
 
-Pure: a job's entries in, what becomes of the rows out. Every problem is found in one go, before anything is stored.
+Pure functions. All problems are reported together, before anything is stored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,20 +15,20 @@ from orchestrator.store.traversals.new_traversal import Adopted
 from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
 
-#: The fields of an entry that count, with what each must be; others, such as the state it had, are left aside.
+#: The optional fields of an entry, which must be maps; unknown fields, such as a former state, are ignored.
 _MAPS: Final = ("metadata", "resource_data")
 
 
 def adopted_rows(
     prepared: Prepared, desired_resources: Sequence[DesiredResource], entries: Mapping[str, Any], types: Types
 ) -> dict[str, Adopted]:
-    """Return what is there of each wish, by the id of the row to be made.
+    """Return the existing object of each desired resource, by the id of the row to be made.
 
-    ``entries`` are those of the adopt file, by resource name; that of a resource that is a stack holds those of what is
-    in it, and a new stack takes them over. What nobody wishes for is left alone.
+    ``entries`` are those of the adopt file, by resource name; the entry of a nested stack holds the entries of its
+    resources, which the new stack adopts. Entries without a desired resource are ignored.
 
     Raises:
-        InvalidInput: with a problem for each wish without an entry, and for each entry that does not fit.
+        InvalidInput: a desired resource has no entry, or an entry does not fit; all problems are listed.
     """
     reader = _Reader(prepared, desired_resources, entries, types)
     rows = {desired.resource_id: reader.read(desired) for desired in desired_resources}
@@ -42,12 +42,12 @@ def refuse_owned(
     adopted: Mapping[str, Adopted],
     owners: Mapping[tuple[str, str], str],
 ) -> None:
-    """Refuse objects that a stack has already: two stacks would change and delete them.
+    """Refuse objects that belong to a stack already: two stacks would change and delete them.
 
     ``owners`` are the stacks' names, by type and physical id.
 
     Raises:
-        InvalidInput: with a problem for each such object.
+        InvalidInput: there are such objects; each is listed.
     """
     owned = [
         (desired, owners[desired.type, adopted[desired.resource_id].physical_id])
@@ -66,7 +66,7 @@ def refuse_owned(
 
 
 class _Reader:
-    """Reads the entries of an adopt file, and gathers what is wrong with them."""
+    """Reads the entries of an adopt file, and collects their problems."""
 
     def __init__(
         self,
@@ -80,11 +80,11 @@ class _Reader:
         names = {desired.name for desired in desired_resources}
         self._spare = [name for name in entries if name not in names]
         self._nearest = Nearest()
-        #: The names of those read so far, by type and physical id.
+        #: The resources read so far, by type and physical id.
         self._taken: dict[tuple[str, str], str] = {}
 
     def read(self, desired: DesiredResource) -> Adopted:
-        """Return what the file says of a resource, as far as it is right."""
+        """Return the existing object of a resource; problems of its entry are added to ``problems``."""
         entry = self._entries.get(desired.name)
         if not isinstance(entry, Mapping):
             hint = self._nearest.hint(desired.name, self._spare, "every resource of the template needs one")
@@ -103,7 +103,7 @@ class _Reader:
         )
 
     def _stack(self, desired: DesiredResource, entry: Mapping[str, Any]) -> Adopted:
-        """Return what the file says of a resource that is a stack: the stack is a new one, and has the row's id."""
+        """Return the data of a nested stack, which is made anew with the row's id and adopts the inner entries."""
         for field in (*_MAPS, "resources"):
             value = entry.get(field)
             if isinstance(value, Mapping) or (value is None and field != "resources"):
@@ -119,7 +119,7 @@ class _Reader:
         )
 
     def _faults(self, desired: DesiredResource, entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-        """Yield field, message and hint of everything that is wrong with an entry."""
+        """Yield the field, message and hint of each problem of an entry."""
         physical_id, kind = entry.get("resource_id"), entry.get("type")
         known = {desired.type, self._prepared.template.resources[desired.name].type}
         if kind is not None and kind not in known:

@@ -1,4 +1,4 @@
-"""What the cleanup of a row must be told besides the row itself: policy, hooks, the properties it would have had."""
+"""Fragments of cleanup nodes: the deletion policy, breakpoints, and the properties of an interrupted create."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -16,12 +16,12 @@ from orchestrator.template.template import Template
 
 Fragment = Mapping[str, Any]
 
-#: What the cleanup of a row is told whose object stays because its stack is given up.
+#: The fragment of a row whose object stays because its stack is abandoned.
 ABANDONED: Final = {"policy": RETAIN, "abandon": True}
 
 
 class Cleanups:
-    """Tells of a stack's rows, each when it is asked for: an update cleans up few of many."""
+    """Makes the cleanup fragments of a stack's rows on demand: an update cleans up few of many."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class Cleanups:
         registry: Registry,
         kept: Collection[str] = (),
     ) -> None:
-        """Keep what is asked.
+        """Make the cleanups of a stack.
 
-        ``planned`` are the fragments of ``rows``, ``load`` reads a stored template. Of the rows in ``kept`` the objects
+        ``planned`` are the fragments of ``rows``, ``load`` reads a stored template. The objects of rows in ``kept``
         stay, whatever their policy.
         """
         self._registry, self._kept = registry, kept
@@ -45,21 +45,21 @@ class Cleanups:
         self._rows = {row.id: row for row in rows}
 
     def __call__(self, row_id: str) -> Fragment:
-        """Return what the cleanup of this row is told."""
+        """Return the fragment of a row's cleanup node."""
         if row_id in self._kept:
             return ABANDONED
         row = self._rows[row_id]
-        told: dict[str, Any] = {**hooks_of(self._registry, row.name)}
+        fragment: dict[str, Any] = {**hooks_of(self._registry, row.name)}
         definition = self._planned.get(row_id, {}).get("definition", {})
         policy = RETAIN if definition.get("e") is not None else deletion_policy_of(definition)
         if policy != DELETE:
-            told["policy"] = policy
+            fragment["policy"] = policy
         if row.properties is None and row.action != "INIT":
-            told["properties"] = self._interrupted(row)
-        return told
+            fragment["properties"] = self._interrupted(row)
+        return fragment
 
     def _interrupted(self, row: ResourceRow) -> dict[str, Any]:
-        """Resolve what a create that never finished was about to apply; what cannot be resolved is left out."""
+        """Return the properties of an interrupted create, without those that cannot be resolved."""
         begun = self._store.histories.begun(row.id) or self._planned.get(row.id)
         if begun is None:
             return {}
@@ -73,7 +73,7 @@ class Cleanups:
             return {}
         return {name: value for name, value in properties.items() if not is_unknown(value)}
 
-    # Asked for by few updates, and then perhaps for many rows.
+    # Few updates need these, but then perhaps for many rows.
 
     @cached_property
     def _context(self) -> Mapping[str, Any]:

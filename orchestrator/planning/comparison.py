@@ -1,4 +1,4 @@
-"""A new definition of a stack beside what is there: what an update starts from, and what a dry run tells of."""
+"""Comparison of a new definition with the rows of its stack: the input of an update and of its preview."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,15 +20,15 @@ from orchestrator.validation.rules import Types
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A new definition that was found to be sound, and for each of its resources what is there already."""
+    """A validated definition, and the row that matches each of its resources."""
 
     prepared: Prepared
     desired_resources: Sequence[DesiredResource]
     rows: Sequence[ResourceRow]
     history: History
-    #: By the names of the wishes.
+    #: By the names of the desired resources.
     matches: Mapping[str, Match]
-    #: That of the stack's last traversal.
+    #: The context of the stack's last traversal.
     context: Mapping[str, Any]
     settings: Settings
     #: Whether nothing is taken to be what it was made.
@@ -36,13 +36,13 @@ class Comparison:
 
     @property
     def other_types(self) -> Mapping[str, str]:
-        """The types that take the place of those of rows, by the row's id."""
+        """The new types of rows whose type changes, by the row's id."""
         matched = ((desired.type, self.matches[desired.name].row) for desired in self.desired_resources)
         return {row.id: name for name, row in matched if row is not None and row.type != name}
 
     @property
     def reverted(self) -> frozenset[str]:
-        """The rows that are wanted as they were last made, although they were to become something else."""
+        """The rows that stay as they were last applied, although another definition was planned for them."""
         planned, applied = self.history.planned, self.history.applied
         clean = (match.row.id for match in self.matches.values() if match.row and match.clean)
         return frozenset(row_id for row_id in clean if planned.get(row_id) is not applied.get(row_id))
@@ -59,13 +59,13 @@ def compare(
     keeps_immutable: bool = True,
     clients: Clients | None = None,
 ) -> Comparison:
-    """Check a new definition of a stack whole, and match it with what is there; nothing is written.
+    """Validate a new definition of a stack, and match it with the stack's rows; nothing is written.
 
-    Unless ``keeps_immutable``, parameters that are declared immutable may change all the same.
+    Unless ``keeps_immutable``, parameters that are declared immutable may change.
 
     Raises:
-        InvalidInput: with every problem found.
-        NotVerified: another system was to be asked by ``clients``, and does not tell.
+        InvalidInput: the job has problems; all are listed.
+        NotVerified: another system that ``clients`` query did not answer.
     """
     context = store.traversals.context(stack.traversal_id)
     before = context["parameters"] if keeps_immutable else {}
@@ -76,7 +76,7 @@ def compare(
         stack_id=stack.id,
         before=before,
         clients=clients,
-        # What is brought back was accepted once.
+        # A restored definition was accepted before.
         was_accepted=not keeps_immutable,
     )
     history = store.histories.read(stack.id, stack.traversal_id)
@@ -95,7 +95,7 @@ def compare(
             types,
             values_before=context["parameters"],
             refresh=job.refresh,
-            # What is brought back is what was.
+            # Restored values are not renewed.
             renews=keeps_immutable,
         ).matches(),
         context=context,
@@ -105,7 +105,7 @@ def compare(
 
 
 def refuse_deleted(stack: StackRow) -> None:
-    """Refuse a stack that is deleted, or is about to be.
+    """Refuse a stack that is deleted or being deleted.
 
     Raises:
         Conflict: it is.
@@ -115,17 +115,17 @@ def refuse_deleted(stack: StackRow) -> None:
 
 
 def refuse_nested(stack: StackRow) -> None:
-    """Refuse a stack that is a resource of another, which decides what becomes of it.
+    """Refuse a nested stack, which only its parent stack may change.
 
     Raises:
-        Conflict: it is.
+        Conflict: it is one.
     """
     if stack.parent_id is not None:
         raise Conflict(f"stack {stack.name!r} is a part of another stack: change that one")
 
 
 def job_of_template(store: Store, stack: StackRow, template_id: str, *, job_id: str = "") -> StackJob:
-    """Return the job that gives a stack the definition that is stored under ``template_id``, secrets included."""
+    """Return the job of an update to the stored template ``template_id``, secrets included."""
     stored = store.templates.load(template_id)
     return StackJob(
         name=stack.name,

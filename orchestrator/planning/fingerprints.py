@@ -16,9 +16,9 @@ from orchestrator.validation.examiner import Examined
 
 
 def fingerprint(examined: Examined, digests: Mapping[str, str]) -> str:
-    """Return what tells one definition of a stack in a stack from another, as far as it is known beforehand.
+    """Return a hash of a nested stack's definition, with unknown values masked.
 
-    ``digests`` are those of the files that came with the outermost template, by key.
+    ``digests`` are those of the files of the root template, by key.
     """
     template = examined.template
     files = {digests[key] for key in _files_of(template) if key in digests}
@@ -38,11 +38,11 @@ def _files_of(template: Template) -> Iterator[str]:
 
 
 def definition_hash(type_name: str, properties: Mapping[str, Any], type_version: int) -> str:
-    """Return the same for the same type, version of the type's code, and resolved properties."""
+    """Return a hash of a type, the version of its code, and resolved properties."""
     parts = [type_name, type_version, sorted(properties.items())]
     return hashlib.sha256(msgpack.packb(parts)).hexdigest()
 
 
 def metadata_hash(metadata: Mapping[str, Any]) -> str:
-    """Return the same for the same resolved metadata."""
+    """Return a hash of resolved metadata."""
     return hashlib.sha256(msgpack.packb(sorted(metadata.items()))).hexdigest()

@@ -1,4 +1,4 @@
-"""A new definition of a stack on top of the one it has: what is not given again stays as it was."""
+"""Patch updates (``--existing``): a new definition merged into the stack's present one."""
 
 import posixpath
 from collections.abc import Mapping
@@ -15,12 +15,11 @@ from orchestrator.validation.job import environment_of
 
 
 def upon_existing(given: StackJob, present: StackJob, limits: Limits) -> StackJob:
-    """Return the job ``given`` with what the job ``present`` says besides.
+    """Return the job ``given``, completed from the job ``present``.
 
-    Values that are given win over those that are there, and environments that are given come after. Values of
-    parameters that a new template does not declare any more are left out, and so are those that came with an earlier
-    order where an environment that is given says something else. Of two files under one key, the given one counts;
-    those that are there and that nothing names any more are left out.
+    Given parameters win over present ones, and given environments come after present ones. Present values of parameters
+    that the new template does not declare, or that a given environment sets, are left out. A given file replaces the
+    present one of the same key; present files that nothing names any more are left out.
     """
     environments = (*_environments(given, present), *given.environments)
     named = named_files(
@@ -40,15 +39,15 @@ def upon_existing(given: StackJob, present: StackJob, limits: Limits) -> StackJo
 
 
 def _values(given: StackJob, present: StackJob, limits: Limits) -> Mapping[str, Any]:
-    """Return the values that came with an earlier order and still count."""
-    said, _ = environment_of(given, limits)
-    values = {name: value for name, value in present.parameters.items() if name not in said.parameters}
+    """Return the present parameter values that stay."""
+    environment, _ = environment_of(given, limits)
+    values = {name: value for name, value in present.parameters.items() if name not in environment.parameters}
     if given.template == present.template:
         return values
     try:
         draft = Draft.read(given.template, file=given.template_file, files={}, limits=limits)
     except InvalidInput:
-        # What is wrong with it is told by whoever takes the job.
+        # The validation of the job reports it.
         return values
     return {name: value for name, value in values.items() if name in draft.parameters}
 
@@ -61,7 +60,7 @@ def _environments(given: StackJob, present: StackJob) -> tuple[EnvironmentSource
 
 
 def _moved(file: str, before: str, after: str) -> str:
-    """Return the name under which an environment names the same files beside a template that is somewhere else."""
+    """Return an environment's file name relative to a template that moved from ``before`` to ``after``."""
     base = base_between(file, before)
     if base_between(file, after) == base:
         return file

@@ -1,6 +1,6 @@
-"""From a stack job to what a traversal needs: parse, check everything that can be checked, make the wishes.
+"""Preparation of a stack job: parses and validates it, and makes the desired resources.
 
-Pure but for what it is handed: nothing is stored, nobody is asked. All problems of a job are found in one go.
+Nothing is stored; other systems are queried only by the ``clients`` given. All problems of a job are reported together.
 """
 
 import uuid
@@ -46,7 +46,7 @@ _DIGEST: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A job that was found to be sound."""
+    """A validated job, with everything that its traversal needs."""
 
     stack_id: str
     name: str
@@ -55,27 +55,27 @@ class Prepared:
     parameters: Parameters
     #: The type of each resource, aliases of the environment followed.
     types: Mapping[str, str]
-    #: What types ask of other resources by themselves, whatever the template says.
+    #: The attributes that types read of other resources besides those that the template names.
     read: Mapping[str, Collection[AttributePath]]
-    #: What the environment says of types and of single resources.
+    #: The resource registry of the environment.
     registry: Registry
     stored: StoredTemplate
-    #: Content by digest.
+    #: The contents of files, by digest.
     files: Mapping[str, str]
-    #: By resource: what it is made of, if it is a stack.
+    #: The validated definitions of nested stacks, by resource.
     nested: Mapping[str, Examined]
-    #: Of a stack in a stack: the resource that it is.
+    #: The parent resource of a nested stack.
     facade: ParentResourceProxy | None = None
-    #: Of a stack in a stack: where it is.
+    #: The parent and root of a nested stack.
     family: Family | None = None
-    #: Who else is told what happens to it: each a map with the type of an event sink and its options.
+    #: The event sinks of the environment: each a map with the sink's type and its options.
     event_sinks: tuple[Mapping[str, Any], ...] = ()
-    #: What it uses that should not be used any more.
+    #: Deprecated features that it uses.
     warnings: tuple[Problem, ...] = ()
 
     @property
     def context(self) -> dict[str, Any]:
-        """What every check of the traversal needs to know."""
+        """The context that every check of the traversal gets."""
         return {
             "id": self.stack_id,
             "name": self.name,
@@ -98,9 +98,9 @@ def prepare_update(
     clients: Clients | None = None,
     was_accepted: bool = False,
 ) -> tuple[Prepared, list[DesiredResource]]:
-    """Check a new definition of a stack whole; ``before`` are the values that its parameters have.
+    """Validate a new definition of a stack; ``before`` are the present values of its parameters.
 
-    ``was_accepted``: it had this definition once.
+    ``was_accepted``: the stack had this definition before.
 
     Raises:
         InvalidInput: with every problem found.
@@ -125,7 +125,7 @@ def prepare_update(
 def plan_job(
     job: StackJob, types: Types, settings: Settings, clients: Clients | None = None, *, stack_id: str = ""
 ) -> tuple[Prepared, Plan]:
-    """Check a job whole, and plan the traversal that makes the stack, whose id may be given.
+    """Validate a job, and plan the traversal that creates the stack, whose id may be given.
 
     Raises:
         InvalidInput: with every problem found.
@@ -144,9 +144,9 @@ def prepare(
     clients: Clients | None = None,
     was_accepted: bool = False,
 ) -> Prepared:
-    """Check a job whole, and make of it what a traversal needs; without ``stack_id``, the stack gets any.
+    """Validate a job, and return it prepared; without ``stack_id``, the stack gets a new id.
 
-    ``was_accepted``: a stack had this definition once.
+    ``was_accepted``: the stack had this definition before.
 
     Raises:
         InvalidInput: with every problem found.
@@ -170,9 +170,9 @@ def prepare(
 
 
 def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
-    """Return what a traversal needs of a job that was found to be sound."""
+    """Return the prepared job of a validated one."""
     nested = job if isinstance(job, NestedJob) else None
-    # Those of a stack in a stack are stored already.
+    # The files of a nested stack are stored with the root stack's.
     digests = nested.digests if nested else {key: digest_of(content) for key, content in job.files.items()}
     return Prepared(
         stack_id=examined.blank.id,
@@ -202,7 +202,7 @@ def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
 
 
 def _file_problems(template: Template) -> Iterator[Problem]:
-    """Yield a problem if resources may read so many files that telling each of them which would take too much."""
+    """Yield a problem if the lists of files that each resource may read are too large to store."""
     times = Counter(definition.required_files for definition in template.resources.values())
     size = sum(count * sum(len(key) + _DIGEST for key in keys) for keys, count in times.items())
     if size > MOST_BYTES:
@@ -216,7 +216,7 @@ def _file_problems(template: Template) -> Iterator[Problem]:
 def desired_of(
     prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.uuid4())
 ) -> list[DesiredResource]:
-    """Return what the template wants of each resource, with an id for each row to be made."""
+    """Return the desired resource of each resource of the template, with an id for a row to be made."""
     template = prepared.template
     asks = prepared.stored.nesting.asks if prepared.stored.nesting else ()
     wanted = wanted_attributes(template, asks)
@@ -245,13 +245,13 @@ def desired_of(
 
 
 def hooks_of(registry: Registry, name: str) -> dict[str, list[str]]:
-    """Return, for the fragment of a resource's node, the hooks at which it is to stop; nothing where there is none."""
+    """Return the part of a node's fragment with its breakpoints; empty if it has none."""
     hooks = sorted(registry.hooks((name,)))
     return {"hooks": hooks} if hooks else {}
 
 
 def _digests(prepared: Prepared) -> dict[frozenset[str], dict[str, str]]:
-    """Return the digests of the files that resources read, by their keys."""
+    """Return the digests of files by key, for each set of files that a resource may read."""
     all_keys = {definition.required_files for definition in prepared.template.resources.values()}
     stored = prepared.stored
     digests = FilesFrom(stored.base, stored.files) if stored.base else stored.files
@@ -261,9 +261,9 @@ def _digests(prepared: Prepared) -> dict[frozenset[str], dict[str, str]]:
 def wanted_attributes(
     template: Template, asks: Iterable[AttributePath] = ()
 ) -> Mapping[str, set[AttributePath]]:
-    """Return which attributes of each resource the others and the outputs ask for, in one pass over all.
+    """Return the attributes of each resource that other resources and the outputs refer to.
 
-    ``asks`` is what is asked from outside of the stack: each a resource's name, and the path of an attribute.
+    ``asks`` are references from outside of the stack: each a resource's name, and the path of an attribute.
     """
     wanted: defaultdict[str, set[AttributePath]] = defaultdict(set)
     holders: Iterable[ResourceDefinition | OutputDefinition] = (
@@ -281,9 +281,9 @@ def wanted_attributes(
 def attributes_read(
     template: Template, named: Mapping[str, str], types: Types
 ) -> Mapping[str, set[AttributePath]]:
-    """Return which attributes of each resource the types of those that refer to it ask for by themselves.
+    """Return the attributes of each resource that the types of resources referring to it read.
 
-    ``named`` are the names of the resources' types.
+    ``named`` are the type names by resource.
     """
     read: defaultdict[str, set[AttributePath]] = defaultdict(set)
     for name, definition in template.resources.items():
@@ -291,17 +291,17 @@ def attributes_read(
         if kind is None or not kind.reads:
             continue
         for other in definition.properties_expression.requirements():
-            asked = types.get(named.get(other, ""))
-            if asked is not None:
-                read[other].update((attribute,) for attribute in kind.reads & asked.attributes_schema.keys())
+            target = types.get(named.get(other, ""))
+            if target is not None:
+                read[other].update((attribute,) for attribute in kind.reads & target.attributes_schema.keys())
     return read
 
 
 def check_timeout(minutes: float | None) -> None:
-    """Refuse a time-out that is no positive number of minutes.
+    """Refuse a timeout that is not a positive number of minutes.
 
     Raises:
-        InvalidInput: it is not.
+        InvalidInput: it is not one.
     """
     if minutes is None:
         return
@@ -315,7 +315,7 @@ def check_timeout(minutes: float | None) -> None:
 def definition_of_rows(
     context: Mapping[str, Any], template: Template, rows: Iterable[NodeData], files: Mapping[str, str]
 ) -> StackDefinition:
-    """Return a stack as its rows are now: what outputs are resolved from."""
+    """Return a stack with the node data of its rows, from which outputs are resolved."""
     known = {data.name: data for data in rows}
     proxies = {
         name: ResourceProxy(name=name, type=definition.type, data=known.get(name))

@@ -1,4 +1,4 @@
-"""Stored templates, read again."""
+"""Stored templates and environments, parsed again."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from orchestrator.validation.job import environment_of
 
 
 def load_template(store: Store, template_id: str, context: Mapping[str, Any], settings: Settings) -> Template:
-    """Return a stored template under the values of a traversal's context, read again: it was sound when stored."""
+    """Return a stored template, parsed with the parameter values of a traversal's context."""
     stored = store.templates.load(template_id)
     content = LazyFiles(stored.files, store.templates.file)
     return Template.parse(
@@ -30,7 +30,7 @@ def load_template(store: Store, template_id: str, context: Mapping[str, Any], se
 
 
 def load_registry(store: Store, template_id: str, settings: Settings) -> Registry:
-    """Return what a stored environment says of types and of single resources; it was sound when it was stored."""
+    """Return the resource registry of a stored template's environments."""
     stored = store.templates.load(template_id)
     sources = tuple(EnvironmentSource(file=file, source=source) for file, source in stored.environments)
     job = StackJob(name="", template="", template_file=stored.file, environments=sources)
