@@ -1,4 +1,4 @@
-"""The share of the engine that a process of a Celery worker has: made when it is first used, never before a fork."""
+"""Runtime of a Celery process: made at its first use, never before a fork."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,9 +10,9 @@ from orchestrator.queue.celery_worker import at_the_beginning, at_the_end, queue
 
 
 def runtime_of(kind: str) -> Callable[[], Runtime]:
-    """Return what returns this process's runtime, one for all calls.
+    """Return a function that returns this process's one runtime.
 
-    The process says that it is there from its beginning to its end.
+    The process is registered from its start to its end.
     """
 
     @cache
@@ -23,12 +23,12 @@ def runtime_of(kind: str) -> Callable[[], Runtime]:
         )
 
     def begin() -> None:
-        # Here, and not in a thread: no task of this process is begun before, so there is one runtime.
+        # At the start of the process, before any task, so that two threads cannot make two runtimes.
         runtime().attendance.begin()
 
     def end() -> None:
         if runtime.cache_info().currsize:
-            runtime().say_last_words()
+            runtime().flush()
 
     at_the_beginning(begin)
     at_the_end(end)

@@ -1,7 +1,6 @@
-"""Embedded mode: an in-process queue, worker threads and a sweeper, on the same core and the same store.
+"""Embedded mode: an in-process queue, worker threads and a sweeper, on the same engine and store.
 
-Nothing is lost when the process ends at any instruction: what it had begun stands in the store, and the next
-embedded command goes on with it.
+The process may die at any instruction: operations are in the store, and the next embedded command continues them.
 """
 
 import queue
@@ -20,7 +19,7 @@ from orchestrator.store.store import Store
 
 log = structlog.get_logger()
 
-#: The sweeper looks at least this often, for what other processes on the same database left or woke.
+#: The longest pause of the sweeper, for work of other processes on the same database.
 SWEEP_SECONDS = 0.25
 
 
@@ -47,11 +46,11 @@ class Embedded:
         return self._orders.qsize()
 
     def start(self) -> None:
-        """Start the threads, and take up at once what dead processes of this machine left behind.
+        """Start the threads, and take over the nodes claimed by dead processes of this machine.
 
         Raises:
-            HooksNotLoaded: a lifecycle plugin or an event sink cannot be used; nothing was touched.
-            InvalidInput: tracing is switched on and cannot be done; nothing was touched.
+            HooksNotLoaded: a lifecycle plugin or an event sink cannot be loaded; nothing was changed.
+            InvalidInput: tracing is switched on and cannot be set up; nothing was changed.
         """
         with self._starting:
             if self._threads:
@@ -59,12 +58,12 @@ class Embedded:
             # Made here, by one thread: the threads below share them.
             runtime = self.runtime
             runtime.load_hooks()
-            assert runtime.tracing  # noqa: S101  # refused before anything is touched, if it is
+            assert runtime.tracing  # noqa: S101  # set up before anything is changed, as it may fail
             runtime.store.sweeper.take_over(is_dead_here)
             assert runtime.checker  # noqa: S101  # loads the plugins before the first order
             assert runtime.coordinator  # noqa: S101
             runtime.attendance.begin()
-            # Whoever is to be told is known before anything happens.
+            # Cursors are made before the first event.
             runtime.pump.register()
             runtime.pump.start()
             names = [f"worker-{number}" for number in range(self._settings.embedded_threads)]
@@ -74,10 +73,10 @@ class Embedded:
             self._sweeper.start()
 
     def submit(self, job: Job, *, stack: str) -> str:
-        """Begin what a job says, with all threads at work, and return the id of its stack.
+        """Begin a job, with all threads started, and return the id of its stack.
 
         Raises:
-            IsothermError: what the coordinator says against it.
+            IsothermError: the coordinator refused it.
         """
         self.start()
         try:
@@ -87,7 +86,7 @@ class Embedded:
             self.runtime.pump.wake()
 
     def close(self) -> None:
-        """Let the steps under way end, start no further one, and close the store."""
+        """Wait for running steps, start no further one, and close the store."""
         self._stopping.set()
         for _ in self._threads:
             self._orders.put(None)
@@ -125,7 +124,7 @@ class Embedded:
         return 0.0 if swept.more else min(SWEEP_SECONDS, wait)
 
     def _unwind(self, lost: Sequence[str]) -> None:
-        """Have lifecycle plugins told of what is lost: beside the sweep, for they may take their time."""
+        """Notify lifecycle plugins of lost operations, in a thread of its own: they may be slow."""
         if lost and not (self._unwinding and self._unwinding.is_alive()):
             self._unwinding = threading.Thread(
                 target=self.runtime.coordinator.unwind, args=(lost,), name="unwinding", daemon=True

@@ -1,4 +1,4 @@
-"""The database of embedded mode: made where it is not there yet, and brought up to date."""
+"""Database of embedded mode: created and migrated at the start of a command."""
 
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
@@ -6,10 +6,10 @@ from orchestrator.store.store import Store
 
 
 def prepare_database(settings: Settings, store: Store) -> None:
-    """Make the state directory and the database's schema, where they are not there or are older.
+    """Create the state directory, and create or migrate the database's schema.
 
     Raises:
-        Unavailable: they cannot be made.
+        Unavailable: the state directory or the database cannot be made.
     """
     # Alembic is slow to import, and only embedded mode needs it.
     from orchestrator.store import migrations

@@ -1,4 +1,4 @@
-"""Where jobs are handed in when others do the work: on the queue; the store tells what became of them."""
+"""Job client: sends jobs to coordinators over the queue, and reads their answers from the store."""
 
 import time
 
@@ -8,24 +8,24 @@ from orchestrator.errors import NotFound, Unavailable
 from orchestrator.model.messages import Job
 from orchestrator.store.store import Store
 
-#: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
+#: How long a submitted job may wait for a coordinator to take it.
 ACCEPT_SECONDS = 15.0
-#: How long a job may be looked at by the coordinator that took it: other systems may have to be asked.
+#: How long the coordinator that took a job may need to begin it: validation may query other systems.
 ANSWER_SECONDS = 300.0
 _PAUSE_SECONDS = 0.05
 
 
 class JobClient:
-    """Sends jobs to coordinators and waits until one has begun what they say."""
+    """Submits jobs, and waits until a coordinator has begun or refused them."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings, self._store = settings, store
 
     def submit(self, job: Job, *, stack: str) -> str:
-        """Have a job begun, and return the id of its stack; ``stack`` is what people call that.
+        """Submit a job, and return the id of its stack; ``stack`` is the stack's name, for Celery's tools.
 
         Raises:
-            IsothermError: what the coordinator said against it.
+            IsothermError: the coordinator refused it.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         # Celery is slow to import, and only a distributed face needs it.
@@ -40,7 +40,13 @@ class JobClient:
         return self._answer(job.job_id)
 
     def _answer(self, job_id: str) -> str:
-        """Wait until a coordinator has begun what the job says, and return the stack's id."""
+        """Wait until a coordinator has begun a job, and return the stack's id.
+
+        Raises:
+            IsothermError: the coordinator refused it.
+            NotFound: the stack is deleted and purged already.
+            Unavailable: no coordinator took the job, or the one that did has not answered in time.
+        """
         began, is_taken = time.monotonic(), False
         while time.monotonic() < began + (ANSWER_SECONDS if is_taken else ACCEPT_SECONDS):
             row = self._store.stacks.job(job_id)

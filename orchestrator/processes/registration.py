@@ -1,33 +1,33 @@
-"""A process says that it is there, from its beginning to its end, whether or not it has anything to do."""
+"""Registration of a process: a heartbeat in the table of processes, from its start to its end."""
 
 from typing import Protocol
 
 from orchestrator.config.periodic import Periodic
 from orchestrator.store.installation.processes import ProcessIdentity
 
-#: How long the end of a process waits for what it says just now.
+#: How long the end of a process waits for the heartbeat thread.
 END_SECONDS = 5.0
 
 
 class Register(Protocol):
-    """Where processes say so; :class:`~orchestrator.store.installation.processes.Processes` is one."""
+    """The table of processes; :class:`~orchestrator.store.installation.processes.Processes` is one."""
 
     @property
     def pause_seconds(self) -> float:
-        """How often it is to be said."""
+        """The interval of heartbeats."""
 
     def report(self, process: ProcessIdentity) -> None:
         """Record that a process is alive."""
 
     def end(self, name: str) -> None:
-        """Write down that a process ends."""
+        """Record the end of a process."""
 
     def forget(self) -> None:
-        """Remove those that were not heard of for very long."""
+        """Remove processes whose last heartbeat is long ago."""
 
 
 class Registration:
-    """One thread that speaks for its process. No fault of the database ends it, and nobody waits for it."""
+    """The heartbeat thread of a process. Database errors do not end it, and it blocks no other thread."""
 
     def __init__(self, register: Register, process: ProcessIdentity) -> None:
         self._register, self._process = register, process
@@ -41,12 +41,12 @@ class Registration:
         )
 
     def begin(self) -> None:
-        """Begin to say so; again and again does no harm."""
+        """Start the heartbeats; idempotent."""
         self._thread.start()
 
     def end(self) -> None:
-        """Say that the process ends; again and again does no harm, nor if it never began."""
-        # Where the database hangs, readers find the process silent.
+        """Stop the heartbeats, and record the end of the process; idempotent."""
+        # If the database hangs, the process is listed as silent.
         self._thread.stop(END_SECONDS)
 
     def _say(self) -> None:

@@ -1,4 +1,4 @@
-"""One process's share of the engine: its store, types and plugins, put together once from the settings."""
+"""Runtime of a process: its store, types, plugins, coordinator and checker, made of the settings."""
 
 import os
 import socket
@@ -35,7 +35,7 @@ from orchestrator.store.store import Store
 from orchestrator.tracing.switch import tracing_of
 from orchestrator.tracing.tracer import Tracing
 
-#: How long a process that is told to end lets event sinks take what is left; another goes on with that.
+#: How long :meth:`Runtime.flush` delivers remaining events; other processes deliver the rest.
 LAST_MOMENT_SECONDS = 1.0
 
 
@@ -46,28 +46,28 @@ class CheckCarrier(Protocol):
         """Carry out one order."""
 
     def close(self) -> None:
-        """Let go of threads."""
+        """Stop its threads."""
 
 
 def process_name(kind: str, celery_name: str = "") -> str:
-    """Return a name that no other process ever has: what it is, host, pid, and when the process started.
+    """Return a unique name of this process: its kind, host, pid and start time.
 
-    What it is, is what Celery calls its worker, up to the host; without one, its kind.
+    The kind is the name of its Celery worker without the host, if it has one.
     """
-    # The host is this one, whatever Celery was told: others of it find the process by that.
+    # The real host name, not Celery's: other processes of the host look the pid up by it.
     what = celery_name.partition("@")[0] or kind
     started = psutil.Process().create_time()
     return f"{what}@{socket.gethostname()}:{os.getpid()}:{started:.2f}"
 
 
 def is_dead_here(name: str) -> bool:
-    """Whether ``name`` is a process of this host that is no longer there."""
+    """Return whether ``name`` is a process of this host that has ended."""
     try:
         host, pid, started = name.partition("@")[2].rsplit(":", 2)
         if host != socket.gethostname():
             return False
         process = psutil.Process(int(pid))
-        # One that has ended stays in the table until whoever started it, or took it over, looks for it.
+        # An ended process stays in the process table until its parent waits for it.
         is_another = abs(process.create_time() - float(started)) > 0.05
         return is_another or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -77,7 +77,7 @@ def is_dead_here(name: str) -> bool:
 
 
 class Runtime:
-    """What a process of the engine has; each part is made when it is first asked for."""
+    """The parts of the engine in one process; each is made at its first use."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Runtime:
         celery_name: str = "",
         queues: tuple[str, ...] = (),
     ) -> None:
-        """Keep what is needed; ``celery_name`` and ``queues`` are those of the Celery worker that it belongs to."""
+        """Make a runtime; ``celery_name`` and ``queues`` are those of the process's Celery worker, if it has one."""
         self.settings = settings
         self.publisher = publisher
         self.name = process_name(kind, celery_name)
@@ -100,12 +100,12 @@ class Runtime:
 
     @cached_property
     def store(self) -> Store:
-        """The state of record."""
+        """The store."""
         return self._store or Store.of(self.settings)
 
     @cached_property
     def types(self) -> Mapping[str, type[Resource]]:
-        """The resource types that are installed."""
+        """The installed resource types."""
         return ResourceTypes.load()
 
     @cached_property
@@ -115,14 +115,14 @@ class Runtime:
 
     @cached_property
     def caches(self) -> ProcessCaches:
-        """What clients remember of other systems."""
+        """The constraint caches of the clients."""
         return ProcessCaches(
             ConstraintCaches(self.settings), self.store.cache_counters, self.store.cache_flushes
         )
 
     @cached_property
     def plugins(self) -> tuple[LifecyclePlugin, ...]:
-        """The operator's lifecycle plugins, in the order in which they are asked."""
+        """The enabled lifecycle plugins, in the order of their calls."""
         return joined(lifecycle_plugins(self.settings), self._engine)
 
     @property
@@ -131,20 +131,20 @@ class Runtime:
 
     @cached_property
     def sinks(self) -> tuple[EventSink, ...]:
-        """The operator's event sinks."""
+        """The enabled event sinks of the settings."""
         return event_sinks(self.settings)
 
     def load_hooks(self) -> None:
-        """Load lifecycle plugins and event sinks; called before anything is touched.
+        """Load lifecycle plugins and event sinks; called before anything is changed.
 
         Raises:
-            HooksNotLoaded: some cannot be used; with what is wrong with each.
+            HooksNotLoaded: some cannot be loaded; the faults of each are listed.
         """
         all_at_once(lambda: self.plugins, lambda: self.sinks)
 
     @cached_property
     def coordinator(self) -> Coordinator:
-        """The coordinator, with the operator's plugins."""
+        """The coordinator, with the enabled lifecycle plugins."""
         return Coordinator(
             store=self.store,
             types=self.types,
@@ -159,7 +159,7 @@ class Runtime:
 
     @cached_property
     def tracing(self) -> Tracing:
-        """What tells of operations and of their steps."""
+        """The tracer of operations and their steps."""
         return tracing_of(self.settings, self.name)
 
     @cached_property
@@ -178,7 +178,7 @@ class Runtime:
 
     @cached_property
     def node_watcher(self) -> NodeWatcher:
-        """What looks after nodes."""
+        """The watcher of machines."""
         cache_settings = self.settings.node_state_cache
         return NodeWatcher(
             self.store,
@@ -191,12 +191,12 @@ class Runtime:
 
     @cached_property
     def node_tally(self) -> NodeStatistics:
-        """What is told of what this process counted of nodes."""
+        """The statistics of this process's machine-state cache."""
         return NodeStatistics.of(self.settings, self.store.node_counters)
 
     @cached_property
     def pump(self) -> Pumps:
-        """What tells the operator's event sinks; nothing is told before it is started."""
+        """The pumps of event sinks, not started yet."""
         allowed = bool(self.settings.environment_event_sinks)
         return Pumps(
             self.store.sink_cursors,
@@ -208,7 +208,7 @@ class Runtime:
 
     @cached_property
     def checker(self) -> CheckCarrier:
-        """The check algorithm, found by its entry point: this package does not know the workers'."""
+        """The checker, loaded by its entry point: this package must not import the workers."""
         driver: Any = DriverManager("isotherm.workers", "checker", invoke_on_load=False)
         checker: CheckCarrier = driver.driver(
             store=self.store,
@@ -222,8 +222,8 @@ class Runtime:
         )
         return checker
 
-    def say_last_words(self) -> None:
-        """Tell what is told now and then and was not told yet; for a process that ends without closing anything."""
+    def flush(self) -> None:
+        """Deliver and persist what is pending, and end the registration; for a process that ends without closing."""
         if "tracing" in self.__dict__:
             self.tracing.close()
         if "pump" in self.__dict__:
@@ -243,6 +243,6 @@ class Runtime:
             self.checker.close()
         if "clients" in self.__dict__:
             self.clients.close()
-        self.say_last_words()
+        self.flush()
         if "store" in self.__dict__:
             self.store.close()
