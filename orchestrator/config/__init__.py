@@ -1,4 +1,4 @@
-"""Settings: how one process is set up, checked when it starts.
+"""Settings of a process, validated when it starts, and helpers of every process: logging context, periodic threads.
 
-Only values and their problems; what is built from settings lives in the room that uses it.
+Objects built from settings are made by the packages that use them.
 """

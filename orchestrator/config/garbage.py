@@ -1,7 +1,7 @@
-"""The collector of cyclic garbage: paused while much is built that stays, settled in what serves for long.
+"""Tuning of Python's cyclic garbage collector: paused while templates are read, thresholds by kind of process.
 
-A large template becomes some hundred thousand objects, none of which is garbage. The collector would look at all
-of them again and again as they grow: reading ten times as much would take fifteen times as long.
+A large template becomes some hundred thousand objects, none of which is garbage. The collector would traverse all of
+them again and again as they grow: reading ten times as much would take fifteen times as long.
 """
 
 import gc
@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-#: So many more objects may come than went before somebody looks for rings among the youngest: to import what a command
-#: needs makes some hundred thousand that stay.
+#: The threshold of the youngest generation in a command: its imports alone make some hundred thousand lasting objects.
 YOUNGEST: Final = 20_000
 
-#: The same for a process that serves for long, where little of what comes stays, and how many looks at a generation
-#: come before one at the next older: all that was made since it began is looked at after some 50 000 new objects, where
-#: a command's would be after two million.
+#: The thresholds of a long-running process, where few new objects last: everything made since its start is collected
+#: after some 50 000 new objects, where a command would after two million.
 _SETTLED: Final = (5_000, 2, 2)
 
 _lock = threading.Lock()
@@ -27,7 +25,7 @@ _pauses = 0
 def paused_collection() -> Iterator[None]:
     """Pause the collector; it runs again when the last of all threads that paused it has left.
 
-    A collector that somebody else switched off stays off.
+    A collector that was disabled elsewhere stays disabled.
     """
     global _pauses  # noqa: PLW0603 - the collector is the process's, too
     with _lock:
@@ -44,17 +42,17 @@ def paused_collection() -> Iterator[None]:
 
 
 def look_rarely() -> None:
-    """Have the collector look rarely: for a command, which is over before garbage could grow."""
+    """Raise the threshold of the youngest generation, for a command, which ends before garbage grows."""
     _, younger, oldest = gc.get_threshold()
     gc.set_threshold(YOUNGEST, younger, oldest)
 
 
 def settle() -> None:
-    """Have the collector leave alone what is there now, and look often at what comes: for what serves for long.
+    """Exempt all present objects from collection, and lower the thresholds, for a long-running process.
 
-    All that has been imported stays as long as the process. As part of what is looked at it would make looks dear, and
-    rare: the interpreter looks at everything only when a quarter of it is new. Garbage in rings would grow till then,
-    and Celery makes such a ring of each task that an event tells of.
+    Imported modules last as long as the process. As part of the oldest generation they would make full collections
+    expensive and rare: the interpreter runs one only when a quarter of all objects is new. Cyclic garbage would grow
+    till then, and Celery makes some for every task event.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""The operator's lifecycle plugins and event sinks, loaded when a process starts, or the process does not start."""
+"""Loading of the enabled lifecycle plugins and event sinks; a process whose hooks cannot be loaded does not start."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -15,34 +15,34 @@ AnyHook = TypeVar("AnyHook", bound=Hook)
 
 
 def lifecycle_plugins(settings: Settings) -> tuple[LifecyclePlugin, ...]:
-    """Return the lifecycle plugins at work, in the order in which they are asked.
+    """Return the enabled lifecycle plugins, in the order of their calls.
 
     Raises:
-        HooksNotLoaded: some cannot be used; with what is wrong with each.
+        HooksNotLoaded: some cannot be loaded; the faults of each are listed.
     """
     return _loaded(lambda: load_lifecycle_plugins(settings.lifecycle), "lifecycle")
 
 
 def event_sinks(settings: Settings) -> tuple[EventSink, ...]:
-    """Return the event sinks at work, ordered by name.
+    """Return the enabled event sinks, ordered by name.
 
     Raises:
-        HooksNotLoaded: some cannot be used; with what is wrong with each.
+        HooksNotLoaded: some cannot be loaded; the faults of each are listed.
     """
     named = settings.environment_event_sinks
     return _loaded(lambda: load_event_sinks(settings.event_sinks, in_environments=named), "event_sinks")
 
 
 def find_sinks(settings: Settings) -> Installed[EventSink]:
-    """Return every installed event sink as the settings have it, and what is wrong with each."""
+    """Return every installed event sink under the settings, with its faults."""
     return find_event_sinks(settings.event_sinks, in_environments=settings.environment_event_sinks)
 
 
 def all_at_once(*loads: Callable[[], Any]) -> None:
-    """Call what loads hooks, each.
+    """Call several functions that load hooks, and report their faults together.
 
     Raises:
-        HooksNotLoaded: with what is wrong with all that they load.
+        HooksNotLoaded: some hooks cannot be loaded; the faults of all are listed.
     """
     problems: list[Problem] = []
     for load in loads:
@@ -55,7 +55,7 @@ def all_at_once(*loads: Callable[[], Any]) -> None:
 
 
 def problems_of(faults: Iterable[Fault], section: str = "") -> list[Problem]:
-    """Return faults as people are told them; those of a section of the settings with how to go on without the hook."""
+    """Return faults as problems; the hint is how to disable the hook in a section of the settings."""
     return [
         Problem(message=fault.message, path=fault.path, hint=fault.hint or _switched_off(fault, section))
         for fault in faults

@@ -1,11 +1,11 @@
-"""How much a template may ask for: what the settings allow, handed to whoever reads or evaluates one."""
+"""Limits of templates, taken from the settings: size, depth, number of resources, evaluation time."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from orchestrator.config.settings import Settings
 
-#: No document or value may be nested deeper than this, whatever the settings say: functions over data are recursive.
+#: The depth limit of documents and values, whatever the settings: functions over data are recursive.
 DEEPEST: Final = 200
 
 
@@ -15,7 +15,7 @@ def _default(setting: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The bounds of one reading; by default what the settings have by default."""
+    """The limits of one parse and evaluation; the defaults are those of the settings."""
 
     max_bytes: int = _default("max_template_bytes")
     max_resources: int = _default("max_resources_per_stack")
@@ -27,12 +27,12 @@ class Limits:
     pattern_seconds: float = _default("pattern_seconds")
     yaql_seconds: float = _default("yaql_seconds")
     yaql_memory_mib: int = _default("yaql_memory_mib")
-    #: No bound, but what the settings say too to whoever reads a template.
+    #: Not a limit, but a setting that evaluation needs too.
     availability_zones: tuple[str, ...] = _default("availability_zones")
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Return the limits that ``settings`` name."""
+        """Return the limits of ``settings``."""
         return cls(
             max_bytes=settings.max_template_bytes,
             max_resources=settings.max_resources_per_stack,

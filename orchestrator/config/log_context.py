@@ -1,7 +1,7 @@
-"""What every log line of a process tells of what it is at just then: the stack, the traversal, the node, the attempt.
+"""Log context: the stack, traversal, node and attempt that every log line of a process has.
 
-A line names what it says of itself, too; what it says goes before this. Every check pays for it, so this is one
-variable of the context for all of them: structlog's own take one each.
+Fields of the line itself win. All fields are in one context variable, because every check sets them: structlog's own
+functions use a variable for each.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -16,7 +16,7 @@ _context: Final[ContextVar[Mapping[str, object]]] = ContextVar("isotherm_log_con
 
 
 class _About:
-    """Has lines tell something inside the block."""
+    """Sets the fields of log lines inside a block."""
 
     __slots__ = ("_ids", "_token")
 
@@ -33,34 +33,34 @@ class _About:
 
 
 def about_order(order: CheckOrder) -> _About:
-    """Have lines tell, inside the block, which node of which traversal it is about."""
+    """Set the stack, traversal and node of log lines inside the block."""
     ids = {"stack": order.stack, "stack_id": order.stack_id, "traversal_id": order.traversal_id}
-    # A traversal's last words are about no resource.
+    # The end of a traversal has no resource.
     return _About({**ids, "resource": order.key, "node_no": order.no} if order.key else ids)
 
 
 def about_attempt(attempt: int) -> _About:
-    """Have lines tell, inside the block, which attempt at a node it is."""
+    """Add the attempt at a node to log lines inside the block."""
     return _About({**_context.get(), "attempt": attempt})
 
 
 def about_job(task: str, *, job_id: str, stack: str) -> _About:
-    """Have lines tell, inside the block, what is begun, for which stack, and for which job."""
+    """Set the task, job and stack of log lines inside the block."""
     return _About({"job": task, "job_id": job_id, "stack": stack})
 
 
 def about_operation(stack: str, stack_id: str, traversal_id: str) -> _About:
-    """Have lines tell, inside the block, which operation is begun.
+    """Set the stack and traversal of log lines inside the block; the job is kept.
 
-    Of an operation on a stack in a stack, nothing is told of the node at which it is begun: it has nodes of its own.
+    The node at which an operation on a nested stack is begun is left out: that stack has nodes of its own.
     """
-    outside = _context.get()
-    kept = {name: outside[name] for name in ("job", "job_id") if name in outside}
+    outer = _context.get()
+    kept = {name: outer[name] for name in ("job", "job_id") if name in outer}
     return _About({**kept, "stack": stack, "stack_id": stack_id, "traversal_id": traversal_id})
 
 
 def merge_context(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Add to a line what it is about; a processor of structlog's."""
+    """Add the context to a log line; a structlog processor."""
     for name, value in _context.get().items():
         event.setdefault(name, value)
     return event

@@ -1,4 +1,4 @@
-"""The settings of nodes: what is remembered of them, and what an agent offers and allows."""
+"""Settings of machines: the machine-state cache, and what an agent offers and allows."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class NodeStateCacheSettings(BaseModel):
-    """Where and how long it is remembered what nodes are and what runs on them."""
+    """The settings of the cache of machine states, and of leases."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -18,43 +18,41 @@ class NodeStateCacheSettings(BaseModel):
     url: str = Field(
         default="",
         repr=False,
-        description="Where that is; empty: `cache_url`, or the broker's, if they are redis. Its keys must not be "
+        description="Its URL; empty: `cache_url`, or the broker's, if they are redis. Its keys must not be "
         "evicted.",
     )
-    ttl_seconds: float = Field(default=600.0, gt=0, description="How old a node's state may be.")
+    ttl_seconds: float = Field(default=600.0, gt=0, description="How old a cached state of a node may be.")
     rpc_timeout_seconds: float = Field(
         default=10.0,
         gt=0,
-        description="An agent that does not answer within so long is taken for unreachable.",
+        description="An agent that does not answer within so long counts as unreachable.",
     )
     watch_seconds: float = Field(
-        default=300.0, gt=0, description="How often a coordinator looks after all nodes."
+        default=300.0, gt=0, description="How often a coordinator watches all nodes."
     )
     refresh_after_seconds: float = Field(
-        default=300.0, gt=0, description="What is older than this when it looks is asked for again."
+        default=300.0, gt=0, description="A watched node whose cached state is older than this is queried."
     )
     lease_seconds: float = Field(
-        default=40.0, gt=0, description="An agent that says nothing for so long has lost its name."
+        default=40.0, gt=0, description="An agent without heartbeat for so long loses its lease."
     )
-    heartbeat_seconds: float = Field(
-        default=10.0, gt=0, description="How often an agent says that it is there."
-    )
+    heartbeat_seconds: float = Field(default=10.0, gt=0, description="How often an agent sends a heartbeat.")
     dirty_seconds: float = Field(
         default=900.0,
         gt=0,
-        description="Nothing is remembered of a node, for so long at most, whose agent died in the middle of a change "
-        "or answered before the change could be seen.",
+        description="The state of a node is not cached, for so long at most, after its agent died in the middle of a "
+        "change or answered before the change could be seen.",
     )
 
 
 class AgentSettings(BaseModel):
-    """What the agent on this machine offers, and what it allows."""
+    """The settings of the agent on this machine."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     labels: dict[str, str] = Field(
         default={},
-        description="What is said of the node for placement, such as its rack; `--label` adds to it.",
+        description="Labels of the node for placement, such as its rack; `--label` adds to them.",
     )
     hypervisors: dict[str, dict[str, Any]] = Field(
         default={"process": {}},
@@ -76,28 +74,33 @@ class AgentSettings(BaseModel):
         description="The users under which instances may run; empty: only the agent's own.",
     )
     reserved_memory_mib: int = Field(
-        default=0, ge=0, description="Memory that is left to the machine itself: not promised to anybody."
+        default=0,
+        ge=0,
+        description="Memory that is left to the machine itself: never reserved for resources.",
     )
     memory_ratio: float = Field(
-        default=1.0, gt=0, description="So much of the memory may be promised; above 1 more than there is."
+        default=1.0,
+        gt=0,
+        description="The share of the memory that may be reserved; above 1 is overcommitment.",
     )
     vcpu_ratio: float = Field(
-        default=16.0, gt=0, description="So many virtual processors may be promised for each one there is."
+        default=16.0, gt=0, description="How many virtual processors may be reserved for each processor."
     )
     backend_seconds: float = Field(
         default=5.0,
         gt=0,
-        description="A hypervisor or a storage that does not tell within so long is left out.",
+        description="A hypervisor or a storage that does not answer within so long is left out.",
     )
     boot_id_file: str = Field(
-        default="/proc/sys/kernel/random/boot_id", description="Where the machine's boot id is read."
+        default="/proc/sys/kernel/random/boot_id", description="The file with the machine's boot id."
     )
     powercycle_command: tuple[str, ...] = Field(
         default=(),
-        description="The command that starts the machine anew, such as `systemctl reboot` as a list; empty: it is "
-        "refused.",
+        description="The command that reboots the machine, such as `systemctl reboot` as a list; empty: it is refused.",
     )
-    threads: int = Field(default=8, ge=1, description="How many changes an agent makes at once.")
+    threads: int = Field(default=8, ge=1, description="How many changes an agent makes in parallel.")
     keep_operations_days: float = Field(
-        default=7.0, gt=0, description="How long an agent remembers what it has done, against late messages."
+        default=7.0,
+        gt=0,
+        description="How long an agent keeps finished operations in its journal, against late messages.",
     )

@@ -1,4 +1,4 @@
-"""A thread of a process that does something every so often, such as to extend leases."""
+"""Periodic threads: a daemon thread that calls a function again and again, such as to extend leases."""
 
 import threading
 from collections.abc import Callable
@@ -16,16 +16,16 @@ log = structlog.get_logger()
 class Periodic:
     """A daemon thread that calls ``act`` from :meth:`start` until :meth:`stop`; make it after a fork, not before.
 
-    A fault of ``act`` ends nothing: it is logged, and ``act`` is called again.
+    An exception of ``act`` is logged, and ``act`` is called again.
 
     Args:
-        name: The thread's.
+        name: The thread's name.
         act: Returns the seconds until it is called again; None: ``every_seconds``.
-        every_seconds: The seconds until then after a fault.
-        first_seconds: The seconds until it is called first.
-        least_seconds: How soon it is called again at the earliest where it is woken; None: it cannot be.
+        every_seconds: The seconds until the next call after an exception.
+        first_seconds: The seconds until the first call.
+        least_seconds: The least seconds between two calls after :meth:`wake`; None if it cannot be woken.
         last: Called before the thread ends.
-        complaint: What is logged of a fault.
+        complaint: The log event of an exception.
     """
 
     def __init__(
@@ -56,16 +56,16 @@ class Periodic:
                     self._thread.start()
 
     def wake(self) -> None:
-        """Have it done soon; costs next to nothing."""
+        """Have ``act`` called soon; cheap."""
         self._woken.set()
 
     def rest(self, seconds: float) -> None:
-        """Wait until it is woken, for so long at most: for ``last``."""
+        """Wait until :meth:`wake` is called, for so long at most; for use in ``last``."""
         self._woken.wait(seconds)
         self._woken.clear()
 
     def stop(self, seconds: float | None = None) -> None:
-        """Have it done no more, and wait until the thread ends, for so long at most; it may also stop itself."""
+        """Stop the calls, and wait until the thread ends, for so long at most; ``act`` may call it too."""
         with self._starting:
             self._stopping.set()
         self.wake()
@@ -75,7 +75,7 @@ class Periodic:
     def _run(self) -> None:
         pause = self._first_seconds
         while not self._is_stopped_within(pause):
-            # Forgotten before it is called: what comes meanwhile is seen to again.
+            # Cleared before the call: a wake-up during it leads to another one.
             self._woken.clear()
             again = self._tried(self._act)
             pause = self._every_seconds if again is None else again

@@ -1,6 +1,6 @@
-"""What is wrong with settings, in sentences: where it stands, what was expected, and the nearest right name.
+"""Problems of settings as messages: where the setting is, what was expected, and the nearest right name.
 
-No value is told but numbers that are out of bounds: any other may be a key, or a URL with a password.
+No value is shown but numbers that are out of bounds: any other may be a key, or a URL with a password.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from hooks.values.nearest import Nearest
 from orchestrator.errors import Problem
 
 PREFIX: Final = "ISOTHERM_"
-#: Variables that are no settings, and mean something to Isotherm all the same.
+#: Variables of Isotherm that are not settings.
 _OTHER_VARIABLES: Final = frozenset({"ISOTHERM_CONFIG", "ISOTHERM_DEBUG"})
-#: How alike a variable must be to a setting's to be taken for a mistake: others are somebody else's.
+#: How similar a variable must be to a setting's to count as a misspelling of it.
 _ALIKE: Final = 0.85
 
 _EXPECTED: Final = {
@@ -52,22 +52,22 @@ def settings_problems(
     """Return a problem for each fault, in the order of the settings.
 
     Args:
-        error: What the settings' own validation raised.
-        settings: The class that was to be made.
-        variables: Those of this process.
+        error: The error of the settings' validation.
+        settings: The class of the settings.
+        variables: The environment variables of this process.
         file: The name of the file that was read.
     """
     return [_problem(fault, settings, variables, file) for fault in error.errors()]
 
 
 def variable_of(place: Sequence[str | int]) -> str:
-    """Return the variable that sets what is in a place of the settings; items of lists have none of their own."""
+    """Return the variable of a place in the settings; items of lists have none of their own."""
     names = takewhile(lambda step: isinstance(step, str), place)
     return PREFIX + "__".join(map(str, names)).upper()
 
 
 def unread_variables(settings: type[BaseModel], variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each variable that is no setting's, but so like one that it must be a mistake, and that setting's."""
+    """Yield each variable that seems a misspelling of a setting's, with the right one."""
     known = [variable_of(place) for place in _places(settings)]
     for name in sorted(variables):
         spelt = name.upper()
@@ -75,7 +75,7 @@ def unread_variables(settings: type[BaseModel], variables: Mapping[str, str]) ->
             continue
         if any(spelt == each or spelt.startswith(f"{each}__") for each in known):
             continue
-        # All begin alike, which would make them look nearer than they are.
+        # Compared without the common prefix, which would make all similar.
         rests = [each.removeprefix(PREFIX) for each in known]
         if near := Nearest(alike=_ALIKE).among(spelt.removeprefix(PREFIX), rests):
             yield name, PREFIX + near
@@ -101,7 +101,7 @@ def _sentence(fault: ErrorDetails) -> str:
     kind, found = fault["type"], fault.get("input")
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
-        # It was read as a number already, also where a variable holds it as a text.
+        # A number, also if a variable holds it as text.
         return f"expected {words} {fault['ctx'][bound]:g}, found {found}"
     expected = _EXPECTED.get(kind.partition("_")[0])
     return (
@@ -112,21 +112,21 @@ def _sentence(fault: ErrorDetails) -> str:
 
 
 def _source(place: Sequence[str | int], variables: Mapping[str, str], file: str) -> str:
-    """Return what says what is in a place of the settings: a variable for it or for what is around it, or the file."""
+    """Return the source of a place in the settings: its variable, that of a table around it, or the file."""
     given = {name.upper() for name in variables}
     steps = [variable_of(place[:length]) for length in range(len(place), 0, -1)]
     return next((step for step in steps if step in given), file)
 
 
 def _names_beside(settings: type[BaseModel], place: Sequence[str | int]) -> list[str]:
-    """Return the names that there are where the last of ``place`` stands."""
+    """Return the valid names beside the last step of ``place``."""
     model: Any = settings
     for step in place[:-1]:
         if isinstance(model, type) and issubclass(model, BaseModel):
             field = model.model_fields.get(str(step))
             model = field.annotation if field else None
         else:
-            # A name that somebody chose, of a table of tables.
+            # A key of a table of tables, which the operator chose.
             model = get_args(model)[-1] if get_args(model) else None
     return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 

@@ -1,4 +1,4 @@
-"""Every setting, with its unit, its default and what follows from it.
+"""Settings of a process, each with its unit, its default and its consequence.
 
 Read once at start-up from ``isotherm.toml`` (in the working directory, or where ``ISOTHERM_CONFIG`` points) and
 from ``ISOTHERM_*`` variables, which win.
@@ -25,7 +25,7 @@ from orchestrator.errors import InvalidInput, Problem
 
 
 def default_state_directory() -> Path:
-    """Return where embedded mode keeps its database, by the XDG base directory specification."""
+    """Return the default state directory, by the XDG base directory specification."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "isotherm"
 
@@ -61,14 +61,14 @@ class Settings(BaseSettings):
     )
     constraint_cache: ConstraintCacheSettings = Field(
         default=ConstraintCacheSettings(),
-        description="What outside systems have said to exist: the cache that validation asks first.",
+        description="The cache of look-ups in outside systems that validation uses.",
     )
     encryption_keys: tuple[SecretStr, ...] = Field(
         default=(),
         description="Fernet keys; the first encrypts, all decrypt. Encrypted are, in the store, templates, files and "
-        "all values of stacks and resources, in check messages node data, and what nodes' agents are asked and answer: "
-        "they need the keys, too. Not encrypted are names, ids, states, reasons, events, and jobs on their way from a "
-        "client to a coordinator.",
+        "all values of stacks and resources, in check messages node data, and the arguments and results of calls of "
+        "nodes' agents, which need the keys, too. Not encrypted are names, ids, states, reasons, events, and jobs on "
+        "their way from a client to a coordinator.",
     )
     clients: dict[str, dict[str, Any]] = Field(
         default={},
@@ -79,17 +79,17 @@ class Settings(BaseSettings):
     lifecycle: dict[str, dict[str, Any]] = Field(
         default={},
         repr=False,
-        description="What is said of each lifecycle plugin, by its name: `[lifecycle.limits]` in the file, with "
+        description="The options of each lifecycle plugin, by its name: `[lifecycle.limits]` in the file, with "
         "`enabled`, `time_limit_seconds`, and the plugin's own options.",
     )
     lifecycle_nested_stacks: bool = Field(
         default=True,
-        description="Whether lifecycle plugins are asked and told about stacks in stacks, each on its own.",
+        description="Whether lifecycle plugins are called for operations on nested stacks, each on its own.",
     )
     event_sinks: dict[str, dict[str, Any]] = Field(
         default={},
         repr=False,
-        description="What is said of each event sink, by its name: `[event_sinks.webhook]` in the file, with "
+        description="The options of each event sink, by its name: `[event_sinks.webhook]` in the file, with "
         "`enabled`, `time_limit_seconds`, and the sink's own options.",
     )
     environment_event_sinks: tuple[str, ...] = Field(
@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     max_sink_backlog_events: int = Field(
         default=100_000,
         gt=0,
-        description="So many events are kept for a sink that does not take them, whatever else removes events; older "
+        description="How many events are kept for a sink that does not take them, whatever else removes events; older "
         "ones are lost to it, and counted.",
     )
     project: str = Field(default="default", description="The project that stacks of this client belong to.")
@@ -140,8 +140,8 @@ class Settings(BaseSettings):
     cleanup_retry_limit: int = Field(
         default=3,
         ge=0,
-        description="How often an update tries again to take away what nobody wants any more, whatever the error, "
-        "before it fails with what is left. The new definition is in service meanwhile.",
+        description="How often an update tries again to delete resources that the definition does not have any more, "
+        "whatever the error, before it fails with those that are left. The new definition is in service meanwhile.",
     )
     retry_base_seconds: float = Field(
         default=2.0,
@@ -166,8 +166,8 @@ class Settings(BaseSettings):
     max_events_per_stack: int = Field(
         default=10_000,
         gt=0,
-        description="Of each stack so many events are kept, the newest; older ones are removed when an operation on it "
-        "is over.",
+        description="How many events of each stack are kept, the newest; older ones are removed when an operation on "
+        "it is over.",
     )
     purge_after_days: float = Field(
         default=0.0,
@@ -225,7 +225,8 @@ class Settings(BaseSettings):
         "and where images and the like of instances must be; empty: only the directory 'files' in the state directory.",
     )
     node_state_cache: NodeStateCacheSettings = Field(
-        default=NodeStateCacheSettings(), description="What is remembered of nodes and of what runs on them."
+        default=NodeStateCacheSettings(),
+        description="The cache of the states of nodes and of their instances.",
     )
     agent: AgentSettings = Field(
         default=AgentSettings(),
@@ -235,13 +236,13 @@ class Settings(BaseSettings):
     log_format: str = Field(default="console", description="console or json.")
     tracing: bool = Field(
         default=False,
-        description="Whether operations on stacks are told as OpenTelemetry traces (the extra `otel`); where to is "
-        "said by the variables `OTEL_EXPORTER_OTLP_ENDPOINT` and the like.",
+        description="Whether operations on stacks are exported as OpenTelemetry traces (the extra `otel`), as the "
+        "variables `OTEL_EXPORTER_OTLP_ENDPOINT` and the like configure.",
     )
 
     @property
     def embedded(self) -> bool:
-        """Whether there is no broker: this process runs everything itself."""
+        """Whether this process runs everything itself, without a broker."""
         return not self.broker_url
 
     @property
@@ -263,7 +264,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # pydantic-settings passes it by name
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # as above
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments win over ``ISOTHERM_*``, which win over the file."""
+        """Return the sources: arguments win over ``ISOTHERM_*``, which win over the file."""
         return (
             init_settings,
             env_settings,
@@ -272,7 +273,7 @@ class Settings(BaseSettings):
 
 
 def settings_file() -> Path:
-    """Return where the settings' file is, if there is one."""
+    """Return the path of the settings' file, which need not exist."""
     return Path(os.environ.get("ISOTHERM_CONFIG", "isotherm.toml"))
 
 
@@ -294,7 +295,7 @@ def load_settings(**overrides: Any) -> Settings:
     except TOMLDecodeError as error:
         raise InvalidInput([Problem(message=f"{file} is no TOML: {error}")]) from error
     except SettingsError as error:
-        # What it found is not shown: it may be a password.
+        # The value is not shown: it may be a password.
         name = str(error).partition('"')[2].partition('"')[0]
         hint = f"a list or a table is written as JSON in ISOTHERM_{name.upper()}"
         raise InvalidInput(
