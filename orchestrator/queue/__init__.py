@@ -1,6 +1,6 @@
 """The Celery application: queues, routes, transport, beat, and the processes that Celery runs.
 
-``orchestrator.queue:app`` is the application for the ``celery`` command; it is built when it is first asked for.
+``orchestrator.queue:app`` is the application for the ``celery`` command; it is made at the first access.
 """
 
 from typing import Any

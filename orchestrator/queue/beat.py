@@ -1,4 +1,4 @@
-"""The beat inside a coordinator, a process of its own that orders the sweeps."""
+"""Celery beat of a coordinator: a child process that sends the sweep and watch tasks."""
 
 import os
 from typing import Any
@@ -7,16 +7,20 @@ from celery.beat import Scheduler
 
 
 class Beat(Scheduler):  # type: ignore[misc]  # celery is typed in part
-    """A schedule that needs no memory, and ends with its coordinator, also with one that was killed."""
+    """A scheduler without a schedule file, which ends with its coordinator, also if that is killed."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._coordinator = os.getppid()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Send what is due; return how long to sleep."""
+        """Send the due tasks; return how long to sleep.
+
+        Raises:
+            SystemExit: the coordinator has ended.
+        """
         if os.getppid() != self._coordinator:
-            # The coordinator was killed: whoever adopts a process does not end it.
+            # The coordinator was killed: its successor as parent does not end this process.
             raise SystemExit
         seconds: float = super().tick(*args, **kwargs)
         return seconds

@@ -1,7 +1,7 @@
-"""The Celery app: queues, routes, serializers, and the publisher of checks.
+"""Celery app: queues, routes, serializers, and the publisher of checks.
 
-Every queue is reached through the broker's default exchange, by its name alone. There is no binding that a broker
-which lost its memory could forget: what is sent next arrives.
+Every queue is reached through the broker's default exchange, by its name. There are no bindings that a broker could
+lose with its memory: the next message arrives.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from orchestrator.model.messages import (
 )
 from orchestrator.queue.celery_worker import note_worker_name
 
-#: Which queue each task travels on.
+#: The queue of each task.
 ROUTES = {
     **{task: job.queue for task, job in JOBS.items()},
     CHECK_TASK: CHECKS_QUEUE,
@@ -35,14 +35,14 @@ ROUTES = {
     SWEEP_TASK: COORDINATOR_QUEUE,
     WATCH_TASK: COORDINATOR_QUEUE,
 }
-#: Ours, by the names that Celery imports them under.
+#: The transport and the beat of this package, by the names under which Celery imports them.
 REDIS_TRANSPORT = "orchestrator.queue.redis_transport:Transport"
 BEAT = "orchestrator.queue.beat:Beat"
-# By the schemes of URLs: a transport set in the app would take the scheme's place where Flower looks for it.
+# By URL scheme: a transport set in the app would replace the scheme where Flower reads it.
 TRANSPORT_ALIASES.update(redis=REDIS_TRANSPORT, rediss=REDIS_TRANSPORT)
-#: How many times, while a machine is not due, it is looked whether it is.
+#: How many times during the watch interval due machines are looked for.
 WATCH_LOOKS = 5
-#: Messages a worker process takes ahead of the one it works on. What a dead worker took is swept.
+#: Messages that a worker process prefetches. Those of a dead worker are published again by the sweep.
 PREFETCH = 8
 
 
@@ -67,12 +67,12 @@ def make_app(settings: Settings) -> Celery:
         task_ignore_result=True,
         result_backend=None,
         worker_prefetch_multiplier=PREFETCH,
-        # What Flower and other event readers live on.
+        # For Flower and other readers of task events.
         worker_send_task_events=True,
         task_send_sent_event=True,
         task_track_started=True,
         worker_hijack_root_logger=False,
-        # Our lines are written to stderr as they are to be read: Celery would write others around them.
+        # Log lines go to stderr as structlog renders them, not wrapped by Celery.
         worker_redirect_stdouts=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
@@ -84,13 +84,13 @@ def make_app(settings: Settings) -> Celery:
             "sweep": {
                 "task": SWEEP_TASK,
                 "schedule": settings.sweep_seconds,
-                # A sweep that nobody took is worthless once the next is there.
-                "options": _of_use_for(max(5.0, settings.sweep_seconds * 5)),
+                # A sweep that was not taken is useless once the next is sent.
+                "options": _expiring_after(max(5.0, settings.sweep_seconds * 5)),
             },
             "watch nodes": {
                 "task": WATCH_TASK,
                 "schedule": settings.node_state_cache.watch_seconds / WATCH_LOOKS,
-                "options": _of_use_for(settings.node_state_cache.watch_seconds / WATCH_LOOKS),
+                "options": _expiring_after(settings.node_state_cache.watch_seconds / WATCH_LOOKS),
             },
         },
         # The default keeps its schedule in a shelve, which is pickle.
@@ -99,7 +99,7 @@ def make_app(settings: Settings) -> Celery:
     return app
 
 
-def _of_use_for(seconds: float) -> dict[str, Any]:
+def _expiring_after(seconds: float) -> dict[str, Any]:
     return {"expires": seconds, "argsrepr": "()", "kwargsrepr": "{}"}
 
 
@@ -108,15 +108,15 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
         return {}
     return {
         "socket_connect_timeout": 5.0,
-        # A broker that hangs, or whose machine went without a word, must not hold whoever sends something for ever.
+        # A broker that hangs, or whose machine is gone, must not block senders for ever.
         "socket_timeout": 5.0,
         "socket_keepalive": True,
         "health_check_interval": 30,
-        # Redis does not notice that a consumer died: kombu writes down what each one holds, and any consumer puts
-        # back what is held for this long, by the clock of its machine. What comes back though its holder lives is
-        # harmless: jobs are known by their ids, and claims refuse.
+        # Redis does not notice that a consumer died: kombu records the unacknowledged messages of each, and any
+        # consumer restores those that are older than this, by the clock of its machine. Restoring one whose consumer
+        # lives is harmless: jobs are recognized by their ids, and claims refuse.
         "visibility_timeout": settings.job_lease_seconds,
-        # kombu looks at every tenth of its ticks, every 100 seconds. We let it look at each.
+        # kombu restores at every tenth of its ticks, every 100 seconds; here at each.
         "unacked_restore_interval": min(10.0, settings.job_lease_seconds / 4),
         "unacked_restore_throttle": 1,
     }
@@ -142,7 +142,7 @@ class QueuePublisher:
                 self._app.send_task(
                     order.task,
                     kwargs={"order": order.to_wire()},
-                    # What event readers show. They parse it, and it holds names only, never a value.
+                    # Shown by Celery's tools, which parse it: names only, never a value.
                     argsrepr="()",
                     kwargsrepr=order.summary(),
                     producer=producer,

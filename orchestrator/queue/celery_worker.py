@@ -1,4 +1,4 @@
-"""Which of Celery's workers this process belongs to; its child processes know that from before they were made."""
+"""The Celery worker of this process: its name, its queues, and callbacks at the start and end of its processes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from celery.signals import (
 
 @dataclass(slots=True)
 class _Belonging:
-    """What is known of the worker."""
+    """The worker's name, which child processes inherit by the fork."""
 
     name: str = ""
 
@@ -26,19 +26,19 @@ _belonging = _Belonging()
 
 
 def worker_name() -> str:
-    """Return what Celery's tools call the worker that this process belongs to; empty if it belongs to none."""
+    """Return the Celery name of this process's worker; "" if it has none."""
     return _belonging.name
 
 
 def queues_of(app: Celery) -> tuple[str, ...]:
-    """Return the names of the queues that this process' worker takes messages from; none if it belongs to none."""
+    """Return the queues of this process's worker; none if it has no worker."""
     return tuple(sorted(app.amqp.queues.consume_from)) if worker_name() else ()
 
 
 def at_the_beginning(call: Callable[[], None]) -> None:
-    """Have something called when a process begins that a worker has work done in; it must not take long.
+    """Register a callback for the start of each process that carries out tasks; it must not block.
 
-    That is each of its child processes; where it has none, the worker itself. It may be called twice.
+    These are the child processes of a prefork worker, else the worker itself. It may be called twice in a process.
     """
 
     def begin(**_: Any) -> None:
@@ -53,7 +53,7 @@ def at_the_beginning(call: Callable[[], None]) -> None:
 
 
 def at_the_end(call: Callable[[], None]) -> None:
-    """Have something called when a process of a worker ends in good order, or the worker itself does."""
+    """Register a callback for the orderly end of a worker or of one of its child processes."""
 
     def end(**_: Any) -> None:
         call()
@@ -63,7 +63,7 @@ def at_the_end(call: Callable[[], None]) -> None:
 
 
 def note_worker_name() -> None:
-    """Have it noted what Celery calls the worker that is about to be made; again does no harm."""
+    """Record the name of the worker that is about to be made; idempotent."""
     celeryd_init.connect(_note, weak=False)
 
 

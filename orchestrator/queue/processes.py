@@ -1,4 +1,4 @@
-"""The processes that Celery runs: a worker, which takes checks, and a coordinator, which takes jobs and sweeps."""
+"""Celery processes: a worker, which takes checks, and a coordinator, which takes jobs and sweeps."""
 
 from celery.utils.nodenames import default_nodename, host_format
 
@@ -16,7 +16,7 @@ from orchestrator.tracing.switch import require_tracing
 
 
 def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: str | None) -> int:
-    """Work on checks until told to stop; return the exit code.
+    """Run a worker until it is stopped; return the exit code.
 
     Raises:
         InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
@@ -26,7 +26,7 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
     require_broker(settings)
     migrations.require(settings.effective_database_url)
     require_tracing(settings)
-    # Checks begin operations on stacks in stacks.
+    # Loaded early: checks begin operations on nested stacks.
     lifecycle_plugins(settings)
     app = default_app()
     app.conf.imports = ("workers.tasks",)
@@ -44,7 +44,7 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
 
 
 def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | None) -> int:
-    """Work on stack jobs and sweeps, with the beat that orders the sweeps, until told to stop; return the exit code.
+    """Run a coordinator, with the beat of the sweeps, until it is stopped; return the exit code.
 
     Raises:
         InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
@@ -54,7 +54,7 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
     require_broker(settings)
     migrations.require(settings.effective_database_url)
     require_tracing(settings)
-    # Here, once: child processes that cannot load them would be started again and again.
+    # Loaded before the fork: child processes that cannot load them would be restarted again and again.
     all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))
     app = default_app()
     app.conf.imports = ("orchestrator.tasks",)
@@ -76,15 +76,15 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
 
 
 def node_name(name: str) -> str:
-    """Return the name that Celery's tools show: ``name@host``, unless the host was named too."""
+    """Return the Celery node name: ``name@host``, or ``name`` if it has a host."""
     return str(host_format(default_nodename(name if "@" in name else f"{name}@%h")))
 
 
 def require_broker(settings: Settings) -> None:
-    """Refuse to start a process that works for a broker where there is none.
+    """Refuse to start a distributed process without a broker.
 
     Raises:
-        InvalidInput: there is none.
+        InvalidInput: no broker is configured.
     """
     if settings.embedded:
         problem = Problem(

@@ -1,9 +1,8 @@
-"""kombu's Redis transport, which outlives the loss of its broker.
+"""kombu's Redis transport with two fixes: it survives the loss of the broker, and fanout leaves no bindings behind.
 
-In kombu 5.7 a channel whose connection is closed trips over what it no longer has, as soon as somebody acknowledges a
-message or gives it back; Celery takes that for its end. Here it is what it is, a lost connection, which Celery gets
-over. The message comes back from Redis, to a consumer that recognizes it. And who listens to what is told to all leaves
-nothing behind, however it ends.
+In kombu 5.7, acknowledging or rejecting a message on a channel whose connection is closed raises AttributeError, which
+ends a Celery worker. Here it raises a lost connection, from which Celery recovers; Redis delivers the message again.
+Listeners of a fanout exchange are not stored in Redis, where those of killed processes would remain.
 """
 
 from typing import Any
@@ -13,10 +12,10 @@ from redis.exceptions import ConnectionError as LostConnection
 
 
 class QoS(kombu_redis.QoS):
-    """What a channel holds and has not acknowledged."""
+    """The unacknowledged messages of a channel."""
 
     def restore_unacked_once(self, stderr: Any = None) -> None:
-        """Give back what is held, as long as there is a connection to do it over."""
+        """Restore unacknowledged messages, if the connection is open."""
         if self.channel.connected:
             super().restore_unacked_once(stderr)  # type: ignore[no-untyped-call]  # kombu is typed in part
 
@@ -28,7 +27,7 @@ class Channel(kombu_redis.Channel):
 
     @property
     def connected(self) -> bool:
-        """Whether the connection was not closed yet."""
+        """Whether the connection is open."""
         return self.connection is not None and self.connection.client is not None
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
@@ -36,7 +35,7 @@ class Channel(kombu_redis.Channel):
         if kind != "fanout":
             super()._queue_bind(exchange, routing_key, pattern, queue)  # type: ignore[no-untyped-call]  # as above
             return
-        # Redis publishes these, and looks nobody up: a list of who listens would only outlive those who were killed.
+        # Redis publishes to these without bindings; a stored binding would only outlive a killed listener.
         self._fanout_queues[queue] = (exchange, routing_key.replace("#", "*"))
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
@@ -47,6 +46,6 @@ class Channel(kombu_redis.Channel):
 
 
 class Transport(kombu_redis.Transport):
-    """The transport to be found under the schemes of Redis's URLs."""
+    """The transport of the URL schemes of Redis."""
 
     Channel = Channel
