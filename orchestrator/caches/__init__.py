@@ -1,4 +1,4 @@
-"""The constraint caches of one process: their making, their statistics, and flushes.
+"""Constraint caches of a process: creation, statistics and flushes.
 
 The cache itself is :mod:`cache.constraints`.
 """

@@ -1,8 +1,7 @@
-"""Look at the constraint caches of all processes, and flush them.
+"""Administration of the constraint caches of all processes: statistics and flushes.
 
-A store that all processes share is asked, and emptied, from here. What a process keeps in its own memory, nobody else
-can see or reach: word is left in the state of record, where every process that has young answers looks about once a
-second (:mod:`orchestrator.caches.process`).
+Shared stores are read and emptied directly. The memory of other processes is out of reach: a flush is recorded in the
+database, which every process with cached answers reads about once a second (:mod:`orchestrator.caches.process`).
 """
 
 from collections.abc import Callable, Collection
@@ -19,7 +18,7 @@ from orchestrator.views.caches import CacheView, FlushView
 
 #: Stores that are a process's own memory.
 PROCESS_STORES: Final = frozenset({"memory", "dogpile.cache.memory", "dogpile.cache.memory_pickle"})
-#: How many stores are asked at once: one that is down takes its time to say so.
+#: How many stores are queried in parallel: one that is down takes until its timeout.
 _AT_ONCE: Final = 16
 
 
@@ -27,11 +26,11 @@ class CacheAdmin:
     """The constraint caches of an installation, by client plugin.
 
     Args:
-        make: Makes the cache of a client from the settings; None where nothing is remembered; raises InvalidInput.
-        clients: The clients there are.
-        named: Those that the settings speak of.
-        counters: What all processes counted.
-        flushes: Where word of flushes is left.
+        make: Makes the cache of a client from the settings; None if it is disabled; raises InvalidInput.
+        clients: The installed client plugins.
+        named: The clients that the settings name.
+        counters: The totals of all processes.
+        flushes: The recorded flushes.
     """
 
     def __init__(
@@ -43,18 +42,18 @@ class CacheAdmin:
         flushes: CacheFlushes,
     ) -> None:
         self._make = make
-        #: The clients there are.
+        #: The installed client plugins.
         self.clients = tuple(clients)
         self._named = named
         self._counters, self._flushes = counters, flushes
 
     def stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
-        """Return what each cache is, or that of one client, and what was counted.
+        """Return the state and the totals of each cache, or of one client's.
 
-        With ``reset`` counting begins again at zero afterwards.
+        With ``reset``, the totals are set to zero afterwards.
 
         Raises:
-            NotFound: there is no such client; the sentence names the nearest.
+            NotFound: there is no such client; the message names the nearest.
             Unavailable: the database does not answer.
         """
         totals = self._counters.read()
@@ -65,15 +64,15 @@ class CacheAdmin:
             return list(pool.map(lambda name: self._view(name, totals.get(name)), names))
 
     def flush(self, client: str | None = None) -> list[FlushView]:
-        """Have all answers forgotten, or those of one client; return what became of it.
+        """Flush all caches, or that of one client; return the result of each.
 
         Raises:
-            NotFound: there is no such client; the sentence names the nearest.
+            NotFound: there is no such client; the message names the nearest.
             Unavailable: the database does not answer; nothing was flushed.
         """
         names = self._names(client)
         caches: dict[str, ConstraintCache | FlushView] = {name: self._made(name) for name in names}
-        # Before the stores are emptied: who reads the word too early has nothing to lose by it.
+        # Before the stores are emptied: a process that flushes early loses nothing by it.
         self._flushes.note(
             [
                 name
@@ -122,7 +121,7 @@ class CacheAdmin:
             detail=_sharers(described.backend),
             expiration_seconds=described.expiration_seconds,
             max_entries=described.max_entries,
-            # Of this process there is nothing to tell.
+            # The entries of this process mean nothing for the others.
             entries=None if own else described.entries,
             since=since,
             counters=counters,

@@ -1,6 +1,6 @@
-"""The constraint caches of one process: made when they are first needed, counted for all, flushed by word from others.
+"""Constraint caches of one process: made at first use, counted, and flushed on requests of other processes.
 
-Nothing here is on the path of a look-up: a cache is handed out once, and a thread of its own sees to the rest
+Look-ups do not pass through here: a client gets its cache once, and a thread persists counts and reads flushes
 (:mod:`orchestrator.caches.statistics`).
 """
 
@@ -18,7 +18,7 @@ from orchestrator.store.installation.cache_counters import Flushes
 
 log = structlog.get_logger()
 
-#: Stores that one flush empties for every process there is. Of any other it is only known that it may be one of many.
+#: Stores that all processes share, so that one flush empties them for all. Any other may be one of many.
 COMMON_STORES: Final = frozenset(
     {
         "redis",
@@ -35,61 +35,61 @@ COMMON_STORES: Final = frozenset(
         "dogpile.cache.pymemcache",
     }
 )
-#: By how much the clocks of a process and of the database may disagree on how long something takes.
+#: How much the clocks of a process and of the database may differ in a duration.
 _SLACK_SECONDS: Final = 1.0
 
 
 class Counted(Protocol):
-    """Where counts are brought together: :class:`orchestrator.store.installation.cache_counters.CacheCounters`."""
+    """The totals; :class:`orchestrator.store.installation.cache_counters.CacheCounters` implements it."""
 
     def add(self, deltas: Mapping[str, Counts]) -> None:
-        """Add what this process counted, or raise."""
+        """Add counts of this process to the totals, or raise."""
 
 
 class Flushed(Protocol):
-    """Where word of flushes is left: :class:`orchestrator.store.installation.cache_counters.CacheFlushes`."""
+    """The recorded flushes; :class:`orchestrator.store.installation.cache_counters.CacheFlushes` implements it."""
 
     def read(self) -> Flushes:
-        """Return when each cache was flushed last, or raise."""
+        """Return the time of each cache's last flush, or raise."""
 
 
 class Cache(RemembersYes, Protocol):
-    """One client plugin's cache: :class:`cache.constraints.cache.ConstraintCache`."""
+    """A client plugin's cache; :class:`cache.constraints.cache.ConstraintCache` implements it."""
 
     client: str
     backend: str
-    #: How old an answer may be.
+    #: The maximum age of an answer.
     expiration_seconds: float
 
     def take(self) -> Counts:
-        """Return what was counted since the last call."""
+        """Return the counts since the last call."""
 
     def flush(self) -> bool:
-        """Forget all answers."""
+        """Remove all answers; return whether the store did."""
 
     def describe(self) -> Description:
-        """Return what it is, and how it is; asks the store."""
+        """Return the backend, its state and its size, read from the store."""
 
 
 class Caches(Protocol):
-    """The caches by client plugin: :class:`orchestrator.plugins.constraint_caches.ConstraintCaches`."""
+    """The caches by client; :class:`orchestrator.plugins.constraint_caches.ConstraintCaches` implements it."""
 
     def of(self, client: str) -> Cache | None:
-        """Return the cache of a client, made when it is first asked for; None if it has none."""
+        """Return the cache of a client, made at the first call; None if it has none."""
 
     def made(self) -> Sequence[Cache]:
-        """Return those that have been asked for."""
+        """Return the caches that have been made."""
 
 
 class ProcessCaches:
-    """The constraint caches of one process; safe for threads.
+    """The constraint caches of one process; thread-safe.
 
     Args:
-        caches: The caches themselves.
-        counted: Where counts are brought together.
-        flushed: Where word of flushes is left.
-        every_seconds: How often counts are told, and word of flushes is looked for.
-        clock: Seconds that only go forward.
+        caches: The caches by client.
+        counted: The totals of all processes.
+        flushed: The recorded flushes.
+        every_seconds: How often counts are persisted and flushes are read.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -105,17 +105,17 @@ class ProcessCaches:
         self._flushed = flushed
         self._clock = clock
         self._began = clock()
-        #: The flushes that were heeded, by client.
+        #: The time of the last recorded flush that was carried out, by client.
         self._heeded: dict[str, float] = {}
-        #: Until then some answer that only this process has may be young enough to be given.
+        #: Until then an answer in this process's memory may be fresh; later nothing needs a flush.
         self._until = float("-inf")
         self.tally = CacheStatistics(self._take, counted.add, every_seconds=every_seconds, then=self.heed)
 
     def of(self, client: str) -> Cache | None:
-        """Return the cache of a client plugin, made when it is first asked for; None if it has none.
+        """Return the cache of a client plugin, made at the first call; None if it has none.
 
         Raises:
-            InvalidInput: it cannot be made of the settings.
+            InvalidInput: its settings are wrong.
         """
         found = self._caches.of(client)
         if found is not None:
@@ -123,16 +123,16 @@ class ProcessCaches:
         return found
 
     def heed(self) -> None:
-        """Empty what others want to be empty, where they cannot do it themselves; no fault ever comes of it."""
+        """Carry out recorded flushes on this process's own caches. Errors are logged, not raised."""
         mine = [cache for cache in self._caches.made() if cache.backend not in COMMON_STORES]
         if not mine or self._clock() > self._until:
             return
         try:
             flushes = self._flushed.read()
-        except Exception as error:  # noqa: BLE001  # the thread that does this must outlive any fault of the database
-            log.debug("word of flushes is looked for later", reason=str(error))
+        except Exception as error:  # noqa: BLE001  # the thread must survive database errors
+            log.debug("recorded flushes are read later", reason=str(error))
             return
-        # What was flushed before there was anything to flush needs no heed.
+        # Flushes from before this process's caches existed are skipped.
         began = flushes.now - (self._clock() - self._began) - _SLACK_SECONDS
         for cache in mine:
             at = flushes.at.get(cache.client, began - 1)
@@ -141,7 +141,7 @@ class ProcessCaches:
                 self._heeded[cache.client] = at
 
     def close(self) -> None:
-        """Tell what was counted and not told yet, if the store takes it within moments."""
+        """Persist remaining counts, if the store takes them within moments."""
         self.tally.close()
 
     def _take(self) -> dict[str, Counts]:

@@ -1,8 +1,7 @@
-"""Tell the state of record what the constraint caches of this process counted.
+"""Counters of constraint caches: a thread adds those of this process to the totals in the store.
 
-Counting costs a look-up nothing but an addition in memory; a thread brings the sums to the store, at most about once a
-second and only when there is something to tell. What the store does not take is kept and told later. A process that is
-killed takes what it counted in its last second with it.
+A look-up only adds in memory; the thread persists the sums at most about once a second, and only new ones. After an
+error they are kept and persisted later. A process that is killed loses the counts of its last second.
 """
 
 import threading
@@ -17,25 +16,25 @@ from orchestrator.config.periodic import Periodic
 
 log = structlog.get_logger()
 
-#: How often a process tells.
+#: How often counts are persisted.
 EVERY_SECONDS = 1.0
-#: How seldom it tries while the store takes nothing.
+#: The longest pause between tries while the store fails.
 SELDOM_SECONDS = 30.0
-#: How long the end of a process may be held up by it.
+#: How long the end of a process waits for the last try.
 PATIENCE_SECONDS = 2.0
 
-#: What was counted, by client plugin.
+#: Counts by client plugin.
 Deltas = Mapping[str, Counts]
 
 
 class CacheStatistics:
-    """One thread that tells. Make it after a fork, not before, as the store that it tells.
+    """The thread that persists counts. Make it after a fork, as the store.
 
     Args:
-        take: Returns what was counted since the last call, and begins again at zero.
-        add: Adds it to what all processes counted, or raises.
-        every_seconds: How often it is told.
-        then: What else is to be done as often; raises nothing.
+        take: Returns the counts since the last call.
+        add: Adds counts to the totals, or raises.
+        every_seconds: How often counts are persisted.
+        then: Called as often; raises nothing.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class CacheStatistics:
         self._take, self._add, self._then = take, add, then
         self._every_seconds = self._pause_seconds = every_seconds
         self._owed: dict[str, Counter[str]] = {}
-        self._telling = threading.Lock()
+        self._persisting = threading.Lock()
         self._thread = Periodic(
             "cache tally",
             self._act,
@@ -59,12 +58,12 @@ class CacheStatistics:
         )
 
     def start(self) -> None:
-        """Begin to tell, unless it was begun."""
+        """Start the thread, unless it is started."""
         self._thread.start()
 
     def tell(self) -> bool:
-        """Tell what there is to tell; return whether nothing is owed now. No fault ever comes of it."""
-        with self._telling:
+        """Add new counts to the totals; return whether none are left. Errors are logged, not raised."""
+        with self._persisting:
             for client, counts in self._take().items():
                 self._owed.setdefault(client, Counter()).update(asdict(counts))
             owed = {client: Counts(**sums) for client, sums in self._owed.items() if any(sums.values())}
@@ -72,18 +71,18 @@ class CacheStatistics:
                 return True
             try:
                 self._add(owed)
-            except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
-                log.debug("what caches counted is told later", reason=str(error))
+            except Exception as error:  # noqa: BLE001  # the thread must survive database errors
+                log.debug("constraint cache counters are persisted later", reason=str(error))
                 return False
             self._owed.clear()
             return True
 
     def close(self) -> None:
-        """Tell what is left, if the store takes it within moments, and stop."""
+        """Persist remaining counts, if the store takes them within moments, and stop."""
         self._thread.stop(PATIENCE_SECONDS)
 
     def _act(self) -> float:
-        is_told = self.tell()
-        self._pause_seconds = self._every_seconds if is_told else min(SELDOM_SECONDS, self._pause_seconds * 2)
+        is_done = self.tell()
+        self._pause_seconds = self._every_seconds if is_done else min(SELDOM_SECONDS, self._pause_seconds * 2)
         self._then()
         return self._pause_seconds
