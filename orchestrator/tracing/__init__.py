@@ -1,4 +1,4 @@
-"""OpenTelemetry traces of operations, where tracing is switched on.
+"""Tracing: OpenTelemetry traces of operations on stacks, if the setting ``tracing`` is on.
 
-Where it is off, nothing of OpenTelemetry is imported.
+Otherwise OpenTelemetry is not imported.
 """

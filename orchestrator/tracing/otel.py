@@ -1,10 +1,10 @@
-"""Traces for OpenTelemetry. Imported only where tracing is switched on: the extra ``otel`` has what it needs."""
+"""OpenTelemetry implementation of tracing; imported only if tracing is on. The extra ``otel`` installs its packages."""
 
 import hashlib
 import os
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points, version
 from typing import Any, Final
@@ -34,31 +34,31 @@ from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.tracer import CLOSING_SECONDS, Tracing, attributes_of
 
 SERVICE: Final = "isotherm"
-#: The standard's variables that say where to and how; those of the exporter itself it reads by itself.
+#: The standard variables of exporters and protocols; exporters read their own ones.
 _EXPORTER, _PROTOCOL = "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_PROTOCOL"
 _TRACES_PROTOCOL: Final = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
 _INSTALLED: Final = "opentelemetry_traces_exporter"
-#: How the installed exporters are called for each protocol of OTLP.
+#: The entry point of the exporter of each OTLP protocol.
 _PROTOCOLS: Final = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
-#: Of batches. With another text there, the exporter would log a traceback and go on.
+#: Numeric variables of batches, validated here because the SDK would only log a traceback.
 _NUMBERS: Final = (
     "OTEL_BSP_SCHEDULE_DELAY",
     "OTEL_BSP_MAX_QUEUE_SIZE",
     "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
     "OTEL_BSP_EXPORT_TIMEOUT",
 )
-#: Endings of steps that went wrong.
+#: The endings of steps with an error.
 _WRONG: Final = frozenset({Ending.FAILED, Ending.FAULT, Ending.RETRY})
 _NANOSECONDS: Final = 1_000_000_000
 
 
 def trace_id_of(traversal_id: str) -> int:
-    """Return the id of an operation's trace: its own, which is a UUID and so has as many bits."""
+    """Return the trace id of an operation: the 128 bits of its traversal's UUID."""
     return uuid.UUID(traversal_id).int
 
 
 def root_of(traversal_id: str) -> SpanContext:
-    """Return the context of an operation's root span, known to everybody before there is such a span."""
+    """Return the context of an operation's root span, which every process can compute before the span exists."""
     digest = hashlib.sha256(b"root of " + traversal_id.encode()).digest()
     # No span has the number 0.
     number = int.from_bytes(digest[:8], "big") or 1
@@ -66,10 +66,10 @@ def root_of(traversal_id: str) -> SpanContext:
 
 
 class OperationSampler(Sampler):
-    """Decides about whole operations, so that none is told in part: the same in every process.
+    """Samples whole operations, with the same decision in every process.
 
-    The id of a trace is a UUID, of which some bits are the same in all; samplers take the upper ones of the lower half
-    for chance, and would take none or all. They are given bits that are as good as chance.
+    Trace ids are UUIDs, of which some bits are constant; samplers use the upper ones of the lower half as random, and
+    would sample none or all. So the wrapped sampler gets a hash of the id.
     """
 
     def __init__(self, chosen: Sampler) -> None:
@@ -91,12 +91,12 @@ class OperationSampler(Sampler):
         return self._chosen.should_sample(None, mixed, name, kind, attributes, links, trace_state)
 
     def get_description(self) -> str:
-        """Return what it is called."""
+        """Return the name of the sampler."""
         return f"OperationSampler{{{self._chosen.get_description()}}}"
 
 
 class _Ids(IdGenerator):
-    """Numbers by chance, but for the root that a thread is about to begin."""
+    """Generates random ids, except for a root span inside :meth:`root`."""
 
     def __init__(self) -> None:
         self._chance = RandomIdGenerator()
@@ -120,19 +120,19 @@ class _Ids(IdGenerator):
 
 
 class Spans(Tracing):
-    """Tells operations: a span for each, and under it one for each step of a check.
+    """Exports operations: a span for each, and under it one for each step of a check.
 
     Args:
-        exporters: Whom they are told; in batches, on threads of their own, so that no step waits for any.
-        sampler: Which are told.
-        process: What this process is called.
+        exporters: The exporters, which get batches on threads of their own, so that no step waits.
+        sampler: The sampler of operations; None for that of the ``OTEL_`` variables.
+        process: The name of this process.
     """
 
     def __init__(
         self, exporters: Sequence[SpanExporter], *, process: str, sampler: Sampler | None = None
     ) -> None:
         self._ids = _Ids()
-        # The environment's are what a provider has that is told nothing.
+        # A provider without arguments has the sampler of the environment.
         chosen = sampler or TracerProvider(shutdown_on_exit=False).sampler
         self._provider = TracerProvider(
             sampler=OperationSampler(chosen),
@@ -147,7 +147,7 @@ class Spans(Tracing):
 
     @classmethod
     def of_environment(cls, process: str) -> "Spans":
-        """Return what tells whom the ``OTEL_`` variables say.
+        """Return a tracer with the exporters of the ``OTEL_`` variables.
 
         Raises:
             InvalidInput: as for :func:`exporters_of_environment`.
@@ -156,28 +156,28 @@ class Spans(Tracing):
 
     @contextmanager
     def check(self, claim: Claim, worker: str) -> Iterator["_Step"]:
-        """Tell the step that is taken inside the block."""
-        around = set_span_in_context(NonRecordingSpan(root_of(claim.order.traversal_id)), Context())
+        """Record a span of the step inside the block."""
+        parent = set_span_in_context(NonRecordingSpan(root_of(claim.order.traversal_id)), Context())
         span = self._tracer.start_span(
-            f"{claim.action} {claim.type}", around, attributes=attributes_of(claim, worker)
+            f"{claim.action} {claim.type}", parent, attributes=attributes_of(claim, worker)
         )
         with trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
             try:
                 yield _Step(span)
             except Exception as error:
-                # Its words may hold what nobody is to see.
+                # Without the message, which may hold a secret.
                 span.set_status(Status(StatusCode.ERROR, type(error).__name__))
                 span.set_attribute("error.type", type(error).__qualname__)
                 raise
 
     def began(self, traversal_id: str) -> None:
-        """Link the span of the step under way with the trace of the operation that it has begun."""
+        """Link the span of the running step to the trace of the operation that it has begun."""
         span = trace.get_current_span()
         if span.is_recording():
             span.add_link(root_of(traversal_id))
 
     def ended(self, ending: ClaimedEnd) -> None:
-        """Tell an operation's root span."""
+        """Record an operation's root span."""
         root = root_of(ending.traversal_id)
         with self._ids.root(root):
             span = self._tracer.start_span(
@@ -191,24 +191,24 @@ class Spans(Tracing):
         span.end(int(ending.ended_at * _NANOSECONDS))
 
     def close(self, seconds: float = CLOSING_SECONDS) -> None:
-        """Send what is left, for so long at most."""
+        """Export remaining spans, for so long at most."""
         if self._closed:
             return
         self._closed = True
-        # An exporter whose collector is away tries on for longer than a process that ends can wait.
+        # An exporter whose collector is away retries for longer than an ending process can wait.
         closing = threading.Thread(target=self._provider.shutdown, name="last spans", daemon=True)
         closing.start()
         closing.join(seconds)
 
 
 class _Step:
-    """A step whose span is open."""
+    """A step with an open span."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
 
     def came_to(self, outcome: Outcome) -> None:
-        """Say what came of it."""
+        """Record the outcome of the step."""
         self._span.set_attribute("isotherm.outcome", outcome.ending.value)
         if outcome.hook:
             self._span.set_attribute("isotherm.hook", outcome.hook)
@@ -219,15 +219,15 @@ class _Step:
 
 
 def exporters_of_environment(environment: Mapping[str, str] = os.environ) -> list[Any]:
-    """Return what makes the exporters that the standard's variables name; none are made yet.
+    """Return the factories of the exporters that the standard variables name; none are called yet.
 
     Raises:
-        InvalidInput: there is no such exporter or protocol, or what is said of batches is no number.
+        InvalidInput: there is no such exporter or protocol, or a variable of batches is no number.
     """
     for name in _NUMBERS:
-        said = environment.get(name, "").strip()
-        if said and not (said.isdecimal() and int(said)):
-            problem = Problem(path=name, message=f"expected a whole number above 0, got {said!r}")
+        value = environment.get(name, "").strip()
+        if value and not (value.isdecimal() and int(value)):
+            problem = Problem(path=name, message=f"expected a whole number above 0, got {value!r}")
             raise InvalidInput([problem])
     installed = {each.name: each for each in entry_points(group=_INSTALLED)}
     named = environment.get(_EXPORTER, "").strip() or "otlp"
@@ -251,22 +251,22 @@ def _installed(name: str, environment: Mapping[str, str], installed: Mapping[str
     return installed[name]
 
 
-def _unknown(variable: str, what: str, found: str, there: Any) -> InvalidInput:
-    hint = Nearest().hint(found, there, f"there are: {', '.join(sorted(there))}")
+def _unknown(variable: str, what: str, found: str, known: Collection[str]) -> InvalidInput:
+    hint = Nearest().hint(found, known, f"there are: {', '.join(sorted(known))}")
     return InvalidInput([Problem(path=variable, message=f"there is no {what} {found!r}", hint=hint)])
 
 
 def _resource(process: str) -> Resource:
-    """Return what is told of the process; what the environment says of it wins."""
-    said = Resource.create()
+    """Return the OpenTelemetry resource of the process; attributes of the environment win."""
+    given = Resource.create()
     ours = {"service.version": version("isotherm"), "service.instance.id": process}
-    if str(said.attributes.get("service.name", "")).startswith("unknown_service"):
+    if str(given.attributes.get("service.name", "")).startswith("unknown_service"):
         ours["service.name"] = SERVICE
-    return Resource(ours).merge(said) if "service.name" not in ours else said.merge(Resource(ours))
+    return Resource(ours).merge(given) if "service.name" not in ours else given.merge(Resource(ours))
 
 
 def _attributes_of_operation(ending: ClaimedEnd) -> Mapping[str, Any]:
-    told = {
+    attributes = {
         "isotherm.stack.name": ending.stack,
         "isotherm.stack.id": ending.stack_id,
         "isotherm.project": ending.project,
@@ -275,7 +275,7 @@ def _attributes_of_operation(ending: ClaimedEnd) -> Mapping[str, Any]:
         "isotherm.status": ending.status,
     }
     if ending.reason:
-        told["isotherm.reason"] = ending.reason
+        attributes["isotherm.reason"] = ending.reason
     if ending.parent_resource is not None:
-        told["isotherm.parent_resource.id"] = ending.parent_resource
-    return told
+        attributes["isotherm.parent_resource.id"] = ending.parent_resource
+    return attributes

@@ -1,4 +1,4 @@
-"""Whether operations are told as traces. Where tracing is off, nothing of OpenTelemetry is imported, nor paid."""
+"""Switch of tracing: imports OpenTelemetry only if the setting ``tracing`` is on."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from orchestrator.tracing.tracer import OFF, Tracing
 
 
 def tracing_of(settings: Settings, process: str) -> Tracing:
-    """Return what tells the traces of a process; called in the process that is to tell them, never before a fork.
+    """Return the tracer of a process; call it in that process, never before a fork.
 
     Raises:
         InvalidInput: tracing is switched on and its packages are not installed, or a variable is wrong.
@@ -23,7 +23,7 @@ def tracing_of(settings: Settings, process: str) -> Tracing:
 
 
 def require_tracing(settings: Settings) -> None:
-    """Refuse to start where tracing is switched on and cannot be done; nothing is connected, and no thread begun.
+    """Refuse to start if tracing is on and cannot be set up; connects to nothing, and starts no thread.
 
     Raises:
         InvalidInput: as for :func:`tracing_of`.

@@ -1,7 +1,7 @@
-"""Tells each operation on a stack as a trace: what all that do so have in common, and what tells nobody.
+"""Tracer protocol: a trace for each operation on a stack, with a span for each step; and the tracer that is off.
 
-The id of a trace is that of the operation (its traversal): the same that logs and pages name. Nothing of it travels
-in messages or stands in the store, so any worker can add to it, and any coordinator can end it.
+The trace id is the traversal's id, which logs and pages show. No trace context is in messages or in the store, so any
+worker can add a span, and any coordinator can end the trace.
 """
 
 from collections.abc import Mapping
@@ -11,46 +11,46 @@ from typing import Any, Final, Protocol
 from orchestrator.store.nodes.claims import Claim, Outcome
 from orchestrator.store.traversals.traversals import ClaimedEnd
 
-#: How long a process that ends lets the last spans leave.
+#: How long an ending process exports remaining spans.
 CLOSING_SECONDS: Final = 3.0
 
 
-class Told(Protocol):
-    """A step that is being told."""
+class StepSpan(Protocol):
+    """The span of a running step."""
 
     def came_to(self, outcome: Outcome) -> None:
-        """Say what came of it."""
+        """Record the outcome of the step."""
 
 
 class Tracing:
-    """Tells nobody; the base of what does."""
+    """A tracer that records nothing; base class of the others."""
 
-    def check(self, claim: Claim, worker: str) -> AbstractContextManager[Told]:  # noqa: ARG002  # a contract
-        """Tell the step that is taken inside the block."""
-        return _NOBODY
+    def check(self, claim: Claim, worker: str) -> AbstractContextManager[StepSpan]:  # noqa: ARG002  # a contract
+        """Record a span of the step inside the block."""
+        return _NO_SPAN
 
     def began(self, traversal_id: str) -> None:
-        """Tell that the step under way, if there is one, has begun an operation on another stack."""
+        """Record that the running step, if any, has begun an operation on another stack."""
 
     def ended(self, ending: ClaimedEnd) -> None:
-        """Tell that an operation is over; twice is harmless."""
+        """Record the end of an operation; idempotent."""
 
     def close(self, seconds: float = CLOSING_SECONDS) -> None:
-        """Let what was told leave, for so long at most, and tell nothing more."""
+        """Export remaining spans, for so long at most, and record no more."""
 
 
-class _Nobody:
+class _NoSpan:
     def came_to(self, outcome: Outcome) -> None:
-        """Hear nothing."""
+        """Do nothing."""
 
 
-_NOBODY: Final[AbstractContextManager[Told]] = nullcontext(_Nobody())
-#: What tells nobody.
+_NO_SPAN: Final[AbstractContextManager[StepSpan]] = nullcontext(_NoSpan())
+#: The tracer that records nothing.
 OFF: Final = Tracing()
 
 
 def attributes_of(claim: Claim, worker: str) -> Mapping[str, Any]:
-    """Return what is told of a step before it is taken: names, ids and counts, never a value."""
+    """Return the attributes of a step's span: names, ids and counts, never a value."""
     order = claim.order
     return {
         "isotherm.stack.name": order.stack,
