@@ -54,14 +54,14 @@ class CacheStatistics:
             self._act,
             every_seconds=every_seconds,
             first_seconds=every_seconds,
-            last=lambda _: self.tell(),
+            last=lambda _: self.persist(),
         )
 
     def start(self) -> None:
         """Start the thread, unless it is started."""
         self._thread.start()
 
-    def tell(self) -> bool:
+    def persist(self) -> bool:
         """Add new counts to the totals; return whether none are left. Errors are logged, not raised."""
         with self._persisting:
             for client, counts in self._take().items():
@@ -82,7 +82,7 @@ class CacheStatistics:
         self._thread.stop(PATIENCE_SECONDS)
 
     def _act(self) -> float:
-        is_done = self.tell()
+        is_done = self.persist()
         self._pause_seconds = self._every_seconds if is_done else min(SELDOM_SECONDS, self._pause_seconds * 2)
         self._then()
         return self._pause_seconds

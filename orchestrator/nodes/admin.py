@@ -112,7 +112,7 @@ class NodeAdmin:
                     self._cache.bump(row.name, "operator")
             else:
                 self._cache.flush("operator")
-        self._tally.tell()
+        self._tally.persist()
         return [
             AskedView(node=row.name, state="flushed", detail="it is asked when its state is needed next")
             for row in rows
@@ -178,7 +178,7 @@ class NodeAdmin:
         """
         rows, leases = self._known([name])
         answer = self._asking.remembered(rows, leases)[name]
-        self._tally.tell()
+        self._tally.persist()
         if isinstance(answer, NodeError):
             raise Unavailable(str(answer)) from answer
         residents = {each.id: each for each in self._machines.residents(name)}
@@ -245,7 +245,7 @@ class NodeAdmin:
     def _views(
         self, rows: Sequence[MachineRow], leases: Mapping[str, Lease], found: Mapping[str, Answer]
     ) -> list[NodeView]:
-        self._tally.tell()
+        self._tally.persist()
         promised: dict[str, dict[str, int]] = {row.name: {} for row in rows}
         for (name, kind), amount in self._promised(list(promised)).items():
             promised[name][kind] = amount

@@ -58,7 +58,7 @@ class NodeStatistics:
         """Return statistics that only read totals."""
         return cls(lambda: None, counters)
 
-    def tell(self) -> None:
+    def persist(self) -> None:
         """Add the counts since the last call to the totals; after a database error, the next call adds them."""
         cache = self._cache()
         if cache is None:
@@ -79,7 +79,7 @@ class NodeStatistics:
         Raises:
             Unavailable: the database does not answer.
         """
-        self.tell()
+        self.persist()
         return stats_of(self._counters.reset() if reset else self._counters.read())
 
 

@@ -85,7 +85,7 @@ class NodeWatcher:
             self._refresh([row for row in rows if row.name in leases and not row.is_drained])
         if left := self._store.reservations.settle_left_over():
             log.warning("room on nodes was left unsettled", stacks=left)
-        self._tally.tell()
+        self._tally.persist()
 
     def _miss(self, row: MachineRow) -> None:
         report = log.info if row.is_drained else log.warning

@@ -231,7 +231,7 @@ class Runtime:
         if "caches" in self.__dict__:
             self.caches.close()
         if "store" in self.__dict__:
-            self.node_tally.tell()
+            self.node_tally.persist()
         if "attendance" in self.__dict__:
             self.attendance.end()
 

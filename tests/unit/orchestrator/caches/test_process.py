@@ -123,7 +123,7 @@ class World:
 
     def tick(self) -> None:
         """Do what the thread does from time to time."""
-        self.caches.tally.tell()
+        self.caches.tally.persist()
         self.caches.heed()
 
 
@@ -190,7 +190,7 @@ def test_a_flush_before_the_process_began_is_none_of_its_business(world: Make) -
     cache = later.of("http")
     assert cache is not None
     cache.get("image", "a", (), lambda: "1")
-    later.tally.tell()
+    later.tally.persist()
     later.heed()
     assert here.made["http"].flushed == 0
     here.flush("http")

@@ -43,11 +43,11 @@ class Caches:
 def test_only_what_was_counted_is_told_and_only_once() -> None:
     record, caches = Record(), Caches()
     tally = CacheStatistics(caches.take, record.add)
-    assert tally.tell()
+    assert tally.persist()
     assert record.calls == 0
     caches.counters["a"].add("hits")
-    assert tally.tell()
-    assert tally.tell()
+    assert tally.persist()
+    assert tally.persist()
     assert record.totals == {"a": 1}
     assert record.calls == 1
 
@@ -58,12 +58,12 @@ def test_what_a_store_that_is_away_did_not_take_is_told_later() -> None:
     record.is_away = True
     for _ in range(3):
         caches.counters["a"].add("hits")
-        assert not tally.tell()
+        assert not tally.persist()
     caches.counters["b"].add("hits")
     record.is_away = False
-    assert tally.tell()
+    assert tally.persist()
     assert record.totals == {"a": 3, "b": 1}
-    assert tally.tell()
+    assert tally.persist()
     assert record.totals == {"a": 3, "b": 1}
 
 
@@ -80,7 +80,7 @@ def test_whatever_happens_everything_is_told_once(steps: list[str]) -> None:
                 caches.counters[client].add("hits")
                 counted[client] += 1
             case ["tell"]:
-                assert tally.tell() is (not record.is_away or counted == record.totals)
+                assert tally.persist() is (not record.is_away or counted == record.totals)
             case [state]:
                 record.is_away = state == "away"
     assert record.totals == counted
@@ -96,7 +96,7 @@ def test_a_fault_that_nobody_foresaw_costs_nothing_but_time() -> None:
         told.append(deltas)
 
     tally = CacheStatistics(iter([{"a": Counts(hits=1)}, {}, {"a": Counts(hits=2)}]).__next__, add)
-    assert [tally.tell() for _ in range(3)] == [False, False, True]
+    assert [tally.persist() for _ in range(3)] == [False, False, True]
     assert told == [{"a": Counts(hits=3)}]
 
 
