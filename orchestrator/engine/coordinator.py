@@ -243,7 +243,12 @@ class Coordinator:
     def snapshot(
         self, job: SnapshotJob, *, inner_id: str | None = None, fence: Fence | AtRest | None = None
     ) -> str:
-        """Begin to take a snapshot of a stack (:func:`orchestrator.engine.snapshots.take_snapshot`); return its id."""
+        """Begin to take a snapshot of a stack (:func:`orchestrator.engine.snapshots.take_snapshot`); return its id.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: the stack's state does not allow it, it has too many snapshots, or a lifecycle plugin refused.
+        """
 
         def begin(stack: StackRow, new: NewTraversal) -> bool:
             return self._begin.operate(stack, replace(new, fence=fence))
@@ -331,6 +336,11 @@ class Coordinator:
         """Begin to check, suspend or resume a stack (:func:`orchestrator.engine.stack_actions.operate`); return its id.
 
         ``fence`` is the claim of the parent resource, for a nested stack.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: the stack's state does not allow it, or a lifecycle plugin refused.
+            Fenced: the attempt of the parent resource is over.
         """
 
         def begin(stack: StackRow, new: NewTraversal) -> bool:

@@ -108,7 +108,10 @@ class IdleNestedStacks:
         return ResourceProxy(name=name, type=row.type, data=node_data_of(row))
 
     def record_attributes(self, resource_id: str) -> None:
-        """Record the present attributes of a parent resource, unless a traversal holds its row."""
+        """Record the present attributes of a parent resource, unless a traversal holds its row.
+
+        Errors of the resource type are logged, not raised.
+        """
         row = self._store.stacks.row(resource_id)
         if row is None or not row.attributes or row.status != "COMPLETE" or row.lock_traversal is not None:
             return

@@ -48,21 +48,47 @@ class ChangesStacks(Protocol):
     """Begins operations on nested stacks; the coordinator implements it."""
 
     def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
-        """Create or update a nested stack; return the traversal's id."""
+        """Create or update a nested stack; return the traversal's id.
+
+        Raises:
+            InvalidInput: something is wrong with the job.
+            Conflict: the stack is being deleted, a lifecycle plugin refused, or others kept taking the stack.
+            Fenced: the attempt of the parent resource is over.
+        """
 
     def snapshot(
         self, job: SnapshotJob, *, inner_id: str | None = None, fence: Fence | AtRest | None = None
     ) -> str:
-        """Begin to take a snapshot of a nested stack; return its id."""
+        """Begin to take a snapshot of a nested stack; return its id.
+
+        Raises:
+            Conflict: the stack's state does not allow it, or a lifecycle plugin refused.
+            Fenced: the attempt of the parent resource is over.
+        """
 
     def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
-        """Make a nested stack of existing objects; return the traversal's id."""
+        """Make a nested stack of existing objects; return the traversal's id.
+
+        Raises:
+            InvalidInput: something is wrong with the job or with an entry.
+            Conflict: a lifecycle plugin refused.
+            Fenced: the attempt of the parent resource is over.
+        """
 
     def operate(self, job: OperateJob, *, fence: Fence | AtRest) -> str:
-        """Begin to check, suspend or resume a nested stack; return its id."""
+        """Begin to check, suspend or resume a nested stack; return its id.
+
+        Raises:
+            Conflict: the stack's state does not allow it, or a lifecycle plugin refused.
+            Fenced: the attempt of the parent resource is over.
+        """
 
     def delete(self, job: DeleteJob, *, inner: bool) -> str:
-        """Begin the deletion of a nested stack; return its id."""
+        """Begin the deletion of a nested stack; return its id.
+
+        Raises:
+            Conflict: a lifecycle plugin refused, or others kept taking the stack.
+        """
 
 
 class TakenOver(ResourceFailure):
@@ -291,10 +317,14 @@ class ResourceChild:
             raise ResourceFailure(str(error)) from error
         except Fenced:
             # This attempt is over: its outcome is dropped.
-            raise TakenOver("somebody else has taken over") from None
+            raise TakenOver("another attempt has taken over") from None
 
     def delete(self) -> str | None:
-        """Begin to delete the child; None if there is nothing to delete."""
+        """Begin to delete the child; return the operation's id, or None if the child does not exist.
+
+        Raises:
+            Conflict: a lifecycle plugin refused, or other operations kept taking the stack.
+        """
         row = self._store.stacks.by_id(self.id)
         if row is None or row.deleted_at is not None:
             return None

@@ -14,7 +14,11 @@ class Publisher(Protocol):
     """Sends orders to workers; an order of the phase ``end`` goes to a coordinator."""
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
-        """Send the orders; may raise anything when the queue is out of reach."""
+        """Send the orders.
+
+        Raises:
+            Exception: any error of the transport, when the queue is out of reach.
+        """
 
     def backlog(self) -> int | None:
         """Return how many checks wait in the queue; None if it cannot be read now."""

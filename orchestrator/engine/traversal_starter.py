@@ -224,7 +224,7 @@ class TraversalStarter:
             raise
 
     def delete(self, stack: StackRow, job: DeleteJob) -> bool:
-        """Begin the deletion of a stack; False if another operation was faster.
+        """Begin the deletion of a stack; False if another operation took the stack first.
 
         Raises:
             Conflict: a lifecycle plugin refused.

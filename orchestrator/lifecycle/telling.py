@@ -34,8 +34,13 @@ def notify(
         current: The present stack; None if there is none.
     """
     if plugin is None:
-        error = "it is not installed any more, or not enabled: it could not be told"
-        log.warning("a lifecycle plugin cannot be told", plugin=call.plugin, operation=row.id, reason=error)
+        error = "it is not installed any more, or not enabled: it was not called"
+        log.warning(
+            "a lifecycle plugin is not called after the operation",
+            plugin=call.plugin,
+            operation=row.id,
+            reason=error,
+        )
         return error, None
     context = LifecycleContext(
         operation_id=row.id,

@@ -110,7 +110,7 @@ class NodeWatcher:
         )
         for name, answer in sorted(found.items()):
             if isinstance(answer, NodeError):
-                log.warning("a node does not tell its state", node=name, reason=str(answer))
+                log.warning("the state of a node cannot be read", node=name, reason=str(answer))
 
     def _check_after_boot(self, row: MachineRow, boot_id: str) -> None:
         """Invalidate the cached state of a machine that has booted, and begin checks of the stacks on it."""

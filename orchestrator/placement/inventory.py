@@ -144,7 +144,7 @@ def _fault(node: InventoryNode, key: str) -> str:
         return ""
     section = node.snapshot.sections.get(key)
     if section is None:
-        return "the node says nothing of it"
+        return "the node does not report it"
     return "" if section.status == OK else section.message or section.status
 
 
@@ -166,7 +166,7 @@ def survey(
         leases = nodes.leases()
         states = nodes.snapshot_many(leases, _EVERYTHING, max_age_seconds=max_age_seconds) if measured else {}
     except StateStoreFailed as error:
-        raise Unavailable(f"nobody can tell which nodes there are: {error}") from error
+        raise Unavailable(f"the leases of nodes cannot be read: {error}") from error
     known = {row.name: row for row in machines}
     return {
         name: _node_of(leases.get(name), known.get(name), states.get(name))

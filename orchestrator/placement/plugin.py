@@ -35,7 +35,7 @@ class PlacementOptions(HookOptions):
     max_age_seconds: float = Field(
         default=60.0,
         ge=0,
-        description="How old what nodes said of themselves may be. What was promised since is known to the second.",
+        description="How old the cached states of nodes may be. Reservations are always current.",
     )
 
 

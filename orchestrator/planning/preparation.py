@@ -103,8 +103,8 @@ def prepare_update(
     ``was_accepted``: the stack had this definition before.
 
     Raises:
-        InvalidInput: with every problem found.
-        NotVerified: another system was to be asked by ``clients``, and does not tell.
+        InvalidInput: the job has problems; all are listed.
+        NotVerified: another system that ``clients`` query did not answer.
     """
     prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients, was_accepted=was_accepted)
     problems = [
@@ -128,8 +128,8 @@ def plan_job(
     """Validate a job, and plan the traversal that creates the stack, whose id may be given.
 
     Raises:
-        InvalidInput: with every problem found.
-        NotVerified: another system was to be asked by ``clients``, and does not tell.
+        InvalidInput: the job has problems; all are listed.
+        NotVerified: another system that ``clients`` query did not answer.
     """
     prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients)
     return prepared, plan_create(desired_of(prepared))
@@ -149,8 +149,8 @@ def prepare(
     ``was_accepted``: the stack had this definition before.
 
     Raises:
-        InvalidInput: with every problem found.
-        NotVerified: another system was to be asked by ``clients``, and does not tell.
+        InvalidInput: the job has problems; all are listed.
+        NotVerified: another system that ``clients`` query did not answer.
     """
     if not isinstance(job, NestedJob):
         check_stack_name(job.name)

@@ -223,7 +223,7 @@ class Runtime:
         return checker
 
     def flush(self) -> None:
-        """Deliver and persist what is pending, and end the registration; for a process that ends without closing."""
+        """Deliver pending events, spans and counts, and end the registration; for a process that is not closed."""
         if "tracing" in self.__dict__:
             self.tracing.close()
         if "pump" in self.__dict__:

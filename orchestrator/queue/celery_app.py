@@ -136,7 +136,11 @@ class QueuePublisher:
         self._app = app
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
-        """Send each order as one message; raises the broker client's errors when it is out of reach."""
+        """Send each order as one message.
+
+        Raises:
+            OperationalError, OSError: the broker is out of reach.
+        """
         with self._app.producer_or_acquire() as producer:
             for order in orders:
                 self._app.send_task(
@@ -160,7 +164,11 @@ class QueuePublisher:
 
 
 def send_job(app: Celery, job: Job, *, stack: str) -> None:
-    """Submit a stack job; raises the broker client's errors when it is out of reach."""
+    """Submit a stack job.
+
+    Raises:
+        OperationalError, OSError: the broker is out of reach.
+    """
     app.send_task(
         job.task,
         kwargs={"job": job.to_wire()},

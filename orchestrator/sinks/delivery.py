@@ -294,6 +294,6 @@ def _words_of(served: Served, error: Exception) -> str:
 def complain(sink: str, error: Exception) -> None:
     """Log an error of the delivery itself, not of the sink; the delivery is tried again."""
     if isinstance(error, IsothermError):
-        log.warning("an event sink is told later", sink=sink, reason=str(error))
+        log.warning("events of a sink are delivered later", sink=sink, reason=str(error))
     else:
-        log.error("an event sink is told later", sink=sink, exc_info=error)
+        log.error("events of a sink are delivered later", sink=sink, exc_info=error)

@@ -53,7 +53,7 @@ class StackPump:
             every_seconds=LOOK_SECONDS,
             least_seconds=GATHER_SECONDS,
             last=self._drain,
-            complaint="an event sink is told later",
+            complaint="events of a sink are delivered later",
         )
         self._changing = threading.Lock()
         #: The cursors that threads of this process serve, and those of them whose sink failed the last time.

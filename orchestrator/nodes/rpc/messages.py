@@ -44,7 +44,7 @@ class Request:
         """Rebuild from plain types.
 
         Raises:
-            TypeError: something is missing, or there is too much.
+            TypeError: a field is missing or unknown.
         """
         return cls(**data)
 
@@ -90,7 +90,7 @@ class Reply:
         """Rebuild from plain types.
 
         Raises:
-            TypeError: something is missing, or there is too much.
+            TypeError: a field is missing or unknown.
         """
         error = data.get("error")
         return cls(**{**data, "error": Fault(kind=error[0], message=error[1]) if error else None})

@@ -58,7 +58,7 @@ def ok_data(snapshot: Snapshot, key: str) -> Any:
     """
     section = snapshot.sections.get(key)
     if section is None or section.status != OK:
-        why = section.message or section.status if section else "it said nothing of it"
+        why = section.message or section.status if section else "it was not reported"
         raise SectionFailed(snapshot.node, f"node {snapshot.node!r} cannot tell {key}: {why}")
     return section.data
 

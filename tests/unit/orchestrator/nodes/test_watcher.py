@@ -138,7 +138,7 @@ def test_what_is_missing_is_told_and_not_asked(watch: Watch) -> None:
     told = [(each["event"], each["node"], each["log_level"]) for each in logs]
     assert told == [
         ("a node has no agent", "n1", "warning"),
-        ("a node does not tell its state", "mute", "warning"),
+        ("the state of a node cannot be read", "mute", "warning"),
     ]
     assert (logs[0]["missing_seconds"], watch.nodes.asked) == (350, ["mute"])
 

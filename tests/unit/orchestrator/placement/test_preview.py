@@ -20,7 +20,7 @@ from orchestrator.store.machines.reservations import NewReservation
 from orchestrator.store.store import Store
 from tests.scenarios.placing import TYPES, PretendedNodes, instance
 
-AWAY = "nobody can tell which nodes there are: the store is away"
+AWAY = "the leases of nodes cannot be read: the store is away"
 
 
 class Away(PretendedNodes):
