@@ -13,7 +13,7 @@ from hooks.values.nearest import Nearest
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.nodes.inquiry import Answer, NodeInquiry, reached
 from orchestrator.nodes.presentation import instance_views, node_view, resident_view, section_views
-from orchestrator.nodes.rpc.saying import said_of
+from orchestrator.nodes.rpc.reports import report_of
 from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store.machines.machines import MachineReport, MachineRow, Machines
 from orchestrator.views.nodes import FAILING, UP, AskedView, InstancesView, NodeDetails, NodeStats, NodeView
@@ -224,7 +224,7 @@ class NodeAdmin:
     def _known(self, names: Sequence[str] = ()) -> tuple[list[MachineRow], Mapping[str, Lease]]:
         """Return the machines of these names, or all of them, and the leases of all."""
         leases = self._asking.leases()
-        self._machines.note(said_of(lease) for lease in leases.values())
+        self._machines.note(report_of(lease) for lease in leases.values())
         rows = {row.name: row for row in self._machines.all()}
         if strays := self._strays(rows):
             self._machines.note(strays)
@@ -237,7 +237,7 @@ class NodeAdmin:
         return [rows[name] for name in wanted], leases
 
     def _strays(self, rows: Mapping[str, MachineRow]) -> list[MachineReport]:
-        """Return nodes that nobody has written down: their agents came and went while nobody looked."""
+        """Return reports of machines that have no row: their agents started and ended between two look-ups."""
         with reached():
             names = self._cache.store.names()
         return [MachineReport(name=name, incarnation="", boot_id="") for name in sorted(names - rows.keys())]

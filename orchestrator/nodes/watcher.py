@@ -16,7 +16,7 @@ from orchestrator.errors import IsothermError, NotFound, Unavailable
 from orchestrator.model.messages import CheckJob
 from orchestrator.nodes.admin import DRAINED
 from orchestrator.nodes.inquiry import EVERYTHING
-from orchestrator.nodes.rpc.saying import said_of
+from orchestrator.nodes.rpc.reports import report_of
 from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store.machines.machines import MachineRow, StackOnMachine
 from orchestrator.store.store import Store
@@ -73,7 +73,7 @@ class NodeWatcher:
             StateStoreFailed: the machine-state store does not answer.
         """
         leases = self._nodes.leases()
-        self._store.machines.note(said_of(lease) for lease in leases.values())
+        self._store.machines.note(report_of(lease) for lease in leases.values())
         while rows := self._store.machines.claim_to_watch(every_seconds=self._every_seconds, limit=AT_ONCE):
             for row in rows:
                 lease = leases.get(row.name)

@@ -7,7 +7,7 @@ from typing import Final
 
 from hooks.stack import FrozenStack
 from orchestrator.lifecycle.engine_plugin import Engine
-from orchestrator.nodes.rpc.saying import said_of
+from orchestrator.nodes.rpc.reports import report_of
 from orchestrator.placement.host import Host, demand_of
 from orchestrator.placement.inventory import Inventory, survey
 from orchestrator.placement.requests import Fate, NotTellable, PlacementRequests, group_of, requests_of
@@ -144,7 +144,7 @@ class Planner:
         known = {row.name for row in self._engine.store().machines.all()}
         new = {node for _, node in found.amounts} - known
         self._engine.store().machines.note(
-            said_of(lease) for node in sorted(new) if (lease := leases.get(node))
+            report_of(lease) for node in sorted(new) if (lease := leases.get(node))
         )
 
     def _all_kinds(self) -> list[str]:

@@ -15,7 +15,7 @@ from orchestrator.store.rows import AnyRow, Query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineReport:
-    """The report of an agent about its machine."""
+    """What an agent says of its node."""
 
     name: str
     incarnation: str
