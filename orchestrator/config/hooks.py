@@ -1,7 +1,7 @@
 """Loading of the enabled lifecycle plugins and event sinks; a process whose hooks cannot be loaded does not start."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hooks.errors import Fault, HookNotLoaded
 from hooks.events import EventSink, find_event_sinks, load_event_sinks
@@ -38,7 +38,7 @@ def find_sinks(settings: Settings) -> Installed[EventSink]:
     return find_event_sinks(settings.event_sinks, in_environments=settings.environment_event_sinks)
 
 
-def all_at_once(*loads: Callable[[], Any]) -> None:
+def all_at_once(*loads: Callable[[], object]) -> None:
     """Call several functions that load hooks, and report their faults together.
 
     Raises:

@@ -3,7 +3,7 @@
 import glob
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import Conflict, InvalidInput, Problem
@@ -60,7 +60,7 @@ def clear_hooks(
 
 
 def unset_hook(
-    store: Store, stack: StackRow, resource: str, details: Mapping[str, Any], *, at_once: bool = False
+    store: Store, stack: StackRow, resource: str, details: Mapping[str, object], *, at_once: bool = False
 ) -> list[CheckOrder]:
     """Clear the breakpoint that a signal names; return the orders to publish.
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -139,7 +139,7 @@ class Coordinator:
             return done
         return self._begin_adoption(job, job.resources).stack_id
 
-    def _begin_adoption(self, job: StackJob, entries: Mapping[str, Any]) -> NewTraversal:
+    def _begin_adoption(self, job: StackJob, entries: Mapping[str, object]) -> NewTraversal:
         clients = None if isinstance(job, NestedJob) else self._clients
         prepared = prepare(job, self._types, self._settings, stack_id=_id_of_new_stack(job), clients=clients)
         desired_resources = desired_of(prepared)
@@ -148,7 +148,7 @@ class Coordinator:
         refuse_owned(desired_resources, adopted, self._store.stacks.owners(existing, project=job.project))
         return self._begin.create(job, prepared, plan_create(desired_resources, action="ADOPT"), adopted)
 
-    def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
+    def take_over(self, job: NestedJob, entries: Mapping[str, object]) -> str:
         """Make a nested stack of existing objects, unless the stack exists; return the traversal's id.
 
         Raises:

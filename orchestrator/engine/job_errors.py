@@ -15,7 +15,7 @@ from orchestrator.errors import (
 )
 
 
-def refusal_of(error: Exception) -> dict[str, Any]:
+def refusal_of(error: Exception) -> dict[str, object]:
     """Return a refused job's error as plain types; :func:`raise_refusal` is the inverse."""
     if isinstance(error, InvalidInput):
         return {"kind": "InvalidInput", "problems": [problem.to_wire() for problem in error.problems]}

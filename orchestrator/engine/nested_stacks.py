@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, StackDefinition
@@ -66,7 +66,7 @@ class ChangesStacks(Protocol):
             Fenced: the attempt of the parent resource is over.
         """
 
-    def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
+    def take_over(self, job: NestedJob, entries: Mapping[str, object]) -> str:
         """Make a nested stack of existing objects; return the traversal's id.
 
         Raises:
@@ -242,7 +242,7 @@ class ResourceChild:
         job = self._job(child)
         return self._begun(lambda: self._coordinator.become(job))
 
-    def adopt(self, child: Child, entries: Mapping[str, Any]) -> str:
+    def adopt(self, child: Child, entries: Mapping[str, object]) -> str:
         """Begin to make the child of existing objects; return the operation's id.
 
         Raises:
@@ -341,11 +341,11 @@ class ResourceChild:
         """Return the child's resources, oldest first, one for each name."""
         return self._members
 
-    def outputs(self) -> Mapping[str, Any]:
+    def outputs(self) -> Mapping[str, object]:
         """Return the child's outputs; one that cannot be resolved is None."""
         return {name: view.value for name, view in self._outputs.items()}
 
-    def output(self, name: str) -> Any:
+    def output(self, name: str) -> object:
         """Return one output of the child; None if it has none of that name.
 
         Raises:

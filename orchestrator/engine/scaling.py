@@ -7,7 +7,7 @@ it out.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -63,7 +63,7 @@ class Scaler:
         self._resting = IdleNestedStacks(coordinator, store, types, settings)
 
     def signal(
-        self, stack: StackRow, resource: str, details: Mapping[str, Any], *, job_id: str = ""
+        self, stack: StackRow, resource: str, details: Mapping[str, object], *, job_id: str = ""
     ) -> str | None:
         """Signal a scaling policy; return the id of the group's stack if that changes because of it.
 
@@ -164,7 +164,7 @@ class Scaler:
         return _Group(row=row, stack=within, resource=resource)
 
 
-def _scaling(policy: ScalingResource, group: _Group, busy: str, details: Mapping[str, Any]) -> Scaling:
+def _scaling(policy: ScalingResource, group: _Group, busy: str, details: Mapping[str, object]) -> Scaling:
     if busy:
         return Scaling(sentence=f"{busy}: nothing was done")
     try:

@@ -1,7 +1,7 @@
 """Signals to resources: a signal changes the metadata of its resource and wakes the checks that wait for it."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
@@ -35,7 +35,7 @@ class Signals:
         kind = kind_of_type(self._types, self._store.stacks.resource(stack.id, resource).type)
         return kind is not None and issubclass(kind, ScalingResource)
 
-    def send(self, stack: StackRow, resource: str, details: Mapping[str, Any]) -> tuple[CheckOrder, ...]:
+    def send(self, stack: StackRow, resource: str, details: Mapping[str, object]) -> tuple[CheckOrder, ...]:
         """Signal a resource; return the orders of the checks that wait for it, to be published.
 
         Raises:

@@ -76,7 +76,7 @@ def operation(
     taking_part: Sequence[ResourceRow],
     action: str,
     *,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     snapshot: NewSnapshot | None = None,
     job_id: str | None = None,
 ) -> NewTraversal:

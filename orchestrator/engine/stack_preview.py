@@ -1,7 +1,7 @@
 """Preview a create: the resources, parameters and outputs that a job would make, without a database."""
 
 from contextlib import closing
-from typing import Any, Final
+from typing import Final
 
 from hooks.stack import FrozenStack
 from orchestrator.config.limits import Limits
@@ -83,21 +83,21 @@ def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> 
     )
 
 
-def _properties(shown: Any) -> dict[str, Any]:
+def _properties(shown: object) -> dict[str, object]:
     """Return properties by name; those known only as a whole are under ``*``."""
     if isinstance(shown, dict):
         return {name: kept(value) for name, value in shown.items()}
     return {} if shown is None else {"*": kept(shown)}
 
 
-def _shown(expression: Expression, examined: Examined) -> Any:
+def _shown(expression: Expression, examined: Examined) -> object:
     try:
         return expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER)
     except ResolveError as error:
         return f"(error: {error.problem.message})"
 
 
-def kept(value: Any) -> Any:
+def kept(value: object) -> object:
     """Return a value to be shown, or the reason why it is left out if it exceeds the limits."""
     try:
         keep(value)

@@ -176,5 +176,5 @@ def _instances(section: Section) -> Mapping[str, Any]:
     return _mapping(_mapping(section.data).get(INSTANCES_DATA))
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -20,7 +20,10 @@ _MAPS: Final = ("metadata", "resource_data")
 
 
 def adopted_rows(
-    prepared: Prepared, desired_resources: Sequence[DesiredResource], entries: Mapping[str, Any], types: Types
+    prepared: Prepared,
+    desired_resources: Sequence[DesiredResource],
+    entries: Mapping[str, object],
+    types: Types,
 ) -> dict[str, Adopted]:
     """Return the existing object of each desired resource, by the id of the row to be made.
 
@@ -72,7 +75,7 @@ class _Reader:
         self,
         prepared: Prepared,
         desired_resources: Sequence[DesiredResource],
-        entries: Mapping[str, Any],
+        entries: Mapping[str, object],
         types: Types,
     ) -> None:
         self.problems: list[Problem] = []

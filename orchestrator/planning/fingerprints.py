@@ -5,7 +5,6 @@ An update compares them with what is desired, and visits only where they differ.
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgpack
 
@@ -37,12 +36,12 @@ def _files_of(template: Template) -> Iterator[str]:
                 yield key
 
 
-def definition_hash(type_name: str, properties: Mapping[str, Any], type_version: int) -> str:
+def definition_hash(type_name: str, properties: Mapping[str, object], type_version: int) -> str:
     """Return a hash of a type, the version of its code, and resolved properties."""
     parts = [type_name, type_version, sorted(properties.items())]
     return hashlib.sha256(msgpack.packb(parts)).hexdigest()
 
 
-def metadata_hash(metadata: Mapping[str, Any]) -> str:
+def metadata_hash(metadata: Mapping[str, object]) -> str:
     """Return a hash of resolved metadata."""
     return hashlib.sha256(msgpack.packb(sorted(metadata.items()))).hexdigest()

@@ -3,7 +3,6 @@
 import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput
@@ -38,7 +37,7 @@ def upon_existing(given: StackJob, present: StackJob, limits: Limits) -> StackJo
     )
 
 
-def _values(given: StackJob, present: StackJob, limits: Limits) -> Mapping[str, Any]:
+def _values(given: StackJob, present: StackJob, limits: Limits) -> Mapping[str, object]:
     """Return the present parameter values that stay."""
     environment, _ = environment_of(given, limits)
     values = {name: value for name, value in present.parameters.items() if name not in environment.parameters}

@@ -94,7 +94,7 @@ def prepare_update(
     settings: Settings,
     *,
     stack_id: str,
-    before: Mapping[str, Any],
+    before: Mapping[str, object],
     clients: Clients | None = None,
     was_accepted: bool = False,
 ) -> tuple[Prepared, list[DesiredResource]]:

@@ -3,10 +3,8 @@
 ``orchestrator.queue:app`` is the application for the ``celery`` command; it is made at the first access.
 """
 
-from typing import Any
 
-
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Return the Celery application for the ``celery`` command, which looks for ``app`` here.
 
     Raises:

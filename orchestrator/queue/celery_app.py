@@ -6,7 +6,6 @@ lose with its memory: the next message arrives.
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from celery import Celery
 from kombu.entity import Exchange, Queue
@@ -99,11 +98,11 @@ def make_app(settings: Settings) -> Celery:
     return app
 
 
-def _expiring_after(seconds: float) -> dict[str, Any]:
+def _expiring_after(seconds: float) -> dict[str, float | str]:
     return {"expires": seconds, "argsrepr": "()", "kwargsrepr": "{}"}
 
 
-def _transport_options(settings: Settings) -> dict[str, Any]:
+def _transport_options(settings: Settings) -> dict[str, float]:
     if not settings.broker_url.startswith("redis"):
         return {}
     return {

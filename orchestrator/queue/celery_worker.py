@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from celery import Celery
 from celery.concurrency.prefork import TaskPool
@@ -41,10 +40,10 @@ def at_the_beginning(call: Callable[[], None]) -> None:
     These are the child processes of a prefork worker, else the worker itself. It may be called twice in a process.
     """
 
-    def begin(**_: Any) -> None:
+    def begin(**_: object) -> None:
         call()
 
-    def begin_here(sender: Any, **_: Any) -> None:
+    def begin_here(sender: object, **_: object) -> None:
         if not isinstance(getattr(sender, "pool", None), TaskPool):
             call()
 
@@ -55,7 +54,7 @@ def at_the_beginning(call: Callable[[], None]) -> None:
 def at_the_end(call: Callable[[], None]) -> None:
     """Register a callback for the orderly end of a worker or of one of its child processes."""
 
-    def end(**_: Any) -> None:
+    def end(**_: object) -> None:
         call()
 
     worker_process_shutdown.connect(end, weak=False)
@@ -67,5 +66,5 @@ def note_worker_name() -> None:
     celeryd_init.connect(_note, weak=False)
 
 
-def _note(sender: Any, **_: Any) -> None:
+def _note(sender: object, **_: object) -> None:
     _belonging.name = str(sender)

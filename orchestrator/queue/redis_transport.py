@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as LostConnection
 class QoS(kombu_redis.QoS):
     """The unacknowledged messages of a channel."""
 
-    def restore_unacked_once(self, stderr: Any = None) -> None:
+    def restore_unacked_once(self, stderr: object = None) -> None:
         """Restore unacknowledged messages, if the connection is open."""
         if self.channel.connected:
             super().restore_unacked_once(stderr)  # type: ignore[no-untyped-call]  # kombu is typed in part

@@ -265,7 +265,7 @@ def _resource(process: str) -> Resource:
     return Resource(ours).merge(given) if "service.name" not in ours else given.merge(Resource(ours))
 
 
-def _attributes_of_operation(ending: ClaimedEnd) -> Mapping[str, Any]:
+def _attributes_of_operation(ending: ClaimedEnd) -> Mapping[str, str]:
     attributes = {
         "isotherm.stack.name": ending.stack,
         "isotherm.stack.id": ending.stack_id,

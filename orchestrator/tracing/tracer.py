@@ -6,7 +6,7 @@ worker can add a span, and any coordinator can end the trace.
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from orchestrator.store.nodes.claims import Claim, Outcome
 from orchestrator.store.traversals.traversals import ClaimedEnd
@@ -49,7 +49,7 @@ _NO_SPAN: Final[AbstractContextManager[StepSpan]] = nullcontext(_NoSpan())
 OFF: Final = Tracing()
 
 
-def attributes_of(claim: Claim, worker: str) -> Mapping[str, Any]:
+def attributes_of(claim: Claim, worker: str) -> Mapping[str, str | int]:
     """Return the attributes of a step's span: names, ids and counts, never a value."""
     order = claim.order
     return {

@@ -18,7 +18,7 @@ OPERATION_RPC: Final = "operation"
 
 
 def make_request(
-    node: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float, operation_id: str = ""
+    node: str, rpc: str, arguments: Mapping[str, object], *, timeout_seconds: float, operation_id: str = ""
 ) -> Request:
     """Return a request whose deadline is ``timeout_seconds`` from now."""
     return Request(

@@ -329,7 +329,7 @@ class NodeClient:
             self._read(node, agent, OPERATION_RPC, arguments, timeout_seconds=timeout_seconds)
         )
 
-    def _send(self, node: str, rpc: str, operation_id: str, arguments: Mapping[str, Any]) -> str:
+    def _send(self, node: str, rpc: str, operation_id: str, arguments: Mapping[str, object]) -> str:
         known = load_rpcs().get(rpc)
         # The agent may have RPCs that are not installed here.
         timeout_seconds = known.timeout_seconds if known else FAST

@@ -50,7 +50,7 @@ class Poster:
         self._exchange = mailboxes_of(connection)
         self._lost = (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
 
-    def post(self, address: str, body: Mapping[str, Any], *, keep_seconds: float) -> None:
+    def post(self, address: str, body: Mapping[str, object], *, keep_seconds: float) -> None:
         """Post a message to an address; it is dropped if no listener is connected.
 
         Args:
@@ -178,7 +178,7 @@ class Mailbox:
             auto_delete=True,
         )
 
-        def receive(body: Any, _message: Any) -> None:
+        def receive(body: object, _message: object) -> None:
             if not isinstance(body, Mapping):
                 log.warning("a mailbox got what is no message", address=self.address)
             elif _ECHO in body:

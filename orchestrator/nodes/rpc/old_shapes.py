@@ -63,7 +63,7 @@ def ok_data(snapshot: Snapshot, key: str) -> Any:
     return section.data
 
 
-def node_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+def node_fields(data: Mapping[str, Any]) -> dict[str, object]:
     """Return a hypervisor's node data as :meth:`NodeClient.node_info` has it.
 
     Memory is in MiB; unknown values are left out.

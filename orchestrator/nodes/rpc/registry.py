@@ -61,7 +61,7 @@ class NodeRpc:
         return self.effect is Effect.READ
 
 
-def nobody_else(_arguments: Mapping[str, Any]) -> frozenset[str]:
+def nobody_else(_arguments: Mapping[str, object]) -> frozenset[str]:
     """Return no other machine."""
     return frozenset()
 
