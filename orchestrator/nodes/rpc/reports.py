@@ -4,8 +4,8 @@ from cache.node_state.lease import Lease
 from orchestrator.store.machines.machines import MachineReport
 
 
-def said_of(lease: Lease) -> MachineReport:
-    """Return what is written down of a machine whose agent holds this lease."""
+def report_of(lease: Lease) -> MachineReport:
+    """Return the report of a machine whose agent holds this lease."""
     return MachineReport(
         name=lease.node,
         incarnation=lease.incarnation,
