@@ -1,6 +1,5 @@
-"""The command line: translates between people and the service, one module a noun, and decides nothing.
+"""The command line: translates between users and the service, one module a noun, and decides nothing.
 
-Modules here import only click and small values when they are loaded. What is heavy (settings, rich, the
-store, the queue, plugins) is imported by the command that needs it, so that help and shell completion are
-quick.
+Modules here import only click and small values when they are loaded. Heavy modules (settings, rich, the store, the
+queue, plugins) are imported by the command that needs them, so that help and shell completion are quick.
 """

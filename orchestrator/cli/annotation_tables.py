@@ -1,4 +1,4 @@
-"""The tables that show what lifecycle plugins say of a stack and its resources."""
+"""Tables of the annotations that lifecycle plugins gave a stack and its resources."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,11 +7,11 @@ from orchestrator.cli.formats import Table
 
 
 def annotation_tables(annotations: Mapping[str, Mapping[str, Any]]) -> Iterator[Table]:
-    """Yield a table of what each plugin says, by plugin and then by resource; none if nobody says anything."""
+    """Yield one table of all annotations, by plugin and then by resource; none if there are no annotations."""
     rows = [
         (plugin, resource or "(the stack)", name, value)
-        for plugin, said in annotations.items()
-        for resource, values in said.items()
+        for plugin, by_resource in annotations.items()
+        for resource, values in by_resource.items()
         for name, value in values.items()
     ]
     if rows:

@@ -1,4 +1,4 @@
-"""``isotherm cache``: what is remembered of other systems, how well that serves, and how to have it forgotten."""
+"""``isotherm cache``: entries, hit rates and flushes of the constraint caches."""
 
 import click
 
@@ -8,14 +8,16 @@ from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
 from orchestrator.views.caches import CacheView
 
-_client = click.option("--client", metavar="CLIENT", help="Only that of this client plugin; else of all.")
-#: How a command ends when a cache is in a state; when several are, the highest counts.
+_client = click.option(
+    "--client", metavar="CLIENT", help="Only the cache of this client plugin; all caches if left out."
+)
+#: Exit codes by the state of a cache; the command ends with the highest.
 _CODES = {"unreachable": UNREACHABLE, "wrong": BAD_INPUT}
 
 
 @click.group()
 def cache() -> None:
-    """Look at the constraint cache, and flush it."""
+    """Show and flush the constraint caches."""
 
 
 @cache.command(
@@ -24,16 +26,16 @@ def cache() -> None:
     )
 )
 @_client
-@click.option("--reset", is_flag=True, help="Begin to count again at zero, after showing what was counted.")
+@click.option("--reset", is_flag=True, help="Set the counters to zero after showing them.")
 @format_option()
 @click.pass_obj
 def stats(shell: Shell, *, client: str | None, reset: bool, form: str) -> None:
-    """Show what is remembered, and how well it serves.
+    """Show the constraint caches and their hit rates.
 
-    Counters are sums over all processes, and lag about a second behind: look-ups that needed no question (hits) and
-    those that did (misses); questions answered with a yes (generated), and with a no or not at all (refused); calls of
-    the store that failed (errors), and values in it that nobody here wrote (garbage); and answers that went for want
-    of room (evicted).
+    Counters are sums over all processes, and lag about a second behind: look-ups answered from the cache (hits) and
+    those that queried the system (misses); queries that found the value (generated), and queries that did not find it
+    or failed (refused); failed calls of the cache server (errors), and entries that Isotherm did not write (garbage);
+    and entries removed because the cache was full (evicted).
     """
     with shell.service() as service:
         caches = service.cache_stats(client, reset=reset)
@@ -74,12 +76,12 @@ def stats(shell: Shell, *, client: str | None, reset: bool, form: str) -> None:
 @format_option()
 @click.pass_obj
 def flush(shell: Shell, *, client: str | None, form: str) -> None:
-    """Have what is remembered forgotten.
+    """Empty the constraint caches.
 
-    A store that processes share is emptied at once. What each process keeps in its own memory (backend memory), it
-    empties itself within seconds: word of it is left in the database.
+    A cache server that processes share is emptied at once. A cache in the memory of each process (backend memory) is
+    emptied by that process within seconds, when it reads the request from the database.
 
-    Ends with 3 if a store does not answer.
+    Ends with 3 if a cache server does not answer.
     """
     with shell.service() as service:
         flushed = service.flush_caches(client)

@@ -21,14 +21,15 @@ def dashboard(shell: Shell, options: tuple[str, ...]) -> None:
     """Serve Flower with pages about stacks.
 
     Takes Flower's options, written --name=value: --port=8080, --basic_auth=NAME:PASSWORD or --url_prefix=PREFIX.
-    Without authentication, whoever reaches the address may look at everything but values, and change nothing.
+    Without authentication, everyone who reaches the address can see everything but values of parameters and outputs,
+    and can change nothing.
 
-    --stack_actions allows operators to cancel, retry, delete and signal stacks, and --stack_operators names them.
+    --stack_actions allows operators to cancel, retry, delete and signal stacks; --stack_operators names the operators.
     """
     settings = shell.settings
     configure_logs(settings)
     require_flower()
-    # Brings Flower and Tornado in, which no other command needs.
+    # Imports Flower and Tornado, which no other command needs.
     from orchestrator.cli.dashboard_server import serve
 
     serve(settings, options)

@@ -1,4 +1,4 @@
-"""How the dashboard is started: ``isotherm dashboard``, and ``celery -A orchestrator.queue:app dashboard``."""
+"""Start of the dashboard: ``isotherm dashboard``, and ``celery -A orchestrator.queue:app dashboard``."""
 
 import atexit
 import logging
@@ -26,8 +26,8 @@ from orchestrator.queue.celery_app import make_app
 from orchestrator.store import migrations
 from orchestrator.store.store import Store
 
-#: What Flower looks at where there is no broker: nothing ever travels there.
-_NOTHING = "memory://localhost//"
+#: The broker that Flower is given in embedded mode: it never carries a message.
+_NO_BROKER = "memory://localhost//"
 
 
 @click.command(cls=CeleryCommand, context_settings={"ignore_unknown_options": True})
@@ -48,17 +48,17 @@ def dashboard(context: click.Context, tornado_argv: tuple[str, ...]) -> None:
 def serve(
     settings: Settings, arguments: Sequence[str], *, app: Celery | None = None, quiet: bool = False
 ) -> None:
-    """Serve until told to stop, with Flower's options and ours as they are typed.
+    """Serve the dashboard until SIGTERM or Ctrl-C.
 
     Args:
-        settings: Isotherm's.
-        arguments: The options.
+        settings: Isotherm's settings.
+        arguments: Flower's options and ours, as they are typed.
         app: The Celery app; made from the settings if left out.
-        quiet: Whether nothing is said of where the dashboard is.
+        quiet: Do not write the dashboard's address on stderr.
 
     Raises:
         InvalidInput: the options cannot be used, or the address is taken.
-        Unavailable: the database has another schema than this version needs, or cannot be made where it is to be.
+        Unavailable: the database has another schema than this version needs, or cannot be created.
     """
     read_options(sys.argv[0], arguments, embedded=settings.embedded)
     extract_settings()
@@ -66,10 +66,10 @@ def serve(
     app = app or make_app(_with_broker(settings))
     store = Store.of(settings)
     if settings.embedded:
-        # Each step by which a new database is made would be a line.
+        # Otherwise each migration of a new database would log a line.
         logging.getLogger("alembic").setLevel(logging.WARNING)
         prepare_database(settings, store)
-        # It looks for workers whenever its page about them is opened, and there are none.
+        # It warns each time its page of workers is opened, and embedded mode has no workers.
         logging.getLogger("flower.inspector").setLevel(logging.ERROR)
     else:
         migrations.require(settings.effective_database_url)
@@ -88,7 +88,7 @@ def serve(
 
 
 def where(port: int | None, settings: Settings, *, is_secure: bool) -> str:
-    """Return in words where the dashboard is, and what it shows; ``port`` is None where it has a socket in files."""
+    """Return a sentence with the dashboard's address and database; ``port`` is None for a Unix socket."""
     if port is None:
         place = f"at the socket {options.unix_socket}"
     else:
@@ -101,14 +101,14 @@ def where(port: int | None, settings: Settings, *, is_secure: bool) -> str:
 
 
 def _with_broker(settings: Settings) -> Settings:
-    return settings.model_copy(update={"broker_url": _NOTHING}) if settings.embedded else settings
+    return settings.model_copy(update={"broker_url": _NO_BROKER}) if settings.embedded else settings
 
 
 def _listen(served: Dashboard) -> int | None:
-    """Take the address, and return the port.
+    """Listen on the address, and return the port; None for a Unix socket.
 
     Raises:
-        InvalidInput: it cannot be had.
+        InvalidInput: the address cannot be listened on.
     """
     try:
         port: int | None = served.start_http_server()

@@ -18,10 +18,10 @@ def db() -> None:
 def upgrade(shell: Shell, form: str) -> None:
     """Bring the schema up to date.
 
-    Nothing happens where it is already. Embedded mode does this by itself. With a database server, run it
+    Does nothing if it is up to date already. Embedded mode does this by itself. With a database server, run it
     once before the first coordinator starts and after each upgrade of Isotherm.
     """
-    # Brings alembic in, which the commands about stacks do without.
+    # Imports alembic, which the commands about stacks do not need.
     from orchestrator.store import migrations
 
     if not shell.settings.database_url:
@@ -35,7 +35,7 @@ def upgrade(shell: Shell, form: str) -> None:
 @format_option()
 @click.pass_obj
 def current(shell: Shell, form: str) -> None:
-    """Show where the schema stands.
+    """Show the revision of the schema.
 
     Shows the revision that the database has, and the one that this version of Isotherm needs.
     """
@@ -43,7 +43,7 @@ def current(shell: Shell, form: str) -> None:
     from orchestrator.store.database import ping
 
     url = shell.settings.effective_database_url
-    # Asked first because it is the one that does not make a missing SQLite file.
+    # First, because it does not create a missing SQLite file.
     ping(url)
     present, needed = migrations.current(url), migrations.head()
     is_current = present == needed

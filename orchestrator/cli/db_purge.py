@@ -1,4 +1,4 @@
-"""``isotherm db purge``: remove for good what nobody needs any more."""
+"""``isotherm db purge``: permanently remove deleted stacks and old history."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from orchestrator.model.purge import KINDS
 if TYPE_CHECKING:
     from rich.status import Status
 
-#: Without a terminal, progress is told each time that so much more was removed.
-TOLD_EVERY = 100_000
+#: Without a terminal, a line of progress is written after so many removed rows.
+REPORT_EVERY = 100_000
 
 
 @click.command(
@@ -36,12 +36,12 @@ TOLD_EVERY = 100_000
     default="30",
     show_default="30 days",
     metavar="AGE",
-    help="What has been over for longer: so many days, or 90m, 12h, 2w.",
+    help="Only what ended longer ago: a number of days, or 90m, 12h, 2w.",
 )
-@click.option("--project", metavar="PROJECT", help="Only what belongs to this project; else of all.")
+@click.option("--project", metavar="PROJECT", help="Only what belongs to this project; all if left out.")
 @click.option("--dry-run", is_flag=True, help="Count what would be removed, and remove nothing.")
 @click.option(
-    "-y", "--yes", is_flag=True, help="Ask no question; none is asked either when stdin is no terminal."
+    "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
 )
 @format_option()
 @click.pass_obj
@@ -54,35 +54,34 @@ def purge(
     yes: bool,
     form: str,
 ) -> None:
-    """Remove for good what nobody needs any more.
+    """Remove old history permanently.
 
-    That is: deleted stacks, with all that is known of them; of living stacks, operations that are over and that the
-    next one does not need, resources that are gone, and all but the newest events; jobs; templates and files that
-    nothing refers to. Nothing that exists is touched, and no stack behaves differently afterwards: it only has less
-    to tell of its past.
+    Removes deleted stacks with all their records; of other stacks, finished operations that the next one does not
+    need, deleted resources, and all but the newest events; finished jobs; templates and files that nothing refers to.
+    No resource is touched, and no stack behaves differently afterwards: only its history is shorter.
 
-    It may run while everything runs, and may be interrupted. Whatever the age, nothing of a living stack goes that is
-    younger than an hour, and no job, template or file.
+    It can run while the installation is in use, and can be interrupted. Whatever the age, records of existing stacks,
+    jobs, templates and files that are younger than an hour are kept.
     """
     with shell.service() as service:
         if not dry_run and not yes and shell.can_answer():
             _ask(service, older_than_seconds, project)
-        with _progress(is_silent=dry_run) as tell:
+        with _progress(is_silent=dry_run) as progress:
             removed: Counter[str] = Counter()
             steps = service.purge(older_than_seconds=older_than_seconds, project=project, dry_run=dry_run)
             for step in steps:
                 removed[step.kind] += step.count
-                tell.show(removed)
+                progress.show(removed)
     counts = {kind: removed[kind] for kind in KINDS}
     column = "would be removed" if dry_run else "removed"
     show(form, {"dry_run": dry_run, **counts}, Table(columns=("kind", column), rows=list(counts.items())))
 
 
 def _ask(service: StackService, older_than_seconds: float, project: str | None) -> None:
-    """Ask whether all this may go.
+    """Ask for confirmation, with the number of rows of each kind.
 
     Raises:
-        Exit: it may not.
+        Exit: the user declined.
     """
     going: Counter[str] = Counter()
     for step in service.purge(older_than_seconds=older_than_seconds, project=project, dry_run=True):
@@ -98,20 +97,20 @@ def _in_words(counts: Counter[str]) -> str:
 
 
 class _Progress:
-    """Tells how much was removed so far."""
+    """Progress of a purge: a status line on a terminal, a line now and then elsewhere."""
 
     def __init__(self, status: "Status | None", *, is_silent: bool) -> None:
         self._status, self._is_silent = status, is_silent
-        self._told = 0
+        self._reported = 0
 
     def show(self, removed: Counter[str]) -> None:
-        """Tell, if it is time to."""
+        """Show the counts; without a terminal, once every :data:`REPORT_EVERY` rows."""
         if self._is_silent:
             return
         if self._status is not None:
             self._status.update(f"removed {_in_words(removed)}")
-        elif removed.total() - self._told >= TOLD_EVERY:
-            self._told = removed.total()
+        elif removed.total() - self._reported >= REPORT_EVERY:
+            self._reported = removed.total()
             click.echo(f"removed {_in_words(removed)}", err=True)
 
 

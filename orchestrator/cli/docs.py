@@ -1,4 +1,4 @@
-"""``isotherm docs``: pages about what is installed."""
+"""``isotherm docs``: a documentation site of the installed types, constraints and clients."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ import click
 from orchestrator.cli.options import example
 from orchestrator.cli.shell import Shell
 
-#: As in :mod:`orchestrator.documentation.site`, which is not imported for the sake of a help text.
+#: As in :mod:`orchestrator.documentation.site`, which is too heavy to import for a help text.
 _FORMATS = ("html", "markdown")
 
 
 @click.group()
 def docs() -> None:
-    """Document what is installed."""
+    """Document the installed plugins."""
 
 
 @docs.command(
@@ -32,7 +32,7 @@ def docs() -> None:
     default="isotherm-docs",
     show_default=True,
     metavar="DIR",
-    help="Where to write; made where it is missing, refused unless it is empty or an earlier build wrote there.",
+    help="Where to write; created if missing, refused unless it is empty or was written by an earlier build.",
 )
 @click.option(
     "--format",
@@ -40,17 +40,17 @@ def docs() -> None:
     type=click.Choice(_FORMATS),
     default=_FORMATS[0],
     show_default=True,
-    help="What the pages are written in.",
+    help="The format of the pages.",
 )
 @click.pass_obj
 def build(shell: Shell, types: tuple[str, ...], directory: Path, form: str) -> None:
-    """Write a site about what is installed.
+    """Write a site about the installed plugins.
 
     A page for each resource type, those of other packages included, or for the TYPEs that are named; a page for each
-    custom constraint and each client plugin; and an index, which is to be opened first. The same packages always
-    give the same pages, and no page asks any server for anything.
+    custom constraint and each client plugin; and an index to begin with. The same packages always give the same pages,
+    and no page loads anything from a server.
     """
-    # Everything that is installed, and Jinja.
+    # Imports every plugin, and Jinja.
     from orchestrator.documentation.catalogue import Catalogue
     from orchestrator.documentation.directory import write_site
     from orchestrator.documentation.site import PageFormat, pages

@@ -1,4 +1,4 @@
-"""``isotherm doctor``: what is reachable, what is wrong, and what to do about it."""
+"""``isotherm doctor``: checks of an installation, each with its finding and a remedy."""
 
 import click
 
@@ -12,10 +12,10 @@ from orchestrator.cli.shell import Shell
 @format_option()
 @click.pass_obj
 def doctor(shell: Shell, form: str) -> None:
-    """Say what is wrong, and what to do.
+    """Check the installation, and suggest remedies.
 
-    Checks the settings and everything they point at: directories, keys, lifecycle plugins, event sinks and what
-    waits for them, database, cache, broker, processes.
+    Checks the settings and everything they point at: directories, keys, lifecycle plugins, event sinks and their
+    backlogs, database, cache, broker, processes.
     Ends with 0 if all is well, 3 if a service cannot be reached, 2 if anything else is wrong.
     """
     from orchestrator.doctor.report import checks

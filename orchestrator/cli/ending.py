@@ -1,4 +1,4 @@
-"""How a command that begins an operation ends: it follows to the end, says the last word, and exits."""
+"""End of a command that begins an operation: follow it, write its result, and exit with its code."""
 
 import time
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.views.stacks import OutputView, StackView
 
-#: The states in which outputs are what the template says.
+#: The states in which outputs have their final values.
 _WITH_OUTPUTS = ("CREATE_COMPLETE", "ADOPT_COMPLETE", "UPDATE_COMPLETE", "RESTORE_COMPLETE")
-#: What gives a stack a definition.
+#: The actions that give a stack a definition.
 _DEFINING = ("CREATE", "ADOPT", "UPDATE")
 
 
 def refuse_to_leave(shell: Shell, *, wait: bool) -> None:
-    """Refuse ``--no-wait`` where nobody else would do the work.
+    """Refuse ``--no-wait`` in embedded mode, where the command itself does the work.
 
     Raises:
         InvalidInput: there is no broker.
@@ -37,7 +37,7 @@ def refuse_to_leave(shell: Shell, *, wait: bool) -> None:
     if not wait and shell.settings.embedded:
         problem = Problem(
             path="--no-wait",
-            message="without a broker this command does the work itself; nobody would carry on after it",
+            message="without a broker this command does the work itself; no other process would carry on after it",
             hint="leave --no-wait out, or set ISOTHERM_BROKER_URL and start a coordinator and workers",
         )
         raise InvalidInput([problem])
@@ -54,9 +54,9 @@ def follow_or_leave(
     form: str,
     after: int,
 ) -> None:
-    """Follow an operation to its end unless told not to ``wait``, write what became of it, and exit.
+    """Follow an operation to its end if ``wait``, write its result, and exit.
 
-    ``action`` and ``status`` are the end that is asked for; ``after`` is the last event that people have seen already.
+    ``action`` and ``status`` are the requested end; events up to the id ``after`` are not shown.
 
     Raises:
         Exit: always, with the exit code.
@@ -72,19 +72,18 @@ def follow_or_leave(
     outputs = service.outputs(view.id) if wait and view.state in _WITH_OUTPUTS else ()
     if form == "table":
         seconds = time.monotonic() - started if wait and was_under_way else None
-        _final_word(service, view, outputs, seconds=seconds)
+        _write_result(service, view, outputs, seconds=seconds)
     else:
-        # What is followed is told without what only one stack that is asked for tells.
-        heard = (*begun.warnings, *_warnings_of_plugins(service, view)) if wait else begun.warnings
-        warnings = [warning.to_wire() for warning in heard]
-        told = {"outputs": [output.to_dict() for output in outputs], "warnings": warnings}
-        show(form, {**view.to_dict(), **told})
-    # So is an update that another one took the place of.
+        # The view of a followed stack lacks outputs and warnings, which only the view of a single stack has.
+        shown = (*begun.warnings, *_warnings_of_plugins(service, view)) if wait else begun.warnings
+        warnings = [warning.to_wire() for warning in shown]
+        more = {"outputs": [output.to_dict() for output in outputs], "warnings": warnings}
+        show(form, {**view.to_dict(), **more})
     superseded = view.action == begun.action == "UPDATE" and view.traversal_id != begun.traversal_id
     if superseded:
-        said = "another update took the place of this one, and what is told here is how that ended"
-        click.echo(f"{printable(view.name)}: {said}", err=True)
-    # A rollback, or a delete that somebody else ordered meanwhile, is the end only of who asked for it.
+        sentence = "superseded by another update, whose result is shown here"
+        click.echo(f"{printable(view.name)}: {sentence}", err=True)
+    # A rollback, or a delete that another client began meanwhile, is not the requested end.
     ended = (view.action, view.status) == (action, status) and not superseded
     raise click.exceptions.Exit(DONE if ended or not wait else STACK_FAILED)
 
@@ -92,7 +91,7 @@ def follow_or_leave(
 def wait_for_end(
     shell: Shell, service: StackService, view: StackView, *, action: str, wait: bool, after: int
 ) -> None:
-    """Do as :func:`follow_or_leave` does, but say the last word on stderr: a result is on stdout already.
+    """Do as :func:`follow_or_leave`, but write the result on stderr: stdout has a document already.
 
     Raises:
         Exit: always, with the exit code.
@@ -107,14 +106,14 @@ def wait_for_end(
 
 
 def _warnings_of_plugins(service: StackService, view: StackView) -> Iterator[Problem]:
-    """Yield what lifecycle plugins warned of as the stack's last operation began, as a preview words it."""
+    """Yield the warnings of lifecycle plugins at the stack's last operation, worded as in a preview."""
     with suppress(NotFound):
         for call in service.traversal(view.id, view.traversal_id).plugins:
             for warning in call.warnings:
                 yield Problem(message=f"lifecycle plugin {call.plugin!r}: {warning}")
 
 
-def _final_word(
+def _write_result(
     service: StackService, view: StackView, outputs: tuple[OutputView, ...], *, seconds: float | None
 ) -> None:
     from rich.text import Text
@@ -135,6 +134,6 @@ def _final_word(
 
 
 def outputs_table(outputs: tuple[OutputView, ...]) -> Table:
-    """Return the table of outputs."""
+    """Return the table of outputs; an output without a value shows its error."""
     values = {view.key: f"error: {view.error}" if view.error else view.value for view in outputs}
     return fields_table(values, "outputs")

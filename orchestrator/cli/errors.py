@@ -1,4 +1,4 @@
-"""How errors reach people and programs: sentences with places and snippets, or JSON; and their exit codes."""
+"""Errors on stderr: sentences with positions and snippets, or JSON; and the exit codes."""
 
 import os
 import sys
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-#: What a command's end means, for scripts. A person's Ctrl-C is the shell's own 130.
+#: Exit codes. Ctrl-C has the shell's own 130.
 DONE, STACK_FAILED, BAD_INPUT, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
-#: A snippet is shown of files up to this size; a larger one is no template.
+#: The size of a file up to which snippets of it are shown; a larger one is no template.
 MAX_SNIPPET_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -40,7 +40,7 @@ def exit_code(error: IsothermError) -> int:
 
 
 def report(error: IsothermError, form: str) -> None:
-    """Write an error on stderr."""
+    """Write an error on stderr, each of its problems with its position and hint."""
     if form == "json":
         click.echo(
             as_json([_as_object(type(error).__name__, problem) for problem in _problems(error)]), err=True
@@ -50,7 +50,7 @@ def report(error: IsothermError, form: str) -> None:
 
 
 def report_usage(error: click.UsageError, form: str) -> None:
-    """Write a mistake in the command line itself on stderr, in click's words."""
+    """Write an error in the command line itself on stderr, in click's words."""
     if form == "json":
         problem = Problem(message=error.format_message())
         click.echo(as_json([_as_object("UsageError", problem)]), err=True)
@@ -59,7 +59,7 @@ def report_usage(error: click.UsageError, form: str) -> None:
 
 
 def report_bug(error: Exception, form: str, *, with_traceback: bool) -> None:
-    """Write an error that nobody foresaw on stderr, and how to see more of it."""
+    """Write an unexpected error on stderr, and how to get its traceback."""
     hint = "this is a bug in Isotherm, or in a plugin: please report it"
     if not with_traceback:
         hint += "; set ISOTHERM_DEBUG=1 to see where it comes from"
@@ -73,15 +73,15 @@ def report_bug(error: Exception, form: str, *, with_traceback: bool) -> None:
 
 
 def debugging(log_level: str) -> bool:
-    """Whether a traceback is wanted: ``ISOTHERM_DEBUG`` means yes, or the level is DEBUG."""
-    asked = os.environ.get("ISOTHERM_DEBUG", "").lower()
-    return asked not in {"", "0", "false", "no"} or log_level.upper() == "DEBUG"
+    """Whether tracebacks are shown: ``ISOTHERM_DEBUG`` is set and not false, or the log level is DEBUG."""
+    value = os.environ.get("ISOTHERM_DEBUG", "").lower()
+    return value not in {"", "0", "false", "no"} or log_level.upper() == "DEBUG"
 
 
 def snippet(position: Position, width: int = 110) -> list[str]:
-    """Return the line a position points at and a caret below it; nothing if the file cannot be read.
+    """Return the line at a position and a caret below it; nothing if the file cannot be read.
 
-    Of a line that is longer than ``width`` columns, what stands around the caret is shown.
+    A line longer than ``width`` columns is cut on both sides of the caret.
     """
     line = _line_of(position)
     if line is None:
@@ -89,14 +89,14 @@ def snippet(position: Position, width: int = 110) -> list[str]:
     number = f"{position.line:>6} | "
     room = max(width - len(number), 10)
     at = position.column - 1
-    # More cannot be shown, and a template may be one line of megabytes.
+    # No more fits, and a template may be one line of megabytes.
     before, after = line[max(at - room, 0) : at], line[at : at + room + 1]
     shown, caret = _window(_plain(before + after), len(_plain(before)), room)
     return [number + shown, " " * (len(number) - 2) + "| " + " " * caret + "^"]
 
 
 def _line_of(position: Position) -> str | None:
-    """Return the line, without its end; None for a place in no file here, such as a template from a URL."""
+    """Return the line without its line end; None if the position is in no local file, such as a URL."""
     path = Path(position.file)
     try:
         if not path.is_file() or path.stat().st_size > MAX_SNIPPET_BYTES:
@@ -113,7 +113,7 @@ def _plain(text: str) -> str:
 
 
 def _window(line: str, at: int, width: int) -> tuple[str, int]:
-    """Return so much of a line as fits ``width`` columns around the character ``at``, and the column of that."""
+    """Return the part of a line near the character ``at`` that fits ``width`` columns, and that character's column."""
     from rich.cells import cell_len, set_cell_size
 
     if cell_len(line) <= width:
@@ -134,7 +134,7 @@ def _problems(error: IsothermError) -> tuple[Problem, ...]:
 
 
 def warn(warnings: Sequence[Problem], form: str) -> None:
-    """Write warnings on stderr for people; programs find them in the result."""
+    """Write warnings on stderr if the format is ``table``; in other formats the result holds them."""
     if form != "table" or not warnings:
         return
     console = console_for_messages()
@@ -150,7 +150,7 @@ def _as_object(kind: str, problem: Problem) -> dict[str, Any]:
 
 
 def _print(problems: tuple[Problem, ...], console: "Console") -> None:
-    """Write problems one below the other, on a terminal with the lines they stand in, and how many there are."""
+    """Write problems one below the other, and their number; on a terminal with snippets."""
     for problem in problems:
         for line in _lines(problem, snippet_width=console.width if console.is_terminal else 0):
             console.print(line, soft_wrap=True)
@@ -159,7 +159,7 @@ def _print(problems: tuple[Problem, ...], console: "Console") -> None:
 
 
 def _lines(problem: Problem, *, snippet_width: int, is_warning: bool = False) -> Iterator["Text"]:
-    """Yield the lines that tell a problem; without a width there is no snippet."""
+    """Yield the lines of a problem; a ``snippet_width`` of 0 means no snippet."""
     from rich.text import Text
 
     place = f"{problem.position}: " if problem.position else ""

@@ -1,4 +1,4 @@
-"""``isotherm event-sink``: how far event sinks have been told, and forgetting those that are gone."""
+"""``isotherm event-sink``: positions and backlogs of event sinks, and the removal of a sink's position."""
 
 import click
 
@@ -9,18 +9,18 @@ from orchestrator.cli.shell import Shell
 
 @click.group("event-sink")
 def event_sink() -> None:
-    """Show how far event sinks have been told."""
+    """Show the delivery of events to event sinks."""
 
 
 @event_sink.command("list", epilog=example("isotherm event-sink list", "isotherm event-sink list -f json"))
 @format_option()
 @click.pass_obj
 def list_sinks(shell: Shell, form: str) -> None:
-    """List event sinks, and what waits for them.
+    """List event sinks with their backlogs.
 
-    POSITION is the id of the last event that a sink was told, BACKLOG how many it was not told yet, and LOST how many
-    it never will be: beyond the setting max_sink_backlog_events they are not kept. A sink that an environment names
-    is told of one STACK.
+    POSITION is the id of the last event delivered to a sink, BACKLOG the number of events not delivered yet, and LOST
+    the number that will never be: events beyond the setting max_sink_backlog_events are not kept. A sink that an
+    environment names gets the events of one STACK.
     """
     with shell.service() as service:
         views = service.event_sinks()
@@ -47,10 +47,10 @@ def list_sinks(shell: Shell, form: str) -> None:
 @format_option()
 @click.pass_obj
 def forget(shell: Shell, name: str, form: str) -> None:
-    """Keep no events any more for a sink.
+    """Stop keeping events for a sink.
 
-    For one that is gone: disable it first, or remove its package. What waits for it is never told; if it is enabled
-    again, it is told what happens from then on. A sink that an environment names goes by the name in the list.
+    For a sink that was removed: disable it first, or remove its package. Its backlog is never delivered; if it is
+    enabled again, it gets the events from then on. A sink that an environment names has the name shown in the list.
     """
     with shell.service() as service:
         service.forget_event_sink(name)

@@ -1,15 +1,15 @@
-"""Names in as many columns of a terminal as there are for them."""
+"""Width of texts on a terminal: measured, shortened and padded in columns."""
 
 
 def columns_of(text: str) -> int:
-    """Return how many columns a text takes."""
+    """Return the width of a text in columns."""
     from rich.cells import cell_len
 
     return cell_len(text)
 
 
 def shortened(text: str, width: int, *, ascii_only: bool = False) -> str:
-    """Return a name in at most so many columns; one that is too long loses its middle, for its end tells it apart."""
+    """Return a name in at most ``width`` columns; its middle is cut, because names differ at their ends."""
     from rich.cells import set_cell_size, split_graphemes
 
     if columns_of(text) <= width:
@@ -27,7 +27,7 @@ def shortened(text: str, width: int, *, ascii_only: bool = False) -> str:
 
 
 def fitted(text: str, width: int, *, ascii_only: bool = False) -> str:
-    """Return a name as :func:`shortened`, in exactly so many columns."""
+    """Return a name as :func:`shortened`, padded to exactly ``width`` columns."""
     from rich.cells import set_cell_size
 
     return set_cell_size(shortened(text, width, ascii_only=ascii_only), width)

@@ -1,4 +1,4 @@
-"""How results are written on stdout: tables for people, columns for pipes, JSON and YAML for programs."""
+"""Results on stdout: framed tables on a terminal, aligned columns in pipes, JSON and YAML for programs."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,10 +12,10 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-#: The formats of every list and show.
+#: The formats of every ``list`` and ``show`` command.
 FORMS = ("table", "json", "yaml")
 
-#: By the end of a state's name.
+#: Styles by the end of a state's name.
 STATE_STYLES = {
     "COMPLETE": "green",
     "FAILED": "bold red",
@@ -27,7 +27,7 @@ STATE_STYLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """What people see: named columns, or (``fields_table``) one name and one value a line."""
+    """A table: named columns, or (``fields_table``) one name and one value a line."""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
@@ -35,18 +35,18 @@ class Table:
     #: Whether text keeps its line ends; a list has one line a row, so that it can be searched line by line.
     keeps_lines: bool = False
     has_header: bool = True
-    #: Columns that a terminal leaves out, in this order, if it is too narrow for all.
+    #: Columns that are left out, in this order, on a terminal that is too narrow for all.
     spare: tuple[str, ...] = ()
 
 
 def fields_table(fields: Mapping[str, Any], title: str = "") -> Table:
-    """Return the table that shows one thing, a field a line."""
+    """Return a table of one object, a field a line."""
     rows = list(fields.items())
     return Table(columns=("field", "value"), rows=rows, title=title, keeps_lines=True, has_header=False)
 
 
 def show(form: str, data: Any, *tables: Table) -> None:
-    """Write ``data`` in a program's format, or ``tables`` for people."""
+    """Write ``data`` as JSON or YAML, or ``tables`` in the format ``table``."""
     if form == "json":
         click.echo(as_json(data))
     elif form == "yaml":
@@ -70,7 +70,7 @@ def show_tables(tables: Iterable[Table]) -> None:
 
 
 def console_for_results() -> "Console":
-    """Return a console on stdout that adds nothing of its own: no highlighting, no markup, no emoji."""
+    """Return a console on stdout without highlighting, markup and emoji."""
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False)
@@ -84,12 +84,12 @@ def console_for_messages() -> "Console":
 
 
 def as_json(data: Any, *, indent: int | None = 2) -> str:
-    """Return JSON in ASCII, which neither a terminal nor an odd locale can misread."""
+    """Return JSON in ASCII, so that no locale can misread it."""
     return json.dumps(data, indent=indent, default=str)
 
 
 def as_yaml(data: Any) -> str:
-    """Return YAML, with keys in their own order."""
+    """Return YAML, with keys in the order of ``data``."""
     from orchestrator.template import writer
 
     text = as_json(data)
@@ -104,14 +104,14 @@ def moment(seconds: float) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as people read it: text as it is, nothing for None, the rest as JSON."""
+    """Return a value as text: a string as it is, an empty string for None, anything else as JSON."""
     if value is None:
         return ""
     return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
 
 
 def printable(text: str) -> str:
-    """Return text that cannot steer a terminal: control characters are shown, not sent."""
+    """Return text without terminal control characters: they are shown as escapes."""
     if text.isprintable():
         return text
     return "".join(_shown(character) for character in text)
@@ -124,7 +124,7 @@ def _shown(character: str) -> str:
 
 
 def state_style(state: str) -> str:
-    """Return the style of a state, for rich."""
+    """Return rich's style of a state; empty for a state without one."""
     return next((style for end, style in STATE_STYLES.items() if state.endswith(end)), "")
 
 
@@ -152,12 +152,12 @@ def _cells(table: Table, row: Sequence[Any]) -> list[list[str]]:
     return [[" ".join(text.split("\n"))] for text in texts]
 
 
-#: A cell that is longer, such as a reason, may be folded.
+#: Longer cells, such as reasons, may be folded.
 _FOLDED_FROM = 24
 
 
 def _narrowed(table: Table, width: int) -> Table:
-    """Return a table without so many of its spare columns that a terminal of this width has room for the others."""
+    """Return a table without as many of its spare columns as needed to fit ``width``."""
     for column in table.spare:
         texts = zip(table.columns, *(map(text_of, row) for row in table.rows), strict=True)
         needed = [min(_FOLDED_FROM, max(map(len, column_texts))) for column_texts in texts]

@@ -1,4 +1,4 @@
-"""Draw a timeline in lines of text: one resource a line, time to the right. Pure: width in, lines out."""
+"""Gantt chart of an operation as lines of text: one resource a line, time to the right. Pure functions."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,18 +25,18 @@ from orchestrator.views.operations import (
 if TYPE_CHECKING:
     from rich.text import Text
 
-#: A drawing is never made narrower than this, and its names never longer.
+#: The least width of a drawing, and the greatest width of its names.
 LEAST_WIDTH: Final = 40
 MOST_NAME: Final = 40
-#: Room for how long a bar took, such as ``12 min 05 s``, and how long an axis' step is at least, in columns.
+#: The width of a duration such as ``12 min 05 s``, and the least width of an axis step, in columns.
 _TOOK: Final = 12
 _TICK: Final = 10
-#: Steps of the axis that people count in, in seconds.
+#: Round steps of the axis, in seconds.
 _STEPS: Final = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
     *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400),
 )
-#: Which of two kinds is shown where both have a part in one column: what somebody should see, first.
+#: Where two kinds of spans share a column, the one with the higher value is shown.
 _URGENCY: Final = {
     SPAN_RETRYING: 4,
     SPAN_HELD: 3,
@@ -48,64 +48,64 @@ _URGENCY: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Where a time lies, in columns."""
+    """The mapping of times to columns."""
 
     start: float
-    #: How long the whole takes; more than nothing.
+    #: The duration of the whole; more than 0.
     seconds: float
     columns: int
 
     def column(self, at: float) -> int:
-        """Return the column of a time; one beyond an end is in the last there."""
+        """Return the column of a time; a time out of range is in the nearest column."""
         return min(max(self._columns_before(at), 0), self.columns - 1)
 
     def last_column(self, span: Span, *, until: float) -> int:
-        """Return the last column that a span has: it leaves the one in which the next begins to that."""
+        """Return the last column of a span; the column in which the next span begins belongs to that one."""
         if span.end is None:
             return self.column(until)
         return max(self.column(span.start), min(self._columns_before(span.end), self.columns) - 1)
 
     def _columns_before(self, at: float) -> int:
-        # Without the last digits, which would take a column from what ends where another begins.
+        # Rounded: an error in the last digits would cost a span that ends where another begins a column.
         return math.floor(round((at - self.start) / self.seconds * self.columns, 6))
 
     @property
     def step(self) -> float:
-        """How many seconds lie between two ticks of the axis, so that each has room for its label."""
+        """The seconds between two ticks of the axis, so that each label fits."""
         least = self.seconds / self.columns * _TICK
         return next((float(step) for step in _STEPS if step >= least), math.ceil(least / 86400) * 86400.0)
 
 
 def end_of(timeline: Timeline) -> float:
-    """Return when an operation ended; while it is under way, when the facts were read."""
+    """Return the time at which an operation ended; while it runs, the time of the data."""
     ended = timeline.operation.ended_at
     last = [span.end for bar in timeline.bars for span in bar.spans if span.end is not None]
-    # A step that was under way as the operation failed goes on after it, and belongs into the picture.
+    # A step that was running when the operation failed continues after it, and is drawn to its end.
     return max(ended if ended is not None else timeline.as_of, *last, timeline.operation.begun_at)
 
 
 def scale_of(timeline: Timeline, columns: int) -> Scale:
-    """Return the scale on which a whole operation has room."""
+    """Return the scale that fits a whole operation into ``columns``."""
     begun = timeline.operation.begun_at
     return Scale(start=begun, seconds=max(end_of(timeline) - begun, 1e-6), columns=max(columns, 1))
 
 
 def cells_of(spans: Sequence[Span], scale: Scale, *, until: float) -> list[Span | None]:
-    """Return which span each column shows; None where there is none.
+    """Return the span that each column shows; None for none.
 
-    Every span has a column at least, so that nothing is too short to be seen, unless a more urgent one needs it.
+    Every span has at least one column, unless a more urgent span needs it.
     """
     cells: list[Span | None] = [None] * scale.columns
     for span in spans:
         for column in range(scale.column(span.start), scale.last_column(span, until=until) + 1):
-            there = cells[column]
-            if there is None or _URGENCY[span.kind] > _URGENCY[there.kind]:
+            present = cells[column]
+            if present is None or _URGENCY[span.kind] > _URGENCY[present.kind]:
                 cells[column] = span
     return cells
 
 
 def axis(scale: Scale) -> str:
-    """Return the labels of the axis: seconds, minutes or hours since the beginning, each where its time is."""
+    """Return the axis: labels of the seconds, minutes or hours since the beginning, each at its column."""
     line = [" "] * scale.columns
     tick = 0
     while tick * scale.step < scale.seconds:
@@ -118,7 +118,7 @@ def axis(scale: Scale) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Return seconds since the beginning, as short as they can be told: ``500ms``, ``90s``, ``15m``, ``2h30``."""
+    """Return seconds since the beginning in short form: ``500ms``, ``90s``, ``15m``, ``2h30``."""
     if seconds < 1 and seconds:
         return f"{seconds * 1000:g}ms"
     if seconds < 120:
@@ -131,7 +131,7 @@ def ago(seconds: float) -> str:
 
 
 def took(bar: Bar, *, until: float) -> str:
-    """Return how long a bar's work took, without the time in which it waited for others; empty if none was begun."""
+    """Return the duration of a bar without its wait for other resources; empty if no work was begun."""
     worked = [span for span in bar.spans if span.kind != SPAN_WAITING]
     if not worked:
         return ""
@@ -144,7 +144,7 @@ def gantt(
 ) -> Iterator["Text"]:
     """Yield the lines of a drawing that is ``width`` columns wide: the axis, then a line for each bar.
 
-    A line is: whether the bar lies on the critical path, the state's mark, the name, the time, how long it took.
+    A line has an asterisk if the bar is on the critical path, the state's mark, the name, the bar and its duration.
     """
     from rich.text import Text
 
@@ -172,7 +172,7 @@ def gantt(
 
 
 def legend(timeline: Timeline, *, ascii_only: bool = False) -> "Text":
-    """Return what the marks mean that a drawing of this timeline has."""
+    """Return the legend of the marks that a drawing of this timeline has."""
     from rich.text import Text
 
     kinds = {span.kind for bar in timeline.bars for span in bar.spans}
@@ -191,7 +191,7 @@ def legend(timeline: Timeline, *, ascii_only: bool = False) -> "Text":
 
 
 def _label(bar: Bar) -> str:
-    # A replaced resource has two bars of one name: what is done tells them apart.
+    # A replaced resource has two bars of one name; the action distinguishes them.
     return printable(bar.name if bar.phase != "cleanup" else f"{bar.name} ({bar.action.lower()})")
 
 
@@ -207,7 +207,7 @@ def _drawn(bar: Bar, scale: Scale, *, until: float, ascii_only: bool) -> "Text":
         mark = SPAN_MARKS[span.kind]
         style = mark.style
         if span.kind == SPAN_RUNNING and bar.state in OVER:
-            # The last attempt has the colour of how it ended; those before were in vain.
+            # The last attempt has the colour of its result; earlier ones failed.
             style = MARKS[bar.state].style if span.attempt == bar.attempts else "red"
         drawn.append(mark.on(ascii_only=ascii_only) * width, style)
     return drawn

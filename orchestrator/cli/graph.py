@@ -1,4 +1,4 @@
-"""Draw a dependency graph in the languages of Graphviz and Mermaid."""
+"""Dependency graph of a stack in the languages of Graphviz and Mermaid."""
 
 from orchestrator.views.stacks import GraphNode, GraphView
 
@@ -42,7 +42,7 @@ def _dot_text(text: str) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    # Mermaid writes a character as its number; all that it or HTML might read as markup goes that way.
+    # Characters that Mermaid or HTML might read as markup are written as their numbers.
     return "".join(
         character if character.isalnum() or character in " _-.:" else f"#{ord(character)};"
         for character in text

@@ -1,4 +1,4 @@
-"""``isotherm template functions`` and ``versions``: what the language of templates has."""
+"""``isotherm template functions`` and ``versions``: functions and versions of the template language."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 def functions(name: str | None, *, in_conditions: bool, form: str) -> None:
     """List the functions of a version.
 
-    UNTIL is the first version without the function. JSON and YAML say more of each: details, examples, and all
-    versions that have it.
+    UNTIL is the first version without the function. JSON and YAML also have details, examples, and all versions that
+    have the function.
     """
-    # Loads every function there is.
+    # Loads every function.
     from orchestrator.template.functions.description import (
         describe_functions,
         latest_version,

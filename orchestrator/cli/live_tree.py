@@ -1,7 +1,7 @@
-"""What a terminal shows of a graph while it is worked on: a tree of its layers, bounded to so many lines.
+"""Live tree of a running operation on a terminal: the layers of its graph, in a bounded number of lines.
 
-Pure: pictures in, branches out, and lines out of those. What somebody should see comes first, in this order: failed,
-retried, held at a hook, running, waiting, in the queue. What is done, or not begun, is told in counts alone.
+Pure functions: from pictures to branches, and from these to lines. The most urgent states come first: failed,
+retried, held at a hook, running, waiting, in the queue. Finished and unbegun resources appear in counts alone.
 """
 
 from collections import Counter
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 #: The states whose resources have a line of their own, most urgent first.
-TOLD: Final = (FAILED, RETRYING, HELD, RUNNING, WAITING, READY)
-#: Those in which nothing is left to do, and those in which nothing has begun.
+LISTED: Final = (FAILED, RETRYING, HELD, RUNNING, WAITING, READY)
+#: The states in which nothing is left to do, and those in which nothing has begun.
 _DONE: Final = frozenset({DONE, UNCHANGED})
 _NOT_BEGUN: Final = frozenset({BLOCKED, UNREACHED})
-#: A terminal that is narrower has no room for bars, and one that is narrower for the words of states.
+#: The widths of a terminal from which bars are drawn, and from which states have their words.
 _BARS_FROM: Final = 48
 _WORDS_FROM: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """One resource that somebody may want to see, or all of one type in a layer."""
+    """One resource with a line of its own, or all resources of one type in a layer."""
 
     state: str
     name: str
     detail: str = ""
-    #: Where it stands for several, or is a stack: how many are in each state.
+    #: Of a group or a nested stack, the number of resources in each state.
     counts: Mapping[str, int] | None = None
     inside: "tuple[Leaf, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """One layer, or several that follow each other and in which nothing happens."""
+    """One layer, or several consecutive layers in which nothing happens."""
 
     first: int
     last: int
@@ -66,16 +66,16 @@ class Branch:
 
     @property
     def title(self) -> str:
-        """What people call it; layers count from 1."""
+        """The heading, such as ``layer 3``; layers count from 1."""
         return f"layer {self.first}" if self.first == self.last else f"layers {self.first}-{self.last}"
 
     @property
     def urgency(self) -> int:
-        """The rank of its most urgent state, 0 for the most urgent; what is not begun is before what is done."""
+        """The rank of its most urgent state, 0 for the most urgent; unbegun layers rank before finished ones."""
         return min((_rank(state) for state, number in self.counts.items() if number), default=len(_RANKS))
 
 
-_RANKS: Final = {state: rank for rank, state in enumerate((*TOLD, UNREACHED, BLOCKED, DONE, UNCHANGED))}
+_RANKS: Final = {state: rank for rank, state in enumerate((*LISTED, UNREACHED, BLOCKED, DONE, UNCHANGED))}
 
 
 def _rank(state: str) -> int:
@@ -83,9 +83,9 @@ def _rank(state: str) -> int:
 
 
 def branches(picture: GraphPicture, nested: Mapping[str, GraphPicture] | None = None) -> list[Branch]:
-    """Return a picture's layers, first to last, those in which nothing happens folded together.
+    """Return a picture's layers, first to last; consecutive layers in which nothing happens are folded into one.
 
-    ``nested`` are the pictures of stacks in it, by their ids.
+    ``nested`` are the pictures of nested stacks, by their ids.
     """
     layers = _layers_of_groups(picture.groups) if picture.part == "groups" else _layers(picture, nested or {})
     numbered = [
@@ -96,7 +96,7 @@ def branches(picture: GraphPicture, nested: Mapping[str, GraphPicture] | None = 
 
 
 def leaves_of(picture: GraphPicture, nested: Mapping[str, GraphPicture]) -> tuple[Leaf, ...]:
-    """Return all that a picture has to tell of, whatever its layer, the most urgent first."""
+    """Return the leaves of all layers of a picture, the most urgent first."""
     layers = _layers_of_groups(picture.groups) if picture.part == "groups" else _layers(picture, nested)
     return _by_urgency(leaf for _, leaves in layers for leaf in leaves)
 
@@ -109,8 +109,8 @@ def _layers(
     )
     for _, layer in groupby(resources, key=lambda each: each.layer):
         vertices = list(layer)
-        told = (_leaf(vertex, nested) for vertex in vertices if vertex.state in TOLD)
-        yield Counter(vertex.state for vertex in vertices), _by_urgency(told)
+        leaves = (_leaf(vertex, nested) for vertex in vertices if vertex.state in LISTED)
+        yield Counter(vertex.state for vertex in vertices), _by_urgency(leaves)
 
 
 def _layers_of_groups(groups: Sequence[Group]) -> Iterator[tuple[Mapping[str, int], tuple[Leaf, ...]]]:
@@ -119,7 +119,7 @@ def _layers_of_groups(groups: Sequence[Group]) -> Iterator[tuple[Mapping[str, in
         leaves = []
         for group in layer:
             counts.update(group.counts)
-            state = min((state for state in TOLD if group.counts.get(state)), key=_rank, default=None)
+            state = min((state for state in LISTED if group.counts.get(state)), key=_rank, default=None)
             if state is not None:
                 leaves.append(Leaf(state=state, name=group.type, counts=group.counts))
         yield counts, _by_urgency(leaves)
@@ -145,7 +145,7 @@ def _by_urgency(leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
 
 
 def _idle(branch: Branch) -> str:
-    """Return the same word for layers that may be folded together; another one for each that may not."""
+    """Return a key by which layers are folded: the same for idle layers of one kind, unique for any other."""
     states = {state for state, number in branch.counts.items() if number}
     if states <= _DONE:
         return "done"
@@ -160,16 +160,16 @@ def _folded(run: list[Branch]) -> list[Branch]:
 
 
 def bounded(tree: Sequence[Branch], lines: int) -> list[tuple[Branch, tuple[tuple[int, Leaf], ...]]]:
-    """Choose what is shown in so many lines: branches in their order, each with leaves and how deep each is.
+    """Return the branches that fit ``lines``, in their order, each with its leaves and their depths.
 
-    Every branch has a line if there is room for all, else the most urgent ones have; what is left of the lines goes to
-    the most urgent leaves, and then to what is inside those.
+    Every branch has a line if all fit, else the most urgent ones have; the lines left go to the most urgent leaves,
+    and then to the leaves inside those.
     """
     kept = sorted(
         sorted(tree, key=lambda branch: (branch.urgency, branch.first))[: max(lines, 0)], key=_first
     )
     room = lines - len(kept)
-    # Of those that are as urgent as each other, each branch has its first before any has its second.
+    # Among equally urgent leaves, each branch has its first before any branch has its second.
     candidates = [
         (_rank(leaf.state), turn, place, leaf)
         for place, branch in enumerate(kept)
@@ -190,7 +190,7 @@ def _first(branch: Branch) -> int:
 
 
 def _inside(leaf: Leaf, depth: int, room: int) -> Iterator[tuple[int, Leaf]]:
-    """Yield what is in a stack, each before what is in it, as long as there is room."""
+    """Yield the leaves of a nested stack with their depths, parents first, at most ``room``."""
     for each in leaf.inside:
         if room <= 0:
             return
@@ -202,7 +202,7 @@ def _inside(leaf: Leaf, depth: int, room: int) -> Iterator[tuple[int, Leaf]]:
 
 
 def drawn(tree: Sequence[Branch], *, width: int, lines: int, ascii_only: bool = False) -> "list[Text]":
-    """Return the tree in at most so many lines, none of them wider than ``width``."""
+    """Return the tree in at most ``lines`` lines, none of them wider than ``width``."""
     from rich.text import Text
 
     hidden = max(len(tree) - max(lines - 1, 0), 0) if len(tree) > lines else 0
@@ -221,7 +221,7 @@ def drawn(tree: Sequence[Branch], *, width: int, lines: int, ascii_only: bool = 
 
 
 def bar(counts: Mapping[str, int], columns: int, *, ascii_only: bool = False) -> "Text":
-    """Return a bar of so many columns: done, failed, being worked on, the rest; no part that is there is left out."""
+    """Return a bar with parts for done, failed, busy and other resources; no part is rounded down to nothing."""
     from rich.text import Text
 
     done = sum(counts.get(state, 0) for state in _DONE)
@@ -254,7 +254,7 @@ def _leaf_line(leaf: Leaf, depth: int, width: int, *, ascii_only: bool) -> "Text
     mark = MARKS[leaf.state]
     line = Text(f"{'|' if ascii_only else '│'}  {'   ' * depth}", style="dim")
     line.append(f"{mark.on(ascii_only=ascii_only)} ", f"not dim {mark.style}")
-    # What follows has room, too.
+    # Half of the width is left for the state and the detail.
     line.append(shortened(printable(leaf.name), max(width // 2, 8), ascii_only=ascii_only), "not dim bold")
     if leaf.counts is not None:
         line.append_text(_progress(leaf.counts, width, ascii_only=ascii_only))
@@ -266,7 +266,7 @@ def _leaf_line(leaf: Leaf, depth: int, width: int, *, ascii_only: bool) -> "Text
 
 
 def _progress(counts: Mapping[str, int], width: int, *, ascii_only: bool) -> "Text":
-    """Return a bar if there is room, how much is done of how much, and how many are in each state that is told."""
+    """Return a bar if the terminal is wide enough, ``done/total``, and the count of each listed state."""
     from rich.text import Text
 
     text = Text("  ")
@@ -275,7 +275,7 @@ def _progress(counts: Mapping[str, int], width: int, *, ascii_only: bool) -> "Te
     done = sum(counts.get(state, 0) for state in _DONE)
     total = sum(counts.values())
     text.append(f"{done}/{total}".rjust(2 * len(str(total)) + 1), "not dim")
-    for state in TOLD:
+    for state in LISTED:
         if counts.get(state):
             word = f" {state}" if width >= _WORDS_FROM else ""
             mark = MARKS[state]

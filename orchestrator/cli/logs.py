@@ -1,4 +1,4 @@
-"""Where log lines go: to stderr, for people or as JSON, set up once at start-up."""
+"""Set-up of logging: to stderr, readable or as JSON, once at start-up."""
 
 import logging
 import sys
@@ -14,10 +14,10 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 def level_of(settings: "Settings", *, quiet: bool) -> str:
-    """Return the level to log at; ``quiet``: only warnings, unless a level was set on purpose.
+    """Return the level to log at; with ``quiet`` WARNING, unless the settings name a level.
 
     Raises:
-        InvalidInput: the level is none of those there are.
+        InvalidInput: the level is not one of :data:`LEVELS`.
     """
     if quiet and "log_level" not in settings.model_fields_set:
         return "WARNING"
@@ -38,15 +38,15 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     ``quiet`` is for commands that show progress themselves.
 
     Raises:
-        InvalidInput: the settings name no level or format there is.
+        InvalidInput: the settings name an unknown level or format.
     """
-    # A tenth of a second to import, which help and completion would pay too.
+    # Takes a tenth of a second to import, which would slow help and completion down.
     import structlog
 
     from orchestrator.config.log_context import merge_context
 
     number = logging.getLevelNamesMapping()[level_of(settings, quiet=quiet)]
-    told: list[Any] = [
+    processors: list[Any] = [
         structlog.contextvars.merge_contextvars,
         merge_context,
         structlog.processors.add_log_level,
@@ -57,31 +57,31 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
         level=number, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True
     )
     if settings.log_format == "json":
-        # Whoever reads lines as JSON reads those of Celery and of all other libraries, too.
+        # The lines of Celery and of all other libraries are JSON, too.
         formatter = structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*told, structlog.stdlib.add_logger_name],
+            foreign_pre_chain=[*processors, structlog.stdlib.add_logger_name],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
         )
         for handler in logging.getLogger().handlers:
             handler.setFormatter(formatter)
     structlog.configure(
-        processors=[*told, *renderers],
+        processors=[*processors, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        # Looked up for each line: live progress puts itself in sys.stderr's place while it runs.
+        # Looked up for each line: live progress replaces sys.stderr while it runs.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )
 
 
-def _on_one_line(_logger: Any, _method: str, told: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Have a line tell its stack as it tells everything else.
+def _on_one_line(_logger: Any, _method: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Rename the field ``stack`` of a log line to ``stack_name``.
 
-    The renderer takes what is called ``stack`` for a trace of calls: it would write it below the line, as it is, and
-    who asks for a stack by a name with line breaks in it could write lines of his own.
+    The renderer takes ``stack`` for a stack trace, and would write it unescaped below the line: a stack name with line
+    breaks could forge log lines.
     """
-    if "stack" in told:
-        told["stack_name"] = told.pop("stack")
-    return told
+    if "stack" in fields:
+        fields["stack_name"] = fields.pop("stack")
+    return fields
 
 
 def _renderers(log_format: str) -> list[Any]:
@@ -90,7 +90,7 @@ def _renderers(log_format: str) -> list[Any]:
     if log_format == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     if log_format == "console":
-        # The default shows the local variables of every frame, and with them the secrets that a step worked with.
+        # The default formatter shows the local variables of every frame, secrets among them.
         plain = structlog.dev.plain_traceback
         return [
             _on_one_line,

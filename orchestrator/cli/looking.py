@@ -1,4 +1,4 @@
-"""Look at a stack that is worked on again and again, as often as that costs little."""
+"""Repeated look at the graph of a running operation and of its nested stacks, at a bounded cost."""
 
 import time
 from collections import deque
@@ -10,24 +10,24 @@ from orchestrator.cli.face import Pictures
 from orchestrator.errors import NotFound
 from orchestrator.views.operations import FAILED, OVER, GraphPicture
 
-#: How many of the stacks in a stack are looked into, the first of those that are being worked on.
+#: The greatest number of nested stacks in a look: the first that are in progress or failed.
 MOST_NESTED: Final = 12
-#: At least so long, in seconds, and so many times as long as a look takes, passes before the next. A progress is read
-#: less often than that: of a stack that is looked at quickly, what stands above the tree is as of the same moment.
+#: The pause between two looks is at least so long, and at least so many times as long as a look takes. It is shorter
+#: than the interval of ``Service.watch``, so that for small stacks the counts above the tree are of the same moment.
 LEAST_PAUSE_SECONDS: Final = 0.05
 PAUSE_FACTOR: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A stack's graph, and those of the stacks in it that are worked on, by their ids."""
+    """A stack's graph, and the graphs of its nested stacks that are in progress or failed, by their ids."""
 
     picture: GraphPicture
     nested: Mapping[str, GraphPicture] = field(default_factory=dict)
 
 
 def look_at(pictures: Pictures, stack_id: str) -> Look | None:
-    """Return how far a stack is, and those in it, the outer ones first; None if it is gone."""
+    """Return the graphs of a stack and of its nested stacks, the outer ones first; None if the stack is gone."""
     try:
         outer = pictures.graph(stack_id)
     except NotFound:
@@ -45,7 +45,7 @@ def look_at(pictures: Pictures, stack_id: str) -> Look | None:
 
 
 def _within(picture: GraphPicture) -> list[str]:
-    """Return the stacks that a picture's resources are, of those that are neither done nor yet to be begun."""
+    """Return the ids of the nested stacks in a picture that are not over, or failed."""
     return [
         vertex.nested_stack_id
         for vertex in picture.vertices
@@ -54,7 +54,7 @@ def _within(picture: GraphPicture) -> list[str]:
 
 
 class Looker:
-    """Looks anew when that is due; to look takes a tenth of the time at most, however large the stack is."""
+    """Cached looks at one stack; looking takes at most about a tenth of the time, however large the stack is."""
 
     def __init__(
         self, pictures: Pictures, stack_id: str, *, clock: Callable[[], float] = time.monotonic
@@ -66,7 +66,7 @@ class Looker:
         self._last: Look | None = None
 
     def look(self) -> Look | None:
-        """Return the latest look; None if there is nothing to be seen."""
+        """Return the latest look, a new one if it is due; None if the stack is gone."""
         begun = self._clock()
         if begun >= self._due:
             self._last = look_at(self._pictures, self._stack_id)

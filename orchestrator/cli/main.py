@@ -1,4 +1,4 @@
-"""The console script ``isotherm``: the commands, and the one place where errors become messages."""
+"""Root of the command ``isotherm``: its commands, and the one place where errors become messages."""
 
 import io
 import sys
@@ -45,7 +45,7 @@ class Boundary(click.Group):
     """A group that lets no error through: each becomes a message on stderr and an exit code."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Run the command."""
+        """Run the command; every error ends it with a message and an exit code."""
         shell = context.ensure_object(Shell)
         try:
             return super().invoke(context)
@@ -59,7 +59,7 @@ class Boundary(click.Group):
         except IsothermError as error:
             errors.report(error, shell.form)
             code = errors.exit_code(error)
-        except Exception as error:  # noqa: BLE001  # the boundary: what nobody foresaw ends here
+        except Exception as error:  # noqa: BLE001  # the boundary: unexpected errors end here
             errors.report_bug(error, shell.form, with_traceback=errors.debugging(shell.log_level))
             code = errors.STACK_FAILED
         return context.exit(code)
@@ -77,8 +77,7 @@ def isotherm() -> None:
     Without a broker a command does all the work itself, in this process. Settings come from isotherm.toml and
     from ISOTHERM_* variables.
 
-    Exit codes: 0 the end that was asked for is reached; 1 the stack failed; 2 bad input; 3 a service cannot
-    be reached.
+    Exit codes: 0 the operation ended as requested; 1 the stack failed; 2 bad input; 3 a service cannot be reached.
     """
 
 
@@ -113,7 +112,7 @@ for command in (
 def main() -> None:
     """Run the console script."""
     for stream in (sys.stdout, sys.stderr):
-        # In a locale that lacks a character, show its code instead of dying half-way through a table.
+        # In a locale that lacks a character, write its code instead of failing half-way through a table.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     isotherm(prog_name="isotherm")

@@ -1,4 +1,4 @@
-"""``isotherm node``: the machines with agents, how they are, and taking them out of use."""
+"""``isotherm node``: states, instances, draining and removal of the machines with agents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,19 +15,19 @@ from orchestrator.views.nodes import UP, AskedView, NodeDetails, NodeView
 
 @click.group()
 def node() -> None:
-    """Look at nodes, and take them out of use."""
+    """Show, drain and remove nodes."""
 
 
 @node.command("list", epilog=example("isotherm node list", "isotherm node list -f json"))
 @format_option()
 @click.pass_obj
 def list_nodes(shell: Shell, form: str) -> None:
-    """List nodes: what they have, and what is left.
+    """List nodes with their state and capacity.
 
-    STATE is up, unreachable, failing or drained. Memory is in MiB: what there is, what is promised to resources, and
-    what the machine itself says is free. VCPUS are those promised, of those there are: more may be promised than there
-    are. AGE is how long ago the machine said so; of a node that cannot be asked, the last that it said is shown, with
-    the reason. A terminal that is too narrow shows fewer columns.
+    STATE is up, unreachable, failing or drained. Memory is in MiB: in total, promised to resources, and free as the
+    machine reports it. VCPUS are promised/total; more may be promised than there are. AGE is the age of the machine's
+    report; for a node that does not answer, the last report is shown, with the reason. A terminal that is too narrow
+    shows fewer columns.
     """
     with shell.service() as service:
         views = service.nodes.all()
@@ -60,9 +60,9 @@ def list_nodes(shell: Shell, form: str) -> None:
 @format_option()
 @click.pass_obj
 def show_node(shell: Shell, name: str, form: str) -> None:
-    """Show a node, and all that is on it.
+    """Show a node and the resources on it.
 
-    What its agent says of it, its hypervisors and storage, and the resources that are on it.
+    Shows the report of its agent, its hypervisors and storage, and the resources placed on it.
     """
     with shell.service() as service:
         details = service.nodes.show(name)
@@ -76,7 +76,7 @@ def show_node(shell: Shell, name: str, form: str) -> None:
 def list_instances(shell: Shell, name: str, form: str) -> None:
     """List the instances of a node.
 
-    Also those that no stack has made. Memory is in MiB, processor time in seconds.
+    Instances that no stack created are listed as well. Memory is in MiB, processor time in seconds.
     """
     with shell.service() as service:
         view = service.nodes.instances(name)
@@ -92,7 +92,7 @@ def list_instances(shell: Shell, name: str, form: str) -> None:
     if form == "table":
         if view.stale:
             click.echo(
-                f"node {name!r} cannot be asked: it said so {_seconds(view.age_seconds)} ago", err=True
+                f"node {name!r} does not answer: this was reported {_seconds(view.age_seconds)} ago", err=True
             )
         for fault in view.faults:
             click.echo(fault, err=True)
@@ -103,9 +103,9 @@ def list_instances(shell: Shell, name: str, form: str) -> None:
 @format_option()
 @click.pass_obj
 def refresh(shell: Shell, names: tuple[str, ...], form: str) -> None:
-    """Ask nodes anew, whatever is remembered.
+    """Query nodes, bypassing the cache.
 
-    All of them if none is named. Ends with 3 if one does not answer.
+    Queries all nodes if none is named. Ends with 3 if one does not answer.
     """
     with shell.service() as service:
         views = service.nodes.refresh(names)
@@ -119,9 +119,9 @@ def refresh(shell: Shell, names: tuple[str, ...], form: str) -> None:
 @format_option()
 @click.pass_obj
 def flush(shell: Shell, names: tuple[str, ...], form: str) -> None:
-    """Have what is remembered of nodes forgotten.
+    """Remove the cached states of nodes.
 
-    Of all of them if none is named. Whoever needs a node's state next asks the node.
+    Removes those of all nodes if none is named. The next use of a node's state queries the node.
     """
     with shell.service() as service:
         views = service.nodes.flush(names)
@@ -130,13 +130,13 @@ def flush(shell: Shell, names: tuple[str, ...], form: str) -> None:
 
 @node.command(epilog=example('isotherm node drain n1 --reason "new disks"'))
 @click.argument("name")
-@click.option("--reason", default="", metavar="TEXT", help="Why; it is shown to whoever asks for the node.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; shown wherever the node is shown.")
 @format_option()
 @click.pass_obj
 def drain(shell: Shell, name: str, reason: str, form: str) -> None:
-    """Place nothing on a node any more.
+    """Exclude a node from placement.
 
-    What is on it stays, and is looked after as before. A template that names the node is refused.
+    Resources on it stay, and are managed as before. A template that names the node is refused.
     """
     with shell.service() as service:
         view = service.nodes.drain(name, reason)
@@ -148,7 +148,7 @@ def drain(shell: Shell, name: str, reason: str, form: str) -> None:
 @format_option()
 @click.pass_obj
 def undrain(shell: Shell, name: str, form: str) -> None:
-    """Place things on a node again."""
+    """Include a node in placement again."""
     with shell.service() as service:
         view = service.nodes.undrain(name)
     show(form, _plain(view), fields_table(_fields(view)))
@@ -156,14 +156,14 @@ def undrain(shell: Shell, name: str, form: str) -> None:
 
 @node.command(epilog=example("isotherm node forget n1", "isotherm node forget n1 --lost"))
 @click.argument("name")
-@click.option("--lost", is_flag=True, help="Count what is on it as gone with it; make sure that it is.")
+@click.option("--lost", is_flag=True, help="Treat the resources on it as lost; make sure that they are.")
 @format_option()
 @click.pass_obj
 def forget(shell: Shell, name: str, *, lost: bool, form: str) -> None:
-    """Forget a node that is gone for good.
+    """Remove a node that no longer exists.
 
-    Nothing may be on it any more, and its agent must have ended. With --lost, what is on it is CHECK_FAILED: the next
-    update of its stack makes it anew on another node, and a deletion asks the lost one no more.
+    No resource may be on it any more, and its agent must have ended. With --lost, resources on it become CHECK_FAILED:
+    the next update of their stack recreates them on another node, and a deletion does not contact the lost one.
     """
     with shell.service() as service:
         service.nodes.forget(name, lost=lost)
@@ -172,16 +172,16 @@ def forget(shell: Shell, name: str, *, lost: bool, form: str) -> None:
 
 
 @node.command(epilog=example("isotherm node stats", "isotherm node stats --reset -f json"))
-@click.option("--reset", is_flag=True, help="Begin to count again at zero, after showing what was counted.")
+@click.option("--reset", is_flag=True, help="Set the counters to zero after showing them.")
 @format_option()
 @click.pass_obj
 def stats(shell: Shell, *, reset: bool, form: str) -> None:
-    """Show how well nodes' states are remembered.
+    """Show the hit rate of the node state cache.
 
-    Sums over all processes but agents: questions that needed no node (hits), and those that did (misses) by cause:
-    there was nothing (absent), not all of it (partial), something had changed since (token) or was changing (dirty),
-    it was too old (aged), or whoever asked wanted it so (forced). Bumps are how often what is remembered of a node
-    became void.
+    Sums over all processes but agents: look-ups answered from the cache (hits), and look-ups that queried the node
+    (misses) by cause: there was no entry (absent), or a part of it (partial), the node had changed since (token) or
+    was changing (dirty), the entry was too old (aged), or the caller bypassed the cache (forced). Bumps are how often
+    the entries of a node were invalidated.
     """
     with shell.service() as service:
         view = service.nodes.stats(reset=reset)
@@ -190,15 +190,15 @@ def stats(shell: Shell, *, reset: bool, form: str) -> None:
         "hits": view.hits,
         "misses": _pairs(view.misses) or 0,
         "hit rate": "" if view.hit_rate is None else f"{view.hit_rate:.1%}",
-        "answered by another's question": view.shared,
+        "answered by a concurrent query": view.shared,
         "age at serve": duration(view.mean_age_seconds),
-        "nodes asked": view.asked,
+        "nodes queried": view.asked,
         "nodes that did not answer": view.unanswered,
-        "time of an answer": duration(view.mean_asked_seconds),
+        "time of a query": duration(view.mean_asked_seconds),
         "bumps": _pairs(view.bumps) or 0,
         "flushes": _pairs(view.flushes) or 0,
-        "answers not kept": view.refused + view.unsettled,
-        "errors of the store": view.errors,
+        "answers not cached": view.refused + view.unsettled,
+        "errors of the cache": view.errors,
     }
     show(form, view.to_dict(), fields_table({name: value for name, value in fields.items() if value != ""}))
 
@@ -221,11 +221,11 @@ def _tables(details: NodeDetails) -> Iterator[Table]:
             )
             for each in details.sections
         ]
-        yield Table(columns=("kind", "name", "state", "instances", "says"), rows=rows, title="backends")
+        yield Table(columns=("kind", "name", "state", "instances", "details"), rows=rows, title="backends")
     if details.bumps or details.flushes:
         counted = {"bumps": _pairs(details.bumps), "flushes": _pairs(details.flushes)}
         yield fields_table(
-            {name: value for name, value in counted.items() if value}, title="what its agent made void"
+            {name: value for name, value in counted.items() if value}, title="invalidations by its agent"
         )
     if details.residents:
         columns = ("stack", "resource", "state", "type", "physical id")
@@ -261,7 +261,7 @@ def _fields(view: NodeView) -> dict[str, Any]:
 
 
 def _reason(view: NodeView) -> str:
-    booted = "it has booted, and not all that is on it has been checked since" if view.booted else ""
+    booted = "it has rebooted, and not all resources on it have been checked since" if view.booted else ""
     return "; ".join(part for part in (view.drain_reason, view.reason, booted) if part)
 
 

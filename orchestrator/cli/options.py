@@ -1,4 +1,4 @@
-"""Options that several commands share, and what their values mean."""
+"""Options that several commands share, and the parsing of their values."""
 
 import math
 from collections.abc import Callable
@@ -14,19 +14,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def example(*lines: str) -> str:
-    """Return the epilog that shows how a command is used."""
+    """Return the epilog that shows examples of a command."""
     heading = "Example:" if len(lines) == 1 else "Examples:"
     return "\n".join(["\b", heading, *(f"  {line}" for line in lines)])
 
 
 def _remember_form(context: click.Context, _: click.Parameter, value: str) -> str:
-    # Errors follow the same format, also those that click finds after this option.
+    # Errors have the same format, also those that click finds after this option.
     context.ensure_object(Shell).form = value
     return value
 
 
 def format_option(*forms: str, default: str = "") -> Callable[[Command], Command]:
-    """Return the option ``-f``; table, JSON and YAML unless ``forms`` says otherwise."""
+    """Return the option ``-f`` with ``forms``; table, JSON and YAML by default."""
     forms = forms or FORMS
     return click.option(
         "-f",
@@ -44,7 +44,11 @@ def format_option(*forms: str, default: str = "") -> Callable[[Command], Command
 def split_pairs(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
-    """Return a map of what was given as ``NAME=VALUE``, each time once."""
+    """Return a map of the values given as ``NAME=VALUE``.
+
+    Raises:
+        BadParameter: an entry has another form, or a name is given twice.
+    """
     values: dict[str, str] = {}
     for entry in given:
         name, separator, value = entry.partition("=")
@@ -65,12 +69,12 @@ def _finite(_context: click.Context, _parameter: click.Parameter, minutes: float
 
 
 def template_options(command: Command) -> Command:
-    """Add the options that say what a stack is made of: ``-t``, ``-e``, ``-P``."""
+    """Add the options of a stack's definition: ``-t``, ``-e``, ``-P``."""
     return _template_options(command, required=True)
 
 
 def optional_template_options(command: Command) -> Command:
-    """Add the same where the template may be one that is there."""
+    """Add the same options with an optional template, for stacks that have one already."""
     return _template_options(command, required=False)
 
 
@@ -117,7 +121,7 @@ def _read_tags(
 
 
 def tags_option(words: str, name: str = "--tags") -> Callable[[Command], Command]:
-    """Return the option ``--tags``, or another like it, which ``words`` explain; None if it is not given."""
+    """Return the option ``--tags``, or another ``name``, with the help ``words``; its value is None if not given."""
     return click.option(name, metavar="TAG,...", callback=_read_tags, help=words)
 
 
@@ -139,7 +143,7 @@ def rollback_option(command: Command) -> Command:
         "--rollback",
         "rollback",
         is_flag=True,
-        help="If it fails, bring back what the stack was when it was complete last; of a new stack, nothing is left.",
+        help="If the operation fails, roll back to the last complete state; a new stack is deleted.",
     )(command)
 
 
@@ -149,13 +153,13 @@ def rollback_again_option(command: Command) -> Command:
         "--rollback/--no-rollback",
         "rollback",
         default=None,
-        help="If it fails, bring back what the stack was when it was complete last. With --existing it is as it was "
-        "for the order before, unless one of the two is given.",
+        help="If the operation fails, roll back to the last complete state. With --existing the default is the choice "
+        "of the operation before.",
     )(command)
 
 
 def wait_option(command: Command) -> Command:
-    """Add the options ``--wait`` (the default, for those who are used to type it) and ``--no-wait``."""
+    """Add the options ``--wait`` (the default; as in Heat's client) and ``--no-wait``."""
     return click.option(
         "--wait/--no-wait",
         default=True,

@@ -1,4 +1,4 @@
-"""The tables that show what an update would do."""
+"""Tables of an update's plan: the action for each resource, and the properties that change."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from orchestrator.cli.formats import Table, fields_table
 if TYPE_CHECKING:
     from orchestrator.views.stacks import UpdatePlan
 
-#: In the order in which people ask for them: what is shown of each action, and how many are counted as.
+#: The actions, most important first: the word in the table, and the word in the summary.
 _ACTIONS: Final = {
     "CREATE": ("create", "to create"),
     "UPDATE": ("update in place", "to update in place"),
@@ -23,7 +23,7 @@ _ACTIONS: Final = {
 
 
 def plan_tables(plan: "UpdatePlan") -> Iterator[Table]:
-    """Yield the tables of a plan: what it comes to, what becomes of each resource, and which properties change."""
+    """Yield the tables of a plan: the summary, the action for each resource, and the properties that change."""
     counted = Counter(each.action for each in plan.resources)
     words = ", ".join(
         f"{counted[action]} {words}" for action, (_, words) in _ACTIONS.items() if counted[action]

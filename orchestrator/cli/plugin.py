@@ -1,4 +1,4 @@
-"""``isotherm plugin``: what packages bring, and what is wrong with it."""
+"""``isotherm plugin``: the installed plugins of all kinds, with their options and errors."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 namespace_option = click.option(
     "--namespace",
     metavar="NAME",
-    help="Those of one group of entry points alone, such as isotherm.lifecycle, or lifecycle for short.",
+    help="Only one group of entry points, such as isotherm.lifecycle, or lifecycle for short.",
 )
 
 
 @click.group("plugin")
 def plugin() -> None:
-    """Show what packages bring."""
+    """Show installed plugins."""
 
 
 @plugin.command(
@@ -33,11 +33,11 @@ def plugin() -> None:
 @format_option()
 @click.pass_obj
 def list_plugins(shell: Shell, namespace: str | None, form: str) -> None:
-    """List what packages bring, of all kinds.
+    """List installed plugins of all kinds.
 
-    Resource types, clients, constraints, functions, lifecycle plugins, event sinks, and the hypervisors and storage of
-    agents, which are enabled if the settings here name them. ORDER is when a lifecycle plugin is asked. One that cannot
-    be used is listed with its errors. JSON and YAML also tell the class of each.
+    Lists resource types, clients, constraints, functions, lifecycle plugins, event sinks, and the hypervisors and
+    storage of agents, which are enabled if the settings here name them. ORDER is the place of a lifecycle plugin in the
+    order of calls. A plugin that cannot be used is listed with its errors. JSON and YAML also have the class of each.
     """
     # Loads everything that is installed.
     from orchestrator.documentation import installed_plugins
@@ -70,10 +70,10 @@ def list_plugins(shell: Shell, namespace: str | None, form: str) -> None:
 @format_option()
 @click.pass_obj
 def show_plugin(shell: Shell, name: str, namespace: str | None, form: str) -> None:
-    """Show what a plugin is, and its options.
+    """Show a plugin and its options.
 
-    Of each option its type, its default, and what the settings say; a value that may be a secret is not shown. Of
-    hypervisors and storage also what templates may ask of them.
+    Shows the type, the default and the setting of each option; a value that may be a secret is hidden. For hypervisors
+    and storage, the options that templates can use are shown as well.
     """
     from orchestrator.documentation import installed_plugins
 

@@ -1,4 +1,4 @@
-"""``isotherm worker``, ``coordinator`` and ``agent``: the processes of an installation with a broker."""
+"""``isotherm worker``, ``coordinator`` and ``agent``: long-running processes of an installation with a broker."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ concurrency_option = click.option(
 loglevel_option = click.option(
     "--loglevel",
     type=click.Choice(LEVELS, case_sensitive=False),
-    help="How much to log; the settings' if left out.",
+    help="The log level; that of the settings if left out.",
 )
 name_option = click.option(
     "--name", help="The name that Celery's tools show; made from the host's name if left out. Must be unique."
@@ -36,7 +36,7 @@ name_option = click.option(
     type=click.Choice(["prefork", "threads", "solo"]),
     default="prefork",
     show_default=True,
-    help="How a worker does several checks at once.",
+    help="How a worker runs several checks at once.",
 )
 @loglevel_option
 @name_option
@@ -48,7 +48,7 @@ def worker(shell: Shell, concurrency: int | None, pool: str, loglevel: str | Non
     like, on as many machines as you like.
     """
     settings = _settings_with_logs(shell, loglevel)
-    # Brings celery in, which only the commands of this module (and the doctor) pay for.
+    # Imports celery, which only the commands of this module and the doctor need.
     from orchestrator.queue.processes import run_worker
 
     raise click.exceptions.Exit(run_worker(settings, concurrency=concurrency, pool=pool, name=name))
@@ -62,8 +62,8 @@ def worker(shell: Shell, concurrency: int | None, pool: str, loglevel: str | Non
 def coordinator(shell: Shell, concurrency: int | None, loglevel: str | None, name: str | None) -> None:
     """Run a coordinator.
 
-    It accepts stack jobs, hands out checks, and sweeps what is due. One is enough; several share the work,
-    and go on when one is lost.
+    It accepts stack jobs, sends checks to workers, and retries those that are due. One is enough; several share the
+    work, and the others continue when one is lost.
     """
     settings = _settings_with_logs(shell, loglevel)
     from orchestrator.queue.processes import run_coordinator
@@ -73,7 +73,7 @@ def coordinator(shell: Shell, concurrency: int | None, loglevel: str | None, nam
 
 @click.command(epilog=example("isotherm agent --node host1", "isotherm agent --node host2 --label rack=r1"))
 @click.option(
-    "--node", required=True, metavar="NAME", help="What the machine is called; no other agent has it."
+    "--node", required=True, metavar="NAME", help="The name of the machine; must be unique among agents."
 )
 @click.option(
     "--label",
@@ -81,18 +81,18 @@ def coordinator(shell: Shell, concurrency: int | None, loglevel: str | None, nam
     multiple=True,
     metavar="NAME=VALUE",
     callback=split_pairs,
-    help="What is said of the node for placement; may be given several times. Adds to the setting agent.labels.",
+    help="A label of the node for placement; may be given several times. Adds to the setting agent.labels.",
 )
 @loglevel_option
 @click.pass_obj
 def agent(shell: Shell, node: str, labels: dict[str, str], loglevel: str | None) -> None:
     """Run a node's agent.
 
-    It tells what this machine is and what runs on it, and makes what stacks place here: instances, volumes,
-    files, processes. It needs the broker and the node state cache, and never the database.
+    It reports the state of this machine, and manages the resources that stacks place on it: instances, volumes, files,
+    processes. It needs the broker and the node state cache, but not the database.
     """
     settings = _settings_with_logs(shell, loglevel)
-    # Found by its entry point: this package does not know the workers'. Brings celery in, as above.
+    # Found by its entry point: this package must not import the workers'. Imports celery, as above.
     from stevedore.driver import DriverManager
 
     serve: Any = DriverManager("isotherm.workers", "agent_process", invoke_on_load=False).driver

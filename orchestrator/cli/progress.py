@@ -1,4 +1,4 @@
-"""Follow an operation to its end: live on a terminal, one line an event otherwise, always on stderr."""
+"""Progress of an operation on stderr: live on a terminal, otherwise one line for each event."""
 
 import shlex
 import time
@@ -23,21 +23,21 @@ from orchestrator.views.stacks import EventView, HookView, Progress, StackView
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-#: How many of the resources that stand at hooks a terminal shows.
-MOST_STANDING = 3
-#: How many reasons for waiting are shown at once.
+#: The greatest number of resources held at hooks that a terminal shows.
+MOST_HELD = 3
+#: The greatest number of reasons for waiting that are shown at once.
 MOST_REASONS = 3
-#: Events are fetched in pages of this many.
+#: Events are fetched in pages of this size.
 PAGE = 1000
-#: What people ask for before everything else.
+#: The states whose counts are shown first; together they count as done.
 DONE_FIRST = (DONE, UNCHANGED)
 
 
 class Display(Protocol):
-    """Shows how far an operation has come."""
+    """A display of an operation's progress."""
 
     def show(self, progress: Progress, events: list[EventView]) -> None:
-        """Show the present state, and the events that came since the last time."""
+        """Show the present state, and the events since the last call."""
 
 
 def events_after(
@@ -56,7 +56,7 @@ def events_after(
 
 
 def last_event(service: StackService, stack: str) -> int:
-    """Return the id of a stack's latest event, 0 if there is none, or no stack."""
+    """Return the id of a stack's latest event; 0 if the stack has none or does not exist."""
     try:
         return max((event.id for event in service.events(stack, newest_first=True, limit=1)), default=0)
     except NotFound:
@@ -64,26 +64,26 @@ def last_event(service: StackService, stack: str) -> int:
 
 
 def event_line(event: EventView) -> str:
-    """Return an event in one line: when, what, its state, why."""
+    """Return an event in one line: time, resource, state, reason."""
     words = (moment(event.at), event.resource or event.stack, event.state, event.reason)
     return printable(" ".join(" ".join(words).split()))
 
 
 class Lines:
-    """One line an event, for logs and pipes, and one for whatever else it takes to go on."""
+    """Display for logs and pipes: a line for each event, each resource held at a hook, and each reason for waiting."""
 
     def __init__(self) -> None:
-        self._told: frozenset[HookView] = frozenset()
+        self._shown: frozenset[HookView] = frozenset()
         self._reasons: set[tuple[str, str]] = set()
 
     def show(self, progress: Progress, events: list[EventView]) -> None:
-        """Write the new events, and what it takes to go on."""
+        """Write the new events, newly held resources and new reasons for waiting."""
         for event in events:
             click.echo(event_line(event), err=True)
-        standing = frozenset(progress.hooks)
-        for each in sorted(standing - self._told, key=lambda each: (each.since, each.resource)):
-            click.echo(let_on(progress.stack, each), err=True)
-        self._told = standing
+        held = frozenset(progress.hooks)
+        for each in sorted(held - self._shown, key=lambda each: (each.since, each.resource)):
+            click.echo(clear_line(progress.stack, each), err=True)
+        self._shown = held
         fresh = dict(progress.reasons.items() - self._reasons)
         for line in in_lines(fresh):
             click.echo(line, err=True)
@@ -91,12 +91,12 @@ class Lines:
 
 
 class Screen:
-    """Lines that are redrawn, no more than a terminal is high; failures and warnings stay above them."""
+    """Display for terminals: lines that are redrawn and fit the screen; failures and warnings scroll above them."""
 
     def __init__(self, console: "Console", looker: Looker | None = None) -> None:
         self._console = console
         self._looker = looker
-        # Until a look tells when the operation began, the beginning is now.
+        # Replaced by the operation's beginning at the first look.
         self._began = time.monotonic()
         self._traversal_id = ""
         self._progress: Progress | None = None
@@ -104,12 +104,12 @@ class Screen:
         self._tree: Sequence[Branch] | None = None
 
     def show(self, progress: Progress, events: list[EventView]) -> None:
-        """Remember what to draw next, and write the failures and warnings among the new events."""
+        """Keep the progress for the next drawing, and write the failures and warnings among the new events."""
         from rich.text import Text
 
         look = self._looker.look() if self._looker else None
         if look is not self._look:
-            # Once a look, and not each time that it is drawn.
+            # Once for each look, not for each drawing.
             self._look, self._tree = look, branches(look.picture, look.nested) if look else None
             self._set_clock()
         self._progress = as_looked(progress, look)
@@ -120,7 +120,7 @@ class Screen:
                 self._console.print(Text(event_line(event), style="yellow"), soft_wrap=True)
 
     def _set_clock(self) -> None:
-        """Have the clock tell how long the operation takes; once for each, so that it never goes back."""
+        """Set the clock to the operation's beginning; once for each operation, so that it never goes back."""
         if self._look is None or self._look.picture.operation.traversal_id == self._traversal_id:
             return
         picture = self._look.picture
@@ -128,7 +128,7 @@ class Screen:
         self._began = time.monotonic() - max(0.0, picture.as_of - picture.operation.begun_at)
 
     def __rich__(self) -> "RenderableType":
-        """Draw the present state; asked several times a second, so that the clock runs on."""
+        """Draw the present state; called several times a second, so that the clock advances."""
         from rich.text import Text
 
         if self._progress is None:
@@ -145,9 +145,9 @@ class Screen:
 
 
 def as_looked(progress: Progress, look: Look | None) -> Progress:
-    """Return a progress that says what the tree below it shows, which may have been looked at a moment before.
+    """Return the progress with the counts of the tree below it, which may be slightly older.
 
-    Of a stack with others in it a progress counts what is in those, too, and stays as it is.
+    The progress of a stack with nested stacks counts their resources too, and is returned unchanged.
     """
     if look is None or look.picture.total != progress.total:
         return progress
@@ -171,9 +171,9 @@ def picture(
     height: int = 24,
     ascii_only: bool = False,
 ) -> "RenderableType":
-    """Return what a terminal shows of an operation: its state, a bar, the counts, and what happens now.
+    """Return the drawing of an operation: its state, a bar, the counts, and the present work.
 
-    What happens now is a tree of the graph's layers, or, where there was no look at the graph, a line of names.
+    The present work is a tree of the graph's layers or, without a look at the graph, a line of names.
     """
     from rich.console import Group
     from rich.progress_bar import ProgressBar
@@ -184,7 +184,7 @@ def picture(
     heading = Text.assemble((printable(stack.name), "bold"), "  ", (stack.state, state_style(stack.state)))
     heading.append(f"  {duration(elapsed_seconds)}", style="dim")
     bar = Table.grid(padding=(0, 1))
-    # What goes on well is no red bar, which is the library's own taste.
+    # The library's own style for a bar in progress is red.
     colour = "red" if stack.status == "FAILED" else "green"
     bar.add_row(
         ProgressBar(
@@ -200,27 +200,27 @@ def picture(
     for state in (*DONE_FIRST, *(state for state in MARKS if state not in DONE_FIRST)):
         if progress.counts.get(state):
             counts.append(f"{state} {progress.counts[state]}  ", style=MARKS[state].style)
-    standing = [Text(f"  {let_on(stack, each)}", style="magenta") for each in progress.hooks[:MOST_STANDING]]
-    if len(progress.hooks) > MOST_STANDING:
-        standing.append(Text(f"  {len(progress.hooks) - MOST_STANDING} more stand at hooks", style="magenta"))
+    held = [Text(f"  {clear_line(stack, each)}", style="magenta") for each in progress.hooks[:MOST_HELD]]
+    if len(progress.hooks) > MOST_HELD:
+        held.append(Text(f"  {len(progress.hooks) - MOST_HELD} more held at hooks", style="magenta"))
     for line in (heading, counts):
         line.no_wrap, line.overflow = True, "ellipsis"
     if tree is not None:
-        # Commands that let resources on are never cut: people copy them.
-        room = height - 3 - sum(-(-line.cell_len // max(width, 1)) for line in standing)
+        # Lines with commands wrap and are never cut, so that they can be copied.
+        room = height - 3 - sum(-(-line.cell_len // max(width, 1)) for line in held)
         return Group(
-            heading, bar, counts, *standing, *drawn(tree, width=width, lines=room, ascii_only=ascii_only)
+            heading, bar, counts, *held, *drawn(tree, width=width, lines=room, ascii_only=ascii_only)
         )
     now = Text(
         "  now: " + printable(", ".join(progress.running)) if progress.running else "", overflow="ellipsis"
     )
     now.no_wrap = True
     reasons = [Text(f"  {line}", style="yellow") for line in in_lines(progress.reasons)[:MOST_REASONS]]
-    return Group(heading, bar, counts, now, *standing, *reasons)
+    return Group(heading, bar, counts, now, *held, *reasons)
 
 
 def in_lines(reasons: Mapping[str, str]) -> list[str]:
-    """Return why resources are not done yet, those with the same reason in one line."""
+    """Return a line for each reason for waiting, with the names of the resources that have it."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in sorted(reasons.items()):
         by_reason.setdefault(reason, []).append(name)
@@ -229,14 +229,14 @@ def in_lines(reasons: Mapping[str, str]) -> list[str]:
     ]
 
 
-def let_on(stack: StackView, standing: HookView) -> str:
-    """Return in words where a resource stands, and the command that lets it on."""
-    command = f"isotherm stack hook clear {shlex.quote(stack.name)} {shlex.quote(standing.resource)}"
-    return printable(f"{standing.resource} stands at {standing.kind}; let it on with: {command}")
+def clear_line(stack: StackView, held: HookView) -> str:
+    """Return a line that names the hook at which a resource is held, and the command that clears it."""
+    command = f"isotherm stack hook clear {shlex.quote(stack.name)} {shlex.quote(held.resource)}"
+    return printable(f"{held.resource} is held at {held.kind}; continue with: {command}")
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as people say it, and as the dashboard does.
+    """Return a duration in words, the same as on the dashboard.
 
     ``24 ms``, ``4.2 s``, ``12 s``, ``3 min 05 s``, ``2 h 07 min``, ``3 d 4 h``.
     """
@@ -255,7 +255,7 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def display(looker: Looker) -> Iterator[Display]:
-    """Give the display that suits stderr, and clear it away afterwards."""
+    """Return a context with the display that suits stderr; a live display is removed at its end."""
     console = console_for_messages()
     if not console.is_terminal:
         yield Lines()
@@ -268,9 +268,9 @@ def display(looker: Looker) -> Iterator[Display]:
 
 
 def follow(service: StackService, stack: StackView, *, after: int) -> StackView:
-    """Follow the operation under way on a stack and return the stack as it ended.
+    """Show the progress of a stack's operation until it ends, and return the stack.
 
-    ``after`` is the last event that people have seen already.
+    Events up to the id ``after`` are not shown.
     """
     with display(Looker(service.observer, stack.id)) as shown:
         for progress in service.watch(stack.id):
@@ -283,7 +283,11 @@ def follow(service: StackService, stack: StackView, *, after: int) -> StackView:
 
 @contextmanager
 def resumable(name: str, *, embedded: bool) -> Iterator[None]:
-    """Turn Ctrl-C into a sentence that says how to go on; the stack is left as it is."""
+    """Turn Ctrl-C into a message with the command that continues; the stack is left as it is.
+
+    Raises:
+        Exit: with :data:`INTERRUPTED`, on Ctrl-C.
+    """
     try:
         yield
     except KeyboardInterrupt as interrupt:

@@ -1,4 +1,4 @@
-"""``isotherm resource-type``: what a template can ask for."""
+"""``isotherm resource-type``: the installed resource types and their schemas."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from orchestrator.cli.shell import Shell
 
 @click.group("resource-type")
 def resource_type() -> None:
-    """Show what templates can ask for."""
+    """Show the installed resource types."""
 
 
 @resource_type.command("list", epilog=example("isotherm resource-type list"))
@@ -20,9 +20,9 @@ def resource_type() -> None:
 def list_types(form: str) -> None:
     """List the installed types.
 
-    Those that are there for the sake of old templates alone are left out; `show` knows them.
+    Hidden types, which exist for old templates only, are left out; `show` knows them.
     """
-    # Loads every plugin there is, which the commands about stacks leave to the service.
+    # Loads every plugin, which the commands about stacks leave to the service.
     from orchestrator.documentation.schema import describe_support
     from orchestrator.plugins.registry import ResourceTypes
 
@@ -40,8 +40,8 @@ def list_types(form: str) -> None:
 
 
 def _listed(name: str, description: str, support_status: Mapping[str, str]) -> tuple[str, str]:
-    told = support_status["description"]
-    return name, f"{description} ({told})" if told else description
+    support = support_status["description"]
+    return name, f"{description} ({support})" if support else description
 
 
 @resource_type.command(
@@ -55,10 +55,10 @@ def _listed(name: str, description: str, support_status: Mapping[str, str]) -> t
 @format_option()
 @click.pass_obj
 def show_type(shell: Shell, name: str, form: str) -> None:
-    """Show what a type takes and tells.
+    """Show a type's properties and attributes.
 
-    Its properties, its attributes, what an update policy may say, an example, and the package that brings it. What
-    JSON and YAML are made of, docs/types.md says.
+    Shows its properties, its attributes, the keys of its update policy, an example, and the package that contains it.
+    docs/types.md describes the JSON and YAML.
     """
     from orchestrator.documentation.catalogue import described_types
     from orchestrator.plugins.registry import ResourceTypes
@@ -77,11 +77,11 @@ def show_type(shell: Shell, name: str, form: str) -> None:
 @click.argument("name")
 @format_option("yaml", "json")
 def template_of_type(name: str, form: str) -> None:
-    """Write a template around a type.
+    """Write a template that wraps a type.
 
-    It has one resource of the type, a parameter for each property and an output for each attribute: to begin a
-    template with, or to stand in for the type in the resource registry of an environment. A parameter that may be
-    empty leaves its property out then.
+    It has one resource of the type, a parameter for each property and an output for each attribute: as the start of a
+    template, or to replace the type in the resource registry of an environment. A property whose parameter may be
+    empty, and is, is left out.
     """
     from orchestrator.documentation.wrapping import wrapping_template
     from orchestrator.plugins.registry import ResourceTypes
@@ -144,7 +144,7 @@ def _about(described: Mapping[str, Any], *, changes: bool = False) -> str:
     notes += [rule["description"] for rule in described["constraints"]]
     if described["default"] not in (None, "", {}, []):
         notes.append(f"default {text_of(described['default'])}")
-    # What a change means is decided by the outermost property.
+    # The outermost property decides the effect of a change.
     if changes:
         changed = when_changed(described).removesuffix(".")
         notes.append(changed[:1].lower() + changed[1:])

@@ -1,4 +1,4 @@
-"""Write what holds secrets to a file that only its owner reads, whole or not at all."""
+"""Atomic write of a file with secrets that only its owner can read."""
 
 import os
 import tempfile
@@ -9,10 +9,10 @@ from orchestrator.errors import InvalidInput, Problem
 
 
 def write_secret_file(name: str, text: str) -> None:
-    """Put a file in place with mode 0600; it is on the disk when this returns. One that is there is replaced.
+    """Write a file with mode 0600, or replace it; the file is synced to disk when this returns.
 
     Raises:
-        InvalidInput: the place is no file, or cannot be written.
+        InvalidInput: ``name`` is not a file, or cannot be written.
     """
     path = Path(name)
     try:
@@ -20,7 +20,7 @@ def write_secret_file(name: str, text: str) -> None:
             raise InvalidInput(
                 [Problem(path=name, message="expected the name of a file; this is something else")]
             )
-        # A link is followed: what it names is replaced, not the link.
+        # The target of a link is replaced, not the link.
         path = path.resolve()
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:

@@ -1,4 +1,4 @@
-"""What a command takes from the process around it: settings, the service, the terminal."""
+"""Environment of a command: settings, the service, and whether a terminal can answer questions."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ from orchestrator.cli.face import StackService
 from orchestrator.cli.logs import configure_logs
 
 if TYPE_CHECKING:
-    # pydantic costs half of what `isotherm --help` may take, and help needs no settings.
+    # pydantic takes half of the time that `isotherm --help` may take, and help needs no settings.
     from orchestrator.config.settings import Settings
 
 
@@ -33,45 +33,45 @@ def open_service(settings: "Settings") -> StackService:
     Raises:
         Unavailable: the database or the broker cannot be reached.
     """
-    # Brings the database in, which a good part of the commands does without.
+    # Imports the database, which many commands do not need.
     from orchestrator.service import Service
 
     return Service.open(settings)
 
 
 def stdin_is_a_terminal() -> bool:
-    """Whether somebody sits there who can answer a question."""
+    """Whether a question can be answered: stdin is a terminal."""
     return sys.stdin.isatty()
 
 
 @dataclass
 class Shell:
-    """Handed to every command; a test passes one with stand-ins of its own."""
+    """Settings and service of a command; tests pass one with stand-ins."""
 
     load: Callable[[], "Settings"] = read_settings
     connect: Callable[["Settings"], StackService] = open_service
     can_answer: Callable[[], bool] = stdin_is_a_terminal
-    #: Seconds to wait before a follower looks again.
+    #: Waits so many seconds between two queries of a followed list.
     pause: Callable[[float], None] = time.sleep
-    #: The format that the command line asked for, also for errors.
+    #: The format of the command line, also for errors.
     form: str = "table"
 
     @property
     def log_level(self) -> str:
-        """The level in the settings; empty while no command has read them, or they are wrong."""
+        """The log level of the settings; empty if no command has read them, or they are invalid."""
         settings = self.__dict__.get("settings")
         return settings.log_level if settings else ""
 
     @cached_property
     def settings(self) -> "Settings":
-        """The settings, read once, when a command first needs them; logs are set up by them before anything else."""
+        """The settings, read once at the first use, which sets up logging as well."""
         settings = self.load()
         configure_logs(settings, quiet=True)
         return settings
 
     @contextmanager
     def service(self) -> Iterator[StackService]:
-        """Give the service and close it afterwards, so that an interrupt leaves no thread behind."""
+        """Return a context with the service, which is closed at its end, so that an interrupt leaves no thread."""
         service = self.connect(self.settings)
         try:
             yield service

@@ -1,4 +1,4 @@
-"""Read what a stack is made of: the template, environments, and the files that they name."""
+"""Jobs from the command line: the template, environments, and the files that they name are read here."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Given(TypedDict):
-    """What a command line says of a stack besides its template."""
+    """Options of a stack on the command line, besides its template."""
 
     environments: Iterable[str]
     parameters: Mapping[str, str]
@@ -29,7 +29,7 @@ def stack_job(name: str, settings: "Settings", *, template: str, **given: Unpack
     Raises:
         InvalidInput: files are missing or cannot be read; all of them are named at once.
     """
-    # Brings the YAML parser in.
+    # Imports the YAML parser.
     from orchestrator.config.limits import Limits
     from orchestrator.template.files import load_stack
 
@@ -40,7 +40,7 @@ def stack_job(name: str, settings: "Settings", *, template: str, **given: Unpack
         name=name,
         template=loaded.template,
         template_file=template,
-        **_said(given, loaded),
+        **_fields(given, loaded),
         project=settings.project,
     )
 
@@ -52,7 +52,7 @@ def existing_job(
     template: str | None,
     **given: Unpack[Given],
 ) -> StackJob:
-    """Return the job for what is given, on top of the definition that a stack has, ``present``.
+    """Return the job that applies the given options on top of a stack's definition, ``present``.
 
     Raises:
         InvalidInput: files are missing or cannot be read; all of them are named at once.
@@ -72,13 +72,13 @@ def existing_job(
         name=present.name,
         template=present.template,
         template_file=present.template_file,
-        **_said(given, loaded),
+        **_fields(given, loaded),
         project=present.project,
     )
     return upon_existing(job, present, limits)
 
 
-def _said(given: Given, loaded: "StackFiles") -> dict[str, Any]:
+def _fields(given: Given, loaded: "StackFiles") -> dict[str, Any]:
     return {**given, "files": loaded.files, "environments": loaded.environments}
 
 
@@ -90,12 +90,12 @@ def adopt_job(
     template: str | None,
     **given: Unpack[Given],
 ) -> AdoptJob:
-    """Return the job for what an adopt file says is there; without a template, for the file's own definition.
+    """Return the job that adopts the objects of an adopt file; without a template, by the file's own definition.
 
-    Without ``tags``, the stack has those that are in the file.
+    Without ``tags``, the stack gets the tags of the file.
 
     Raises:
-        InvalidInput: files are missing or cannot be read, or the adopt file is none.
+        InvalidInput: files are missing or cannot be read, or the adopt file is malformed.
     """
     from orchestrator.config.limits import Limits
     from orchestrator.queries.stack_document import definition_in, read_stack_document, tags_in

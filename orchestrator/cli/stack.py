@@ -1,4 +1,4 @@
-"""``isotherm stack``: make, change, show, follow and delete stacks."""
+"""``isotherm stack``: create, list, show, follow, draw and delete stacks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ from orchestrator.views.stacks import StackView
 
 @click.group()
 def stack() -> None:
-    """Make, change, show, follow and delete stacks."""
+    """Create, update, show, follow and delete stacks."""
 
 
 @stack.command(
@@ -41,10 +41,10 @@ def stack() -> None:
 @click.argument("name")
 @template_options
 @click.option(
-    "--dry-run", "is_dry_run", is_flag=True, help="Show what would be made, and where; make nothing."
+    "--dry-run", "is_dry_run", is_flag=True, help="Show what would be created, and where; create nothing."
 )
 @rollback_option
-@tags_option("Words to find the stack by; a stack in a stack has none.")
+@tags_option("Tags of the stack; nested stacks have none.")
 @timeout_option
 @wait_option
 @format_option()
@@ -65,8 +65,8 @@ def create(
 ) -> None:
     """Create a stack from a template.
 
-    Progress is shown until the stack is complete; then its outputs are. With --dry-run nothing is made, and what would
-    be is shown, as by isotherm stack preview: with the nodes that what is on nodes would be placed on.
+    Progress is shown until the stack is complete; then its outputs are. With --dry-run nothing is created, and the
+    planned resources are shown as by isotherm stack preview, with the nodes on which they would be placed.
     """
     if not is_dry_run:
         refuse_to_leave(shell, wait=wait)
@@ -97,7 +97,7 @@ def create(
         "isotherm stack list -f json",
     ),
 )
-@click.option("--nested", "is_nested", is_flag=True, help="Show the stacks in stacks as well.")
+@click.option("--nested", "is_nested", is_flag=True, help="Show nested stacks as well.")
 @tags_option("Only the stacks that have all of these tags.")
 @tags_option("Only the stacks that have any of these tags.", "--tags-any")
 @format_option()
@@ -143,13 +143,13 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
 @stack.command(epilog=example("isotherm stack delete web", "isotherm stack delete web --yes --no-wait"))
 @click.argument("name")
 @click.option(
-    "-y", "--yes", is_flag=True, help="Ask no question; none is asked either when stdin is no terminal."
+    "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
 )
 @wait_option
 @format_option()
 @click.pass_obj
 def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None:
-    """Delete a stack and everything it made."""
+    """Delete a stack and all its resources."""
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
         present = service.stack(name)
@@ -171,13 +171,13 @@ def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None
 def watch(shell: Shell, name: str, form: str) -> None:
     """Follow an operation to its end.
 
-    Shows the progress of whatever is under way on the stack. Without a broker this also carries on what an
-    interrupted command left.
+    Shows the progress of the operation in progress on the stack. Without a broker this also carries on an operation
+    that an interrupted command left.
     """
     with shell.service() as service:
         present = service.stack(name)
         after = last_event(service, present.id)
-        # A rollback is not what anybody set out for.
+        # A rollback is never the requested end.
         action = "" if present.action == "ROLLBACK" else present.action
         follow_or_leave(shell, service, present, action=action, wait=True, form=form, after=after)
 
@@ -189,7 +189,7 @@ def watch(shell: Shell, name: str, form: str) -> None:
 @format_option("dot", "mermaid", "json")
 @click.pass_obj
 def graph(shell: Shell, name: str, form: str) -> None:
-    """Draw what depends on what.
+    """Draw the dependency graph of a stack.
 
     An arrow points from a resource to one that it requires.
     """
@@ -207,7 +207,7 @@ def _confirmed(service: StackService, view: StackView) -> bool:
     return click.confirm(question, err=True)
 
 
-def _told_tags(tags: Sequence[str]) -> dict[str, str]:
+def _tags_field(tags: Sequence[str]) -> dict[str, str]:
     return {"tags": ", ".join(tags)} if tags else {}
 
 
@@ -223,7 +223,7 @@ def _tables(view: StackView) -> list[Table]:
         "created": moment(view.created_at),
         "updated": moment(view.updated_at),
         "timeout": f"{view.timeout_minutes:g} min",
-        **_told_tags(view.tags),
+        **_tags_field(view.tags),
     }
     tables = [fields_table(fields)]
     if view.parameters:

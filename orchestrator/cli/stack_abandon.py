@@ -1,4 +1,4 @@
-"""``isotherm stack export`` and ``isotherm stack abandon``: a stack as a document, and no stack any more."""
+"""``isotherm stack export`` and ``isotherm stack abandon``: write a stack as a document, and give its objects up."""
 
 import sys
 from collections.abc import Callable
@@ -37,9 +37,9 @@ def output_option(command: Command) -> Command:
 def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
     """Write a stack as one document.
 
-    It tells the template, environments, files and parameters, and of each resource its physical id, its state, its
-    metadata and what its type keeps. All of it as it is: also the values of hidden parameters and other secrets.
-    'isotherm stack adopt' makes a stack of it.
+    It holds the template, environments, files and parameters, and for each resource its physical id, its state, its
+    metadata and the data that its type keeps. Nothing is masked: values of hidden parameters and other secrets are
+    included. 'isotherm stack adopt' creates a stack from it.
     """
     with shell.service() as service:
         document = service.export(name)
@@ -52,16 +52,17 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
 @click.argument("name")
 @output_option
 @click.option(
-    "-y", "--yes", is_flag=True, help="Ask no question; none is asked either when stdin is no terminal."
+    "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
 )
 @wait_option
 @format_option("json", "yaml")
 @click.pass_obj
 def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: bool, form: str) -> None:
-    """Give a stack up, and leave what it made alone.
+    """Delete a stack, but keep its objects.
 
-    The document of 'isotherm stack export', secrets included, is written first; then the stack goes. With the document,
-    'isotherm stack adopt' takes everything over again, here or elsewhere.
+    The document of 'isotherm stack export', secrets included, is written first; then the stack is deleted, and every
+    object that it created is left as it is. With the document, 'isotherm stack adopt' takes them over again, here or
+    elsewhere.
     """
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
@@ -82,7 +83,7 @@ def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: boo
             return
         if output:
             follow_or_leave(shell, service, going, action="DELETE", wait=wait, form="table", after=after)
-        # The document is on stdout, and nothing else.
+        # Only the document is on stdout.
         wait_for_end(shell, service, going, action="DELETE", wait=wait, after=after)
 
 
@@ -90,7 +91,7 @@ def _write(document: dict[str, Any], output: str | None, form: str) -> None:
     text = as_yaml(document) if form == "yaml" else as_json(document) + "\n"
     if output is None or output == "-":
         click.echo(text, nl=False)
-        # Before anything is touched.
+        # Before the stack is deleted.
         sys.stdout.flush()
         return
     write_secret_file(output, text)
@@ -100,11 +101,11 @@ def _write(document: dict[str, Any], output: str | None, form: str) -> None:
 def _warn(view: StackView) -> None:
     if view.status == "IN_PROGRESS":
         sentence = (
-            f"{printable(view.name)} is {view.state}: what it is still making may be missing in the document."
+            f"{printable(view.name)} is {view.state}: unfinished resources may be missing in the document."
         )
         click.echo(sentence, err=True)
 
 
 def _confirmed(view: StackView) -> bool:
-    question = f"Give up the stack {printable(view.name)}? Nobody looks after what it made then."
+    question = f"Abandon the stack {printable(view.name)}? Its objects are kept, but no longer managed."
     return click.confirm(question, err=True)

@@ -1,4 +1,4 @@
-"""``isotherm stack adopt``: make a stack of what is there already."""
+"""``isotherm stack adopt``: create a stack from existing objects."""
 
 import click
 
@@ -27,11 +27,11 @@ from orchestrator.cli.source import Given, adopt_job
     "--adopt-file",
     required=True,
     metavar="FILE",
-    help="What is there: a document of 'isotherm stack export', or one with the key 'resources' alone.",
+    help="The existing objects: a document of 'isotherm stack export', or one with the key 'resources' alone.",
 )
 @optional_template_options
 @rollback_option
-@tags_option("Words to find the stack by, in the place of those in the file.")
+@tags_option("Tags of the stack, instead of those in the file.")
 @timeout_option
 @wait_option
 @format_option()
@@ -50,15 +50,15 @@ def adopt(
     wait: bool,
     form: str,
 ) -> None:
-    """Make a stack of what is there already.
+    """Create a stack from existing objects.
 
-    The adopt file says which object each resource of the template is; each is looked at, as far as its type can, and
-    taken over as it is. Nothing is made or changed. Without -t the file's own template, environments and values count,
-    below those that are given. From then on the stack is like any other: an update changes what it adopted, and a
-    delete deletes it. Where the adoption fails or is cancelled, a rollback leaves every object alone.
+    The adopt file names the object of each resource of the template; each object is checked, as far as its type can,
+    and taken over as it is. Nothing is created or changed. Without -t the file's own template, environments and values
+    apply, and options override them. From then on the stack is like any other: an update changes the adopted objects,
+    and a delete deletes them. If the adoption fails or is cancelled, a rollback leaves every object alone.
 
-    In the file, the key 'resources' is a map by the resources' names; of each, 'resource_id' is its physical id, and
-    'type', 'metadata' and 'resource_data' may be told too.
+    In the file, the key 'resources' is a map by the resources' names; for each, 'resource_id' is its physical id, and
+    'type', 'metadata' and 'resource_data' are optional.
     """
     refuse_to_leave(shell, wait=wait)
     given = Given(

@@ -1,4 +1,4 @@
-"""``isotherm stack cancel``: end what is under way."""
+"""``isotherm stack cancel``: end the operation in progress."""
 
 import click
 
@@ -13,22 +13,22 @@ from orchestrator.cli.shell import Shell
 @click.option(
     "--rollback/--no-rollback",
     default=True,
-    help="Bring back what the stack was when it was complete last (the default), or leave it as it is.",
+    help="Roll back to the last complete state (the default), or leave the stack as it is.",
 )
 @wait_option
 @format_option()
 @click.pass_obj
 def cancel(shell: Shell, name: str, *, rollback: bool, wait: bool, form: str) -> None:
-    """End what is under way.
+    """Cancel the operation in progress.
 
-    Steps under way end by themselves; nothing new starts. Of a stack that never was complete, a rollback leaves
-    nothing. A check, a suspend or a resume has nothing to bring back: it fails.
+    Steps in progress are finished; nothing new starts. The rollback of a stack that never was complete deletes its
+    resources. A check, a suspend or a resume cannot be rolled back: it fails.
     """
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
         after = last_event(service, service.stack(name).id) if wait else 0
         going = service.cancel(name, rollback=rollback)
-        # What gave the stack no new definition leaves nothing to bring back.
+        # An operation without a new definition cannot be rolled back.
         action, status = (going.action, "COMPLETE" if going.action == "ROLLBACK" else "FAILED")
         follow_or_leave(
             shell, service, going, action=action, status=status, wait=wait, form=form, after=after

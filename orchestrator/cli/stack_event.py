@@ -1,4 +1,4 @@
-"""``isotherm stack event``: what happened to a stack."""
+"""``isotherm stack event``: the events of a stack, listed or followed."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,13 +16,13 @@ from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.views.stacks import EventView
 
-#: Seconds between two looks for new events.
+#: Seconds between two queries for new events.
 FOLLOW_SECONDS = 0.5
 
 
 @click.group()
 def event() -> None:
-    """Show what happened to a stack."""
+    """Show the events of a stack."""
 
 
 @event.command(
@@ -40,7 +40,7 @@ def event() -> None:
     "--marker",
     type=click.IntRange(min=0),
     metavar="ID",
-    help="Begin behind the event with this id: go on where a page ended.",
+    help="Begin after the event with this id, which was the last of a page.",
 )
 @click.option("--reverse", is_flag=True, help="Newest first.")
 @click.option(
@@ -48,38 +48,38 @@ def event() -> None:
     "resources",
     multiple=True,
     metavar="NAME",
-    help="Only those of this resource; * and ? match any characters, '' is the stack itself. May be repeated.",
+    help="Only events of this resource; * and ? match any characters, '' is the stack itself. May be repeated.",
 )
 @click.option(
-    "--type", "types", multiple=True, metavar="TYPE", help="Only those of this type; as --resource."
+    "--type", "types", multiple=True, metavar="TYPE", help="Only events of this type; as --resource."
 )
 @click.option(
     "--action",
     "actions",
     multiple=True,
     type=click.Choice(ACTIONS, case_sensitive=False),
-    help="Only those of this action; may be given several times.",
+    help="Only events of this action; may be given several times.",
 )
 @click.option(
     "--status",
     "statuses",
     multiple=True,
     type=click.Choice(STATUSES, case_sensitive=False),
-    help="Only those with this status; may be given several times.",
+    help="Only events with this status; may be given several times.",
 )
 @click.option(
     "--since",
     type=Moment(),
     metavar="TIME",
-    help="Only those since then: 2026-03-01T12:00:00Z, or 90m ago, 12h, 2d.",
+    help="Only events since this time: 2026-03-01T12:00:00Z, or 90m ago, 12h, 2d.",
 )
 @click.option(
-    "--traversal", "traversal_id", metavar="ID", help="Only those of this operation; see stack history."
+    "--traversal", "traversal_id", metavar="ID", help="Only events of this operation; see stack history."
 )
 @click.option(
     "--follow",
     is_flag=True,
-    help="Go on until interrupted, or until the stack is gone. JSON is then one object a line.",
+    help="Show new events until interrupted, or until the stack is deleted. JSON is then one object a line.",
 )
 @format_option()
 @click.pass_obj
@@ -97,12 +97,12 @@ def list_events(
 ) -> None:
     """List the events of a stack, oldest first.
 
-    Those of a deleted stack are found by its id, and by its name if no other stack has that, until they are purged. Of
-    each stack the newest are kept: as many as the setting max_events_per_stack says.
+    The events of a deleted stack are found by its id, and by its name if no other stack has it, until they are purged.
+    The newest events of each stack are kept, up to the setting max_events_per_stack.
     """
     if follow and (reverse or limit is not None):
         raise click.UsageError(
-            "--follow shows all that comes, in the order in which it comes: no --reverse, no --limit"
+            "--follow shows all events, oldest first: it cannot be combined with --reverse or --limit"
         )
     fits = EventFilter(**wanted)
     with shell.service() as service:
@@ -155,7 +155,7 @@ def _page(
     limit: int | None,
     reverse: bool,
 ) -> list[EventView]:
-    """Return the events behind a marker, in the order that is asked for, at most ``limit``."""
+    """Return at most ``limit`` events after a marker, newest first with ``reverse``."""
     events: list[EventView] = []
     while limit is None or len(events) < limit:
         size = PAGE if limit is None else min(PAGE, limit - len(events))
@@ -176,7 +176,7 @@ def _follow(
     # By its id: another stack may get its name.
     stack_id = service.history(name, limit=1)[0].stack_id
     while True:
-        # Asked before the events are read: those of the deletion itself are shown too.
+        # Before the events are read, so that the events of the deletion itself are shown.
         is_gone = _is_gone(service, stack_id)
         events = list(events_after(service, stack_id, after, wanted=wanted))
         _write(events, form)
@@ -191,7 +191,7 @@ def _is_gone(service: StackService, stack_id: str) -> bool:
         latest = service.history(stack_id, limit=1)
     except NotFound:
         return True
-    # Asked for by its id, a deleted stack is still known.
+    # By its id a deleted stack is still found.
     return not latest or latest[0].state == "DELETE_COMPLETE"
 
 

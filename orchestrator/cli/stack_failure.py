@@ -1,4 +1,4 @@
-"""``isotherm stack failure``: why an operation failed, and what never began because of it."""
+"""``isotherm stack failure``: the root causes of a failed operation, and the resources that they blocked."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from orchestrator.views.operations import FailedView, FailureView
 if TYPE_CHECKING:
     from rich.text import Text
 
-#: How many of those that one failure kept from beginning are named.
+#: The greatest number of blocked resources that are named.
 MOST_NAMED = 5
 
 
@@ -36,15 +36,15 @@ MOST_NAMED = 5
     "--traversal",
     "traversal_id",
     metavar="ID",
-    help="Tell of this operation, which isotherm stack history lists; of the last one if it is left out.",
+    help="The operation, as listed by isotherm stack history; the last one if left out.",
 )
 @format_option()
 @click.pass_obj
 def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> None:
-    """Say why an operation failed.
+    """Show why an operation failed.
 
-    A root is a resource that failed while all that it requires was done. The likely one failed first. Told with it is
-    what never began because of it, and, where it is in a stack in the stack, the way there.
+    A root is a resource that failed although all resources that it requires were done. The likely root failed first.
+    It is shown with the resources that never began because of it and, if it is in a nested stack, with its path.
     """
     with shell.service() as service:
         view = service.observer.failure(name, traversal_id=traversal_id)
@@ -52,7 +52,7 @@ def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> 
         show(form, view.to_dict())
         return
     console = console_for_results()
-    for line in told(view):
+    for line in summary_lines(view):
         console.print(line, soft_wrap=True)
     rest = [("independent", each) for each in view.roots[1:]] + [("later", each) for each in view.later]
     if rest:
@@ -60,8 +60,8 @@ def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> 
         show_tables([_table(rest)])
 
 
-def told(view: FailureView) -> "list[Text]":
-    """Return what people are told first: the operation's end, the likely root, what it blocks."""
+def summary_lines(view: FailureView) -> "list[Text]":
+    """Return the summary of a failure: the operation's result, the likely root, and the resources it blocks."""
     from rich.text import Text
 
     operation = view.operation

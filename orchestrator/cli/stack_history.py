@@ -1,4 +1,4 @@
-"""``isotherm stack history``: the operations on a stack."""
+"""``isotherm stack history``: the operations on a stack, newest first."""
 
 import click
 
@@ -8,7 +8,7 @@ from orchestrator.cli.progress import PAGE, duration
 from orchestrator.cli.shell import Shell
 from orchestrator.views.stacks import TraversalView
 
-#: As much of a template's id as tells two apart.
+#: The length to which a template's id is shortened.
 SHORT = 12
 
 
@@ -22,13 +22,16 @@ SHORT = 12
 @click.argument("name")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show this many at most.")
 @click.option(
-    "--marker", default="", metavar="ID", help="Begin behind the operation with this id, with an older one."
+    "--marker",
+    default="",
+    metavar="ID",
+    help="Begin after the operation with this id, with the next older one.",
 )
 @click.option(
     "--traversal",
     "traversal_id",
     metavar="ID",
-    help="Show this one: how far its resources are, and what lifecycle plugins said.",
+    help="Show this operation, with its resources by state and its lifecycle plugin calls.",
 )
 @format_option()
 @click.pass_obj
@@ -37,9 +40,9 @@ def history(
 ) -> None:
     """List the operations on a stack, newest first.
 
-    Tells of each what it was to do, how it ended, how long it took, and how many resources it made, changed, deleted
-    and failed with. The operations on a deleted stack are found by its id, and by its name if no other stack has that,
-    until they are purged.
+    Each is shown with its action, its result, its duration, and the numbers of resources that it created, changed,
+    deleted and that failed. The operations on a deleted stack are found by its id, and by its name if no other stack
+    has it, until they are purged.
     """
     if traversal_id is not None:
         if limit is not None or marker:
@@ -115,7 +118,7 @@ def _tables(view: TraversalView) -> list[Table]:
             )
             for each in view.plugins
         ]
-        columns = ("plugin", "state", "asking took", "telling took", "error", "warnings")
+        columns = ("plugin", "state", "pre_op took", "post_op took", "error", "warnings")
         tables.append(Table(columns=columns, rows=rows, title="lifecycle plugins"))
     return tables
 

@@ -1,4 +1,4 @@
-"""``isotherm stack hook``: the resources that an environment told to stop, and how they are let on."""
+"""``isotherm stack hook``: list and clear the hooks at which resources are held."""
 
 import click
 
@@ -11,11 +11,11 @@ from orchestrator.views.stacks import HookView
 
 @click.group()
 def hook() -> None:
-    """Show what stands at hooks, or let it on.
+    """List and clear hooks that hold resources.
 
-    An environment says under resource_registry, resources, NAME, hooks, where a resource stops: pre-create,
-    pre-update and pre-delete, before anything is done to it; post-create, post-update and post-delete, after it was
-    done and before what depends on it begins.
+    An environment sets hooks under resource_registry, resources, NAME, hooks: pre-create, pre-update and pre-delete
+    hold a resource before the action; post-create, post-update and post-delete after it, before resources that depend
+    on it begin.
     """
 
 
@@ -24,13 +24,13 @@ def hook() -> None:
 @format_option()
 @click.pass_obj
 def list_hooks(shell: Shell, name: str, form: str) -> None:
-    """List the resources that stand at hooks.
+    """List the resources that are held at hooks.
 
-    The one that has stood longest comes first.
+    The one that has been held longest comes first.
     """
     with shell.service() as service:
-        standing = service.hooks(name)
-    _show(standing, form)
+        held = service.hooks(name)
+    _show(held, form)
 
 
 @hook.command(
@@ -46,22 +46,24 @@ def list_hooks(shell: Shell, name: str, form: str) -> None:
 @format_option()
 @click.pass_obj
 def clear(shell: Shell, name: str, resource_name: str, *, kind: str | None, form: str) -> None:
-    """Let on what stands at hooks.
+    """Clear hooks, so that resources continue.
 
-    RESOURCE may have wildcards; without it, all that stand are let on. Of what is in stacks in the stack, it is the
-    path: GROUP/0/SERVER. What was let on is listed.
+    RESOURCE may have wildcards; without it, all hooks are cleared. For a resource in a nested stack it is the path:
+    GROUP/0/SERVER. The cleared hooks are listed.
     """
     with shell.service() as service:
         cleared = service.clear_hooks(name, resource_name, kind)
     if not cleared:
-        click.echo(f"nothing in {printable(name)} stands at such a hook", err=True)
+        click.echo(f"no resource in {printable(name)} is held at such a hook", err=True)
     _show(cleared, form)
     if cleared and shell.settings.embedded:
         command = f"isotherm stack watch {printable(name)}"
-        click.echo(f"The command that follows the stack goes on; if none does: {command}", err=True)
+        click.echo(
+            f"The command that follows the stack carries on; if there is none, run: {command}", err=True
+        )
 
 
-def _show(standing: list[HookView], form: str) -> None:
-    rows = [(each.resource, each.kind, moment(each.since), each.uuid) for each in standing]
+def _show(held: list[HookView], form: str) -> None:
+    rows = [(each.resource, each.kind, moment(each.since), each.uuid) for each in held]
     table = Table(columns=("resource", "hook", "since", "uuid"), rows=rows)
-    show(form, [each.to_dict() for each in standing], table)
+    show(form, [each.to_dict() for each in held], table)

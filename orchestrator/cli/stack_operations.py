@@ -1,4 +1,4 @@
-"""``isotherm stack check``, ``suspend`` and ``resume``: do something with a stack as it is."""
+"""``isotherm stack check``, ``suspend`` and ``resume``: operations that keep a stack's definition."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from orchestrator.cli.shell import Shell
 
 
 def _command(action: str, words: str) -> click.Command:
-    """Return the command that begins an operation on a stack as it is, and follows it."""
+    """Return the command that begins ``action`` on a stack, and follows it."""
 
     @click.command(action.lower(), epilog=example(f"isotherm stack {action.lower()} web"), help=words)
     @click.argument("name")
@@ -31,26 +31,26 @@ def _command(action: str, words: str) -> click.Command:
 OPERATION_COMMANDS: Final = (
     _command(
         "CHECK",
-        """Look whether everything is as it was made.
+        """Check that all resources exist unchanged.
 
-        All of it is looked at, whatever is found. What is gone, or was changed by others, is CHECK_FAILED then, and the
-        next update repairs it: in place where the resource's type allows it, else by a replacement. What a type cannot
-        see counts as in order.
+        All resources are checked, even if some fail. A resource that is gone, or was changed by others, becomes
+        CHECK_FAILED, and the next update repairs it: in place if its type allows it, else by a replacement. Differences
+        that a type cannot detect are ignored.
         """,
     ),
     _command(
         "SUSPEND",
-        """Bring everything a stack made to rest.
+        """Suspend all resources of a stack.
 
-        What depends on others rests before them. What that means is for each resource's type to say: a process is
-        stopped where it stands, a file stays as it is.
+        A resource is suspended before the resources that it requires. The type of a resource decides what that means:
+        a process is stopped, a file stays as it is.
         """,
     ),
     _command(
         "RESUME",
-        """Bring everything back that was suspended.
+        """Resume a suspended stack.
 
-        What others depend on is back before them. A resume that failed goes on where it was.
+        A resource is resumed after the resources that it requires. A failed resume continues where it failed.
         """,
     ),
 )

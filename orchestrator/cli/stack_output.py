@@ -1,4 +1,4 @@
-"""``isotherm stack output``: what a stack tells the outside world."""
+"""``isotherm stack output``: the outputs of a stack and their values."""
 
 import click
 
@@ -38,8 +38,8 @@ def list_outputs(shell: Shell, name: str, form: str) -> None:
 def show_output(shell: Shell, name: str, key: str | None, form: str) -> None:
     """Show an output, or all of them.
 
-    The format ``value`` writes nothing but the value: text as it is, everything else as JSON. When KEY has no
-    value, the command ends with 1.
+    The format ``value`` writes only the value: text as it is, everything else as JSON. If KEY has no value, the command
+    ends with 1.
     """
     if key is None:
         _show_all(shell, name, form)

@@ -1,4 +1,4 @@
-"""``isotherm stack preview``: what a create would make."""
+"""``isotherm stack preview``: the resources that a create would make, and where."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )
 @click.argument("name")
 @template_options
-@tags_option("Words to find the stack by.")
+@tags_option("Tags of the stack.")
 @format_option()
 @click.pass_obj
 def preview(
@@ -41,10 +41,10 @@ def preview(
 ) -> None:
     """Show what a create would make.
 
-    Every resource with its properties, as far as they are known before anything exists; those of a template that is
-    used as a resource stand below it, as web/server. What is wrong is told as a create would tell it, and so is what
-    lifecycle plugins say that are enabled here. What is on nodes is told with the node that it would be placed on, as
-    things stand. Needs neither a database nor a broker but for that, and touches nothing.
+    Shows every resource with its properties, as far as they are known before anything exists; resources of a nested
+    template follow it, as web/server. Errors are reported as a create would report them, and lifecycle plugins that are
+    enabled here are called. Resources on nodes are shown with the node on which they would be placed at present; only
+    for that the database and the broker are needed. Nothing is changed.
     """
     job = stack_job(
         name,
@@ -58,8 +58,8 @@ def preview(
 
 
 def show_preview(shell: Shell, job: "StackJob", form: str) -> None:
-    """Show what a create would make of a job."""
-    # The language and the resource types' schemas: more than the other commands want to load.
+    """Write the preview of a job, with its warnings."""
+    # Imports the language and the resource types' schemas, which other commands do not need.
     from orchestrator.engine.stack_preview import preview_job
 
     view = preview_job(job, shell.settings)
@@ -92,7 +92,7 @@ def _tables(view: "StackPreview") -> Iterator[Table]:
 def _with_paths(
     resources: "Iterable[ResourcePreview]", above: str
 ) -> "Iterator[tuple[str, ResourcePreview]]":
-    """Yield each resource with its path, those that it is made of right behind it."""
+    """Yield each resource with its path, followed by the resources inside it."""
     for each in resources:
         path = above + each.name
         yield path, each

@@ -1,4 +1,4 @@
-"""``isotherm stack resource``: what a stack is made of."""
+"""``isotherm stack resource``: list, show and signal the resources of a stack."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ from orchestrator.views.stacks import ResourceView
 
 @click.group()
 def resource() -> None:
-    """Show, signal or doubt the resources of a stack."""
+    """Show, signal and mark resources of a stack."""
 
 
 @resource.command(
@@ -30,14 +30,14 @@ def resource() -> None:
     type=click.IntRange(min=0),
     default=0,
     metavar="DEPTH",
-    help="Look so many levels into stacks in stacks.",
+    help="Include so many levels of nested stacks.",
 )
 @format_option()
 @click.pass_obj
 def list_resources(shell: Shell, name: str, depth: int, form: str) -> None:
     """List the resources of a stack.
 
-    With -n those of a resource that is a stack follow it, each under the names of the resources that it is in.
+    With -n the resources of a nested stack follow it, each with its path of names.
     """
     with shell.service() as service:
         resources = service.resources(name, depth=depth)
@@ -82,19 +82,19 @@ def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> Non
 @click.option(
     "-d",
     "--data",
-    # What curl calls it: scripts put it behind a handle's attribute curl_cli.
+    # curl's name: scripts append it to a handle's attribute curl_cli.
     "--data-binary",
     "data",
     default="{}",
     metavar="JSON",
-    help="What to tell the resource: a JSON object.",
+    help="The data of the signal: a JSON object.",
 )
 @click.pass_obj
 def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
     """Send a signal to a resource.
 
     A wait condition's handle, for example, counts the signals that it gets; a scaling policy makes its group larger or
-    smaller. What became of a signal is among the events.
+    smaller. The result of a signal is among the events.
     """
     details = signal_details(data)
     with shell.service() as service:
@@ -105,7 +105,7 @@ def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
         if not shell.settings.embedded:
             click.echo(f"{printable(changing.name)} changes: isotherm stack watch {changing.id}", err=True)
             return
-        # Nobody else would do the work.
+        # In embedded mode this command has to do the work.
         after = last_event(service, changing.id)
         follow_or_leave(
             shell, service, changing, action=changing.action, wait=True, form="table", after=after
@@ -113,10 +113,10 @@ def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
 
 
 def signal_details(data: str) -> dict[str, Any]:
-    """Return the object that ``data`` spells in JSON.
+    """Return the JSON object in ``data``.
 
     Raises:
-        InvalidInput: it is no JSON, with the place, or no object.
+        InvalidInput: it is not JSON, with the position, or not an object.
     """
     try:
         details = json.loads(data)

@@ -1,4 +1,4 @@
-"""``isotherm stack resource mark-unhealthy`` and ``metadata``: what is said of a resource, and what it is told."""
+"""``isotherm stack resource mark-unhealthy`` and ``metadata``: health mark and metadata of a resource."""
 
 import click
 
@@ -16,17 +16,17 @@ from orchestrator.cli.shell import Shell
 )
 @click.argument("name")
 @click.argument("resource_name", metavar="RESOURCE")
-@click.option("--reason", default="", metavar="TEXT", help="Why, for people.")
-@click.option("--reset", is_flag=True, help="Say that it is sound after all: it is CHECK_COMPLETE then.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; shown with the resource.")
+@click.option("--reset", is_flag=True, help="Remove the mark: the resource becomes CHECK_COMPLETE.")
 @format_option()
 @click.pass_obj
 def mark_unhealthy(
     shell: Shell, name: str, resource_name: str, *, reason: str, reset: bool, form: str
 ) -> None:
-    """Have a resource replaced by the next update.
+    """Mark a resource for replacement.
 
-    It is CHECK_FAILED, whatever it looks like, until an update replaces it. With --reset a resource that is
-    CHECK_FAILED, because somebody said so or because a check found it so, is left alone by updates again.
+    The resource becomes CHECK_FAILED, whatever its real state, and the next update replaces it. With --reset a resource
+    that is CHECK_FAILED, by this mark or by a check, becomes CHECK_COMPLETE, and updates keep it.
     """
     with shell.service() as service:
         view = service.mark_unhealthy(name, resource_name, reason=reason, reset=reset)
@@ -40,9 +40,9 @@ def mark_unhealthy(
 @format_option()
 @click.pass_obj
 def metadata(shell: Shell, name: str, resource_name: str, form: str) -> None:
-    """Show the metadata that a resource has now.
+    """Show the present metadata of a resource.
 
-    They are from its template, and changed by signals since.
+    They come from its template, and signals may have changed them since.
     """
     with shell.service() as service:
         view = service.resource(name, resource_name)

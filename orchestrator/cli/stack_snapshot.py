@@ -1,4 +1,4 @@
-"""``isotherm stack snapshot``: take snapshots of a stack, and bring it back to one."""
+"""``isotherm stack snapshot``: take, list, show, delete and restore snapshots of a stack."""
 
 import time
 
@@ -25,15 +25,15 @@ def snapshot() -> None:
     )
 )
 @click.argument("name")
-@click.option("--name", "snapshot_name", default="", metavar="SNAPSHOT", help="What to call the snapshot.")
+@click.option("--name", "snapshot_name", default="", metavar="SNAPSHOT", help="The name of the snapshot.")
 @wait_option
 @format_option()
 @click.pass_obj
 def create(shell: Shell, name: str, *, snapshot_name: str, wait: bool, form: str) -> None:
     """Take a snapshot of a stack.
 
-    It holds the definition that the stack has, and of each resource what its type can keep. It is refused while
-    something is under way, and where the last update failed.
+    It holds the stack's definition, and the data that the type of each resource can keep. It is refused while an
+    operation is in progress, and if the last update failed.
     """
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
@@ -65,7 +65,7 @@ def list_snapshots(shell: Shell, name: str, form: str) -> None:
 def show_snapshot(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
     """Show a snapshot.
 
-    It is found by its name or id. Of what it holds, the resources are told.
+    It is found by its name or id. Of its contents, the resources are listed.
     """
     with shell.service() as service:
         view = service.snapshot(name, snapshot_name)
@@ -81,7 +81,7 @@ def show_snapshot(shell: Shell, name: str, snapshot_name: str, form: str) -> Non
 def delete(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
     """Delete a snapshot, not the stack.
 
-    It is found by its name or id. One that is being taken cannot be deleted. Where it fails, it may be tried again.
+    It is found by its name or id. A snapshot that is being taken cannot be deleted. A failed deletion can be repeated.
     """
     with shell.service() as service:
         before = service.snapshot(name, snapshot_name)
@@ -120,10 +120,10 @@ def restore(
     wait: bool,
     form: str,
 ) -> None:
-    """Bring a stack back to a snapshot.
+    """Restore a stack from a snapshot.
 
-    It is found by its name or id. The stack gets the definition, and the values of parameters, that it had then. Every
-    resource is looked at, and made again where it is gone; what the snapshot holds of it is brought back after that.
+    It is found by its name or id. The stack gets the definition and the parameter values of the snapshot. Every
+    resource is checked, and recreated if it is gone; then its data are restored from the snapshot.
     """
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:

@@ -1,4 +1,4 @@
-"""``isotherm stack timeline``: when what was done in an operation, as a drawing."""
+"""``isotherm stack timeline``: a Gantt chart of an operation."""
 
 import click
 
@@ -23,23 +23,23 @@ from orchestrator.views.operations import Timeline
     "--traversal",
     "traversal_id",
     metavar="ID",
-    help="Draw this operation, which isotherm stack history lists; the last one if it is left out.",
+    help="The operation, as listed by isotherm stack history; the last one if left out.",
 )
 @click.option(
     "--critical",
     "is_critical_only",
     is_flag=True,
-    help="Draw only the resources that decided how long it all took.",
+    help="Draw only the critical path: the resources that determined the total duration.",
 )
 @format_option()
 @click.pass_obj
 def timeline(shell: Shell, name: str, *, traversal_id: str | None, is_critical_only: bool, form: str) -> None:
-    """Draw when what was done in an operation.
+    """Draw a Gantt chart of an operation.
 
     One line for each resource, in the order in which they were begun: waiting for others, in the queue, running, being
-    tried again after an error, standing at a hook. The resources that are marked with an asterisk are the critical
-    path: each was begun when the one before was done, and together they decided how long it all took. The drawing is
-    as wide as the terminal; where the output is none, 80 columns, or as many as COLUMNS says.
+    retried after an error, held at a hook. An asterisk marks the critical path: each of its resources was begun when
+    the one before was done, and together they determined the total duration. The drawing is as wide as the terminal; if
+    the output is no terminal, 80 columns, or the value of COLUMNS.
     """
     with shell.service() as service:
         view = service.observer.timeline(name, traversal_id=traversal_id)
@@ -71,4 +71,4 @@ def _draw(view: Timeline, *, critical_only: bool) -> None:
     if spent:
         console.print(f"critical path: {', '.join(spent)}", soft_wrap=True)
     if view.trimmed:
-        click.echo("Events of this operation have been removed: parts of it are missing.", err=True)
+        click.echo("Some events of this operation have been removed: the drawing is incomplete.", err=True)

@@ -36,19 +36,19 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     "--existing",
     "is_upon_existing",
     is_flag=True,
-    help="Take over what is not given: template, environments, values.",
+    help="Keep what is not given: template, environments, values.",
 )
 @click.option(
     "--refresh",
     "refresh",
     is_flag=True,
-    help="Compare every resource with what is really there, and repair what others changed or removed.",
+    help="Compare every resource with its real state, and repair differences.",
 )
 @click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
 )
 @rollback_again_option
-@tags_option("Words to find the stack by, in the place of those it has; an empty text takes them away.")
+@tags_option("New tags of the stack, instead of those it has; an empty text removes them.")
 @timeout_option
 @wait_option
 @format_option()
@@ -71,19 +71,19 @@ def update(
 ) -> None:
     """Give a stack a new definition.
 
-    Only what differs is touched: in place where the resource's type allows it, else by a replacement, which is there
-    before what it replaces goes. What the template does not have any more is deleted at the end. An operation that is
-    under way is superseded: what it has running ends first.
+    Only resources that differ are changed: in place if the resource's type allows it, else by a replacement, which is
+    created before the old object is deleted. Resources that the template no longer has are deleted at the end. An
+    operation in progress is superseded: its running steps are finished first.
 
-    The definition is new as a whole. With --existing, what is not given stays: the template, and values of
-    parameters; environments that are given come after those that are there.
+    The definition is replaced as a whole. With --existing, the template and the values of parameters that are not given
+    are kept; given environments are appended to the existing ones.
 
-    With --dry-run nothing is touched. What would be is shown for each resource, with the properties that are the cause;
-    a value that a resource only has once it is changed, and what depends on it, is told as such. Lifecycle plugins that
-    are enabled here are asked as well.
+    With --dry-run nothing is changed. The planned action is shown for each resource, with the properties that cause it;
+    values that are known only after the change, and those that depend on them, are marked. Lifecycle plugins that are
+    enabled here are called as well.
     """
     if template is None and not is_upon_existing:
-        raise click.UsageError("give a template with -t, or --existing to keep the one that is there")
+        raise click.UsageError("give a template with -t, or --existing to keep the present one")
     if not is_dry_run:
         refuse_to_leave(shell, wait=wait)
     more = Given(

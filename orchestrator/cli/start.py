@@ -1,4 +1,4 @@
-"""The console script: how the interpreter is set up before anything is imported."""
+"""Entry point of the console script: sets up garbage collection before the commands are imported."""
 
 import atexit
 import gc
@@ -9,7 +9,7 @@ from orchestrator.config.garbage import look_rarely
 def main() -> None:
     """Run the console script."""
     look_rarely()
-    # What is there when all is over goes with the process: looking for rings in it would take longer than a command.
+    # At exit, a garbage collection of all live objects would take longer than many a command.
     atexit.register(gc.freeze)
     from orchestrator.cli.main import main as run
 

@@ -1,4 +1,4 @@
-"""How the states of a resource in an operation look on a terminal: a mark, its word, and a colour beside both."""
+"""Marks of the states of a resource in an operation on a terminal: a sign and a colour beside the word."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from orchestrator.views import operations
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What stands for something; ``plain`` is for streams that have ASCII alone."""
+    """A sign of one character and its style; ``plain`` is the sign for ASCII-only streams."""
 
     sign: str
     plain: str
@@ -19,7 +19,7 @@ class Mark:
         return self.plain if ascii_only else self.sign
 
 
-#: By the state of a vertex, in the order in which people ask for them; the sign alone tells them apart.
+#: By the state of a vertex, most urgent first; every sign is unique.
 MARKS: Final = {
     operations.FAILED: Mark("✗", "x", "bold red"),
     operations.RETRYING: Mark("↻", "~", "bold yellow"),
@@ -32,7 +32,7 @@ MARKS: Final = {
     operations.DONE: Mark("✓", "+", "green"),
     operations.UNCHANGED: Mark("=", "=", "green"),
 }
-#: The same for what a span of a timeline tells; one character is one step of its time.
+#: By the kind of a span of a timeline; one character is one step of its time.
 SPAN_MARKS: Final = {
     operations.SPAN_WAITING: Mark("·", ".", "dim"),
     operations.SPAN_QUEUED: Mark("░", ":", ""),

@@ -1,4 +1,4 @@
-"""``isotherm template``: work with templates without touching anything."""
+"""``isotherm template``: validate and show templates without a stack."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,10 @@ from orchestrator.cli.source import stack_job, template_text
 if TYPE_CHECKING:
     from orchestrator.views.stacks import TemplateView
 
-#: A stack must have a name; this one is never made.
-NOBODY = "validation"
+#: The name in a job that is only validated: a job must have one.
+JOB_NAME = "validation"
 
-#: Stands in place of the type of a resource that would not be made.
+#: Shown as the type of a resource whose condition does not hold.
 DISABLED = "(disabled: its condition does not hold)"
 
 _PARAMETER_COLUMNS = ("name", "type", "default", "value", "constraints", "description")
@@ -25,7 +25,7 @@ _PARAMETER_COLUMNS = ("name", "type", "default", "value", "constraints", "descri
 
 @click.group()
 def template() -> None:
-    """Check templates; nothing is touched."""
+    """Validate and show templates."""
 
 
 @template.command(
@@ -40,19 +40,19 @@ def template() -> None:
 def validate(
     shell: Shell, template: str, environments: tuple[str, ...], parameters: dict[str, str], form: str
 ) -> None:
-    """Check a template and its parameters.
+    """Validate a template and its parameters.
 
-    Every problem is named with its place, in the template or in an environment. Parameters may have no value yet.
-    Needs neither a database nor a broker, and asks nobody.
+    Every problem is reported with its position in the template or in an environment. Parameters need no values.
+    Needs neither a database nor a broker, and queries no other system.
 
-    JSON has the problems on stderr, as a list of objects with error, message, path, position (file, line, column;
-    null where there is none) and hint.
+    In JSON the problems are on stderr, as a list of objects with error, message, path, position (file, line, column; or
+    null) and hint.
     """
-    # The language and the resource types' schemas: more than the other commands want to load.
+    # Imports the language and the resource types' schemas, which other commands do not need.
     from orchestrator.validation.report import validate_job
 
     job = stack_job(
-        NOBODY, shell.settings, template=template, environments=environments, parameters=parameters
+        JOB_NAME, shell.settings, template=template, environments=environments, parameters=parameters
     )
     view = validate_job(job, shell.settings)
     warn(view.warnings, form)
@@ -71,7 +71,7 @@ def validate(
     "--resolved",
     "is_resolved",
     is_flag=True,
-    help="Decide the conditions, under the values of -e and -P, and show what they leave.",
+    help="Evaluate the conditions with the values of -e and -P, and leave out what they exclude.",
 )
 @format_option("yaml", "json")
 @click.pass_obj
@@ -84,24 +84,24 @@ def show_template(
     is_resolved: bool,
     form: str,
 ) -> None:
-    """Show a template as it is read.
+    """Show a template in its normal form.
 
-    Whatever its author's style, templates that say the same look the same: sections and keys in one order, aliases
-    and merge keys expanded, the version by its date, no comments. Calls stay as they are, and no values are needed.
+    Equivalent templates look the same: sections and keys in one order, aliases and merge keys expanded, the version by
+    its date, no comments. Function calls stay as they are, and no values are needed.
 
-    With --resolved each `if` gives way to the value that it chooses, and resources and outputs whose condition does
-    not hold are left out. Only parameters that decide need values.
+    With --resolved each `if` is replaced by the value that it chooses, and resources and outputs whose condition does
+    not hold are left out. Only parameters that conditions use need values.
     """
-    # The whole language.
+    # Imports the whole language.
     from orchestrator.validation.normal_form import decided_form, normal_form
 
     if is_resolved:
         job = stack_job(
-            NOBODY, shell.settings, template=template, environments=environments, parameters=parameters
+            JOB_NAME, shell.settings, template=template, environments=environments, parameters=parameters
         )
         data = decided_form(job, shell.settings)
     elif environments or parameters:
-        raise click.UsageError("-e and -P decide conditions: give --resolved as well")
+        raise click.UsageError("-e and -P only matter for conditions: give --resolved as well")
     else:
         source = template_text(template, shell.settings)
         data = normal_form(source, file=template, settings=shell.settings)
@@ -124,7 +124,7 @@ def _tables(name: str, view: "TemplateView") -> Iterator[Table]:
 
 
 def _parameter_tables(view: "TemplateView") -> Iterator[Table]:
-    """Yield the parameters, group by group; those of no group last."""
+    """Yield a table for each parameter group, and one for the parameters without a group."""
     left = {entry["name"]: entry for entry in view.parameters}
     for group in view.parameter_groups:
         rows = [_parameter_row(left.pop(name)) for name in group["parameters"] if name in left]

@@ -1,4 +1,4 @@
-"""Times and spans of time as people type them."""
+"""Times and durations on the command line: ``90m``, ``12h``, ``2d``, ISO 8601."""
 
 import re
 import time
@@ -10,12 +10,12 @@ import click
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([smhdw])")
-#: Longer ago than any computer.
+#: A century; a longer duration is refused.
 _LONGEST_SECONDS: Final = 100 * 366 * 86400
 
 
 def span_seconds(text: str) -> float | None:
-    """Return the seconds of a span: ``90s``, ``90m``, ``12h``, ``30d``, ``2w``; None if it is none."""
+    """Return the seconds of a duration such as ``90s``, ``12h``, ``30d`` or ``2w``; None if it is malformed."""
     match = _SPAN.fullmatch(text.strip())
     if match is None:
         return None
@@ -24,10 +24,7 @@ def span_seconds(text: str) -> float | None:
 
 
 def moment_of(text: str, *, clock: Callable[[], float] = time.time) -> float | None:
-    """Return a time, in seconds since the epoch: a span ago, or in ISO 8601 (UTC unless it says otherwise).
-
-    None if it is neither.
-    """
+    """Return a time in seconds since the epoch, from a duration ago or ISO 8601 (UTC by default); None if malformed."""
     span = span_seconds(text)
     if span is not None:
         return clock() - span
@@ -39,12 +36,12 @@ def moment_of(text: str, *, clock: Callable[[], float] = time.time) -> float | N
 
 
 class Moment(click.ParamType[float]):
-    """A time on the command line; gives seconds since the epoch."""
+    """Parameter type of a time; its value is in seconds since the epoch."""
 
     name = "time"
 
     def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the time that the text says."""
+        """Return the time in seconds since the epoch; a malformed one is a usage error."""
         found = value if isinstance(value, float) else moment_of(str(value))
         if found is None:
             self.fail(
@@ -56,12 +53,12 @@ class Moment(click.ParamType[float]):
 
 
 class Age(click.ParamType[float]):
-    """A span of time on the command line, in days if it has no unit; gives seconds."""
+    """Parameter type of a duration, in days if it has no unit; its value is in seconds."""
 
     name = "age"
 
     def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the span that the text says."""
+        """Return the duration in seconds; a malformed one is a usage error."""
         if isinstance(value, float):
             return value
         text = str(value)

@@ -132,7 +132,7 @@ def test_a_node_is_shown_with_what_is_on_it(terminal: Terminal, nodes: FakeNodes
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "state up" in lines
     assert (
-        "reason hypervisor 'qemu': error; it has booted, and not all that is on it has been checked since"
+        "reason hypervisor 'qemu': error; it has rebooted, and not all resources on it have been checked since"
         in lines
     )
     assert "hypervisor process ok 1 memory_total_mib=1000, memory_free_mib=700" in lines
@@ -160,7 +160,7 @@ def test_instances_are_listed_with_whose_they_are(terminal: Terminal, nodes: Fak
     nodes.remove("n1")
     nodes.now += 85
     away = terminal.run("node", "instances", "n1")
-    assert "node 'n1' cannot be asked: it said so 85 s ago" in away.stderr
+    assert "node 'n1' does not answer: this was reported 85 s ago" in away.stderr
     assert json.loads(terminal.run("node", "instances", "n1", "-f", "json").stdout)["stale"] is True
 
 
@@ -249,7 +249,7 @@ def test_what_was_counted_is_shown_and_begun_again(terminal: Terminal, nodes: Fa
     assert "misses absent=3" in lines
     assert "hit rate 40.0%" in lines
     assert "age at serve 5.0 s" in lines
-    assert "nodes asked 3" in lines
+    assert "nodes queried 3" in lines
     shown = json.loads(terminal.run("node", "stats", "--reset", "-f", "json").stdout)
     assert (shown["hits"], shown["misses"], shown["hit_rate"]) == (2, {"absent": 3}, 0.4)
     again = json.loads(terminal.run("node", "stats", "-f", "json").stdout)

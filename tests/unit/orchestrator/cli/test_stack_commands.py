@@ -322,7 +322,7 @@ def test_no_wait_is_refused_without_a_broker(terminal: Terminal, service: FakeSe
     for words in (["create", "shop", "-t", template], ["delete", "web"]):
         result = terminal.run("stack", *words, "--no-wait")
         assert result.exit_code == 2
-        assert "nobody would carry on" in result.stderr
+        assert "no other process would carry on" in result.stderr
     assert service.jobs == []
     assert service.stacks_held["web"].action == "CREATE"
 

@@ -79,8 +79,8 @@ def test_what_is_wanted_reaches_the_service(terminal: Terminal, service: FakeSer
         (("--since", "99999999999w"), "expected a time such as"),
         (("--action", "CRAETE"), "'create'"),
         (("--limit", "0"), "--limit"),
-        (("--follow", "--reverse"), "no --reverse"),
-        (("--follow", "--limit", "3"), "no --limit"),
+        (("--follow", "--reverse"), "with --reverse"),
+        (("--follow", "--limit", "3"), "or --limit"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], sentence: str, terminal: Terminal) -> None:

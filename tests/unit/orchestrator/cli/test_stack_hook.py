@@ -73,7 +73,7 @@ def test_letting_on_again_is_no_failure_but_said(terminal: Terminal, standing: F
     result = terminal.run("stack", "hook", "clear", "web", "-f", "json")
     assert result.exit_code == 0
     assert json.loads(result.stdout) == []
-    assert "nothing in web stands at such a hook" in result.stderr
+    assert "no resource in web is held at such a hook" in result.stderr
 
 
 def test_a_kind_that_is_none_is_refused(terminal: Terminal, standing: FakeService) -> None:
@@ -92,8 +92,8 @@ def test_a_pipe_is_told_once_who_waits_and_how_to_go_on(capsys: pytest.CaptureFi
     lines.show(progress(hook_view("disk")), [])
     lines.show(progress(hook_view("disk"), hook_view("a b", "post-create")), [])
     assert capsys.readouterr().err.splitlines() == [
-        "disk stands at pre-create; let it on with: isotherm stack hook clear 'my web' disk",
-        "a b stands at post-create; let it on with: isotherm stack hook clear 'my web' 'a b'",
+        "disk is held at pre-create; continue with: isotherm stack hook clear 'my web' disk",
+        "a b is held at post-create; continue with: isotherm stack hook clear 'my web' 'a b'",
     ]
 
 
@@ -104,10 +104,10 @@ def test_a_terminal_shows_the_first_who_wait_and_how_to_go_on() -> None:
             picture(progress(*(hook_view(f"r{number}") for number in range(5))), elapsed_seconds=1.0)
         )
     drawn = capture.get()
-    assert "r0 stands at pre-create; let it on with: isotherm stack hook clear 'my web' r0" in drawn
-    assert "r2 stands" in drawn
-    assert "r3 stands" not in drawn
-    assert "2 more stand at hooks" in drawn
+    assert "r0 is held at pre-create; continue with: isotherm stack hook clear 'my web' r0" in drawn
+    assert "r2 is held" in drawn
+    assert "r3 is held" not in drawn
+    assert "2 more held at hooks" in drawn
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_a_create_waits_until_another_command_lets_it_on(
         stderr=subprocess.PIPE,
     )
     assert creating.stderr is not None
-    assert any("second stands at pre-create; let it on with" in line for line in creating.stderr)
+    assert any("second is held at pre-create; continue with" in line for line in creating.stderr)
 
     (listed,) = json.loads(run("stack", "hook", "list", "web", "-f", "json").stdout)
     assert (listed["resource"], listed["kind"]) == ("second", "pre-create")
@@ -152,7 +152,7 @@ def test_a_create_waits_until_another_command_lets_it_on(
     cleared = run("stack", "hook", "clear", "web", "second", "--kind", "pre-create")
     assert cleared.exit_code == 0, cleared.output
 
-    assert any("second stands at post-create" in line for line in creating.stderr)
+    assert any("second is held at post-create" in line for line in creating.stderr)
     wrong = run("stack", "resource", "signal", "web", "second", "-d", '{"unset_hook": "post-crate"}')
     assert wrong.exit_code == 2
     assert "did you mean 'post-create'?" in wrong.stderr

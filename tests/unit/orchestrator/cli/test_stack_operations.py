@@ -46,7 +46,7 @@ def test_the_result_is_json_where_it_is_asked_for(terminal: Terminal, command: s
 def test_nobody_would_carry_on_without_a_broker(terminal: Terminal, command: str) -> None:
     result = terminal.run("stack", command, "web", "--no-wait")
     assert result.exit_code == 2
-    assert "nobody would carry on" in result.stderr
+    assert "no other process would carry on" in result.stderr
 
 
 def test_with_a_broker_a_command_returns_once_it_is_accepted(service: FakeService, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_an_update_whose_place_another_took_says_so_and_ends_with_one(
     monkeypatch.setattr(service, "watch", overtaken)
     result = terminal.run("stack", "update", "web", "-t", "web.yaml")
     assert result.exit_code == 1
-    assert "web: another update took the place of this one" in result.stderr
+    assert "web: superseded by another update" in result.stderr
     assert "web UPDATE_COMPLETE" in result.stdout
 
 
