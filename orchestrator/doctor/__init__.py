@@ -1,1 +1,1 @@
-"""The doctor: what an installation can reach, what is wrong with it, and what to do; one file a subject."""
+"""Diagnosis of an installation: read-only checks of settings and services, with remedies; one file a subject."""

@@ -1,4 +1,4 @@
-"""What the doctor says of the constraint caches of the clients that the settings name."""
+"""Doctor checks of the constraint caches of configured clients."""
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,17 +12,17 @@ from orchestrator.plugins.constraint_caches import make_constraint_cache
 
 
 def check_constraint_caches(settings: Settings, installed: Collection[str] | None = None) -> Iterator[Check]:
-    """Tell whether the cache of each client that is configured can be made, and answers; all are asked at once.
+    """Check that the cache of each configured client can be created, and answers; all are checked concurrently.
 
     Args:
-        settings: What caches are made from.
-        installed: The names of the client plugins there are, instead of those installed.
+        settings: The settings of caches and clients.
+        installed: The names of client plugins; those installed if left out.
     """
     if installed is None:
         try:
             installed = ClientPlugins.load()
         except PluginMistake:
-            # That is told with the clients.
+            # Reported by the check of clients.
             return
     own = settings.constraint_cache.clients
     nearest = Nearest()
@@ -31,7 +31,7 @@ def check_constraint_caches(settings: Settings, installed: Collection[str] | Non
         yield Check(
             name=f"constraint cache of {name}",
             ok=False,
-            detail=f"there is no client plugin {name!r} here",
+            detail=f"there is no client plugin {name!r}",
             hint=f"correct the name in settings.constraint_cache.clients: {hint}",
         )
     names = sorted({*own, *settings.clients} & set(installed))
@@ -46,10 +46,10 @@ def _check(settings: Settings, client: str) -> Check:
     except InvalidInput as error:
         return Check(name=name, ok=False, detail=str(error), hint="correct the setting")
     if cache is None:
-        return Check(name=name, ok=True, detail="disabled: the system is asked each time")
+        return Check(name=name, ok=True, detail="disabled: every look-up queries the system")
     found = cache.describe()
     place = f"{found.backend} at {found.url}" if found.url else found.backend
     if not found.reachable:
-        hint = "start the cache server, or correct where it is said to be; until then the system is asked each time"
+        hint = "start the cache server, or correct its URL; until then every look-up queries the system"
         return Check(name=name, ok=False, detail=f"{place} does not answer", hint=hint, is_service=True)
     return Check(name=name, ok=True, detail=f"{place}; answers are kept for {found.expiration_seconds:g} s")

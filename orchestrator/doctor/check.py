@@ -1,23 +1,23 @@
-"""What the doctor says of one thing that it looked at."""
+"""Result of one check of the doctor."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-#: How long a broker, a cache or a worker may take to answer.
+#: The seconds within which a broker, a cache or a worker has to answer.
 PATIENCE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at."""
+    """The finding of a check, and a remedy."""
 
     name: str
     ok: bool
-    #: What was found.
+    #: The finding.
     detail: str
-    #: What to do if it is not ok.
+    #: The remedy if it is not ok.
     hint: str = ""
-    #: Whether what is wrong is a service that cannot be reached, rather than a setting or an installation.
+    #: Whether the fault is a service that cannot be reached, rather than a setting or an installation.
     is_service: bool = False
 
     def to_dict(self) -> dict[str, Any]:

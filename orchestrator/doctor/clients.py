@@ -1,6 +1,6 @@
-"""What the doctor says of the clients that the settings name: can they be built, and do their systems answer.
+"""Doctor checks of configured clients: whether they can be built, and whether their systems answer.
 
-All systems are asked at once, so that many that hang take no longer than one.
+All systems are probed concurrently, so that many that hang take no longer than one.
 """
 
 import threading
@@ -13,9 +13,9 @@ from orchestrator.doctor.check import Check
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, PluginMistake, cut
 from orchestrator.plugins.clients import PROJECTS, ClientMisconfigured, ClientPlugin, ClientPlugins, Clients
 
-#: How long all systems together may take to answer.
+#: The seconds within which all systems together have to answer.
 PATIENCE_SECONDS: Final = 3.0
-#: What a client's or a library's words are cut to.
+#: The length to which an error message of a client or a library is cut.
 _LONGEST: Final = 300
 
 
@@ -25,12 +25,12 @@ def check_clients(
     *,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Iterator[Check]:
-    """Tell of each client that the settings name, for this project and for those that have settings of their own.
+    """Check each configured client, for this project and for those that have settings of their own.
 
     Args:
-        settings: What clients are built from.
-        plugins: Those there are, instead of those installed.
-        patience_seconds: How long all systems together may take to answer.
+        settings: The settings that clients are built from.
+        plugins: The client plugins; those installed if left out.
+        patience_seconds: The seconds within which all systems together have to answer.
     """
     try:
         installed = ClientPlugins.load() if plugins is None else ClientPlugins(plugins)
@@ -45,8 +45,8 @@ def check_clients(
             yield Check(
                 name=f"client {name}",
                 ok=False,
-                detail=f"its settings are those of {kind.section()}: nobody reads settings.clients.{name}",
-                hint=f"move what is there to settings.clients.{kind.section()}",
+                detail=f"its settings are those of {kind.section()}: settings.clients.{name} is never read",
+                hint=f"move its settings to settings.clients.{kind.section()}",
             )
     clients = Clients(settings, installed)
     probes = [
@@ -72,7 +72,7 @@ def _projects(settings: Settings, name: str) -> list[str]:
 
 
 class _Probe:
-    """A client that is being asked, on a thread of its own: nothing can stop a library that hangs."""
+    """The probe of one client, on a daemon thread of its own, because a library that hangs cannot be stopped."""
 
     def __init__(self, clients: Clients, client: str, project: str, *, of_this: bool) -> None:
         self._clients, self._client, self._project = clients, client, project
@@ -81,11 +81,11 @@ class _Probe:
         self._found: Check | None = None
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start the thread."""
         self._thread.start()
 
     def check(self, wait_seconds: float, patience_seconds: float) -> Check:
-        """Return what was found within that time."""
+        """Return the finding, or a fault if there is none within ``wait_seconds``."""
         self._thread.join(max(0.0, wait_seconds))
         return self._found or Check(
             name=self._name,
@@ -103,13 +103,15 @@ class _Probe:
             hint = "correct the name in settings.clients, or install the package that brings it"
             self._found = self._wrong(str(error), hint)
         except InvalidInput as error:
-            # Its cache may be at fault too.
-            said = hint if isinstance(error, ClientMisconfigured) else "correct the setting"
-            self._found = self._wrong("; ".join(map(str, error.problems)), said)
+            # The fault may also be in the settings of its cache.
+            remedy = hint if isinstance(error, ClientMisconfigured) else "correct the setting"
+            self._found = self._wrong("; ".join(map(str, error.problems)), remedy)
         except IsothermError as error:
             self._found = self._wrong(str(error), hint)
-        except Exception as error:  # noqa: BLE001  # a plugin of whoever: its fault must not hide the next
-            self._found = self._wrong(f"the plugin failed: {_said(error)}", "tell whoever wrote it")
+        except Exception as error:  # noqa: BLE001  # a third-party plugin: its fault must not hide the next
+            self._found = self._wrong(
+                f"the plugin failed: {_message(error)}", "report it to the plugin's authors"
+            )
         else:
             self._found = self._answer(client, hint)
 
@@ -120,15 +122,15 @@ class _Probe:
             return self._wrong(str(error), hint)
         except Exception as error:  # noqa: BLE001  # every library has errors of its own
             hint = f"see whether the system is well, and whether settings.clients.{self._client} points at it"
-            return self._wrong(f"cannot be asked: {_said(error)}", hint, is_service=True)
+            return self._wrong(f"cannot be queried: {_message(error)}", hint, is_service=True)
         return Check(
-            name=self._name, ok=True, detail=found or "can be built; whether it answers, cannot be told"
+            name=self._name, ok=True, detail=found or "can be built; it has no probe of whether it answers"
         )
 
     def _wrong(self, detail: str, hint: str, *, is_service: bool = False) -> Check:
         return Check(name=self._name, ok=False, detail=detail, hint=hint, is_service=is_service)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     words = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
     return cut(" ".join(words.split()), _LONGEST)

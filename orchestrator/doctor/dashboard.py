@@ -1,4 +1,4 @@
-"""What the doctor says of the dashboard: whether it could be started here."""
+"""Doctor check of the dashboard: whether it could be started here."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from orchestrator.errors import InvalidInput
 
 
 def check_dashboard(environment: Mapping[str, str] = os.environ) -> Iterator[Check]:
-    """Tell of Flower, and of the variables that say how it is started; nothing where it is not installed."""
+    """Check Flower's version and the ``FLOWER_*`` variables; yield nothing if Flower is not installed."""
     found = flower_version()
     if found is None:
         return
@@ -21,7 +21,7 @@ def check_dashboard(environment: Mapping[str, str] = os.environ) -> Iterator[Che
         yield Check(name=name, ok=False, detail=problem.message, hint=problem.hint)
         return
     if any(variable.startswith("FLOWER_") for variable in environment):
-        # Brings Flower in, for its options.
+        # Imports Flower, for its options.
         from orchestrator.dashboard.options import define_options, variable_problems
 
         define_options()

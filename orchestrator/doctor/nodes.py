@@ -1,4 +1,4 @@
-"""What the doctor says of nodes: where it is remembered what they said, and which of their agents answer."""
+"""Doctor checks of nodes: the backend of the node state cache, and which agents answer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ _CACHE = "node state cache"
 
 
 def check_nodes(settings: Settings) -> Iterator[Check]:
-    """Tell how the node state cache does, and, where there is a broker, which nodes answer over it."""
+    """Check the node state cache and, if there is a broker, that the agents of nodes answer."""
     try:
         backend, url = where(settings)
         store = make_node_state_store(settings)
@@ -29,8 +29,8 @@ def check_nodes(settings: Settings) -> Iterator[Check]:
     if backend == FILE:
         place = f"file at {settings.state_directory / DIRECTORY}"
     if backend == MEMORY and not settings.embedded:
-        detail = "memory: agents and those who ask them are other processes, and see nothing of it"
-        hint = "set node_state_cache.backend to redis; or to file, where everything is on one machine"
+        detail = "memory: the cache is not shared between agents and the processes that query them"
+        hint = "set node_state_cache.backend to redis; or to file, if everything is on one machine"
         yield Check(name=_CACHE, ok=False, detail=detail, hint=hint)
         return
     with closing(store):
@@ -56,18 +56,18 @@ def _check_agents(settings: Settings, looks: Mapping[str, Look]) -> Check:
         "answering": [name for name, fault in faults.items() if not fault],
         "drained": [name for name in looks if name not in wanted],
     }
-    said = [f"{word}: {', '.join(names)}" for word, names in groups.items() if names]
-    # Not every installation has anything on nodes.
-    detail = "; ".join([*said, *silent]) or "none has had an agent: nothing can be placed on nodes"
-    hint = "start it there: isotherm agent --node NAME; or have it left alone: isotherm node drain NAME"
+    answering = [f"{word}: {', '.join(names)}" for word, names in groups.items() if names]
+    # An installation without nodes is fine.
+    detail = "; ".join([*answering, *silent]) or "none has had an agent: nothing can be placed on nodes"
+    hint = "start it there: isotherm agent --node NAME; or drain the node: isotherm node drain NAME"
     return Check(name="nodes", ok=not silent, detail=detail, hint=hint if silent else "", is_service=True)
 
 
 def _ask(settings: Settings, nodes: Sequence[str]) -> dict[str, str]:
-    """Return what is wrong with nodes that have an agent; empty: it answers."""
+    """Return the fault of each node that has an agent; empty if the agent answers."""
     if not nodes:
         return {}
-    # Brings kombu in, which only an installation with nodes pays for.
+    # Imports kombu, which only an installation with nodes needs.
     from orchestrator.nodes.rpc.kombu_transport import KombuTransport
 
     with closing(KombuTransport(settings)) as transport, ThreadPoolExecutor() as pool:

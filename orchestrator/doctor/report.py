@@ -1,7 +1,7 @@
-"""What this installation can reach, what is wrong with it, and what to do about it.
+"""Report of the doctor: all checks of an installation, one after the other.
 
-Each check is small, changes nothing, and gives up within seconds. A check that finds something wrong says what
-to do; it never raises, so that one fault does not hide the next.
+Each check is small, changes nothing, and gives up within seconds. A check that finds a fault names a remedy; it never
+raises, so that one fault does not hide the next.
 """
 
 import os
@@ -24,7 +24,7 @@ from orchestrator.model.messages import CHECKS_QUEUE, STACKS_QUEUE
 
 
 def checks(settings: Settings) -> Iterator[Check]:
-    """Look at everything the settings point at, one after the other."""
+    """Yield the checks of everything that the settings point at, in order."""
     yield check_settings(os.environ)
     yield check_state_directory(settings)
     yield check_encryption_keys(settings)
@@ -51,27 +51,29 @@ def checks(settings: Settings) -> Iterator[Check]:
 
 
 def check_settings(variables: Mapping[str, str]) -> Check:
-    """Tell where the settings were read, and whether a variable is there that nobody reads, by a slip in its name."""
+    """Check that every ``ISOTHERM_*`` variable is a setting; report where the settings were read from."""
     file = settings_file()
     unread = list(unread_variables(Settings, variables))
     if unread:
-        detail = f"nobody reads {', '.join(name for name, _ in unread)}"
+        detail = f"no setting is called {', '.join(name for name, _ in unread)}"
         return Check(
             name="settings",
             ok=False,
             detail=detail,
             hint=f"did you mean {', '.join(meant for _, meant in unread)}?",
         )
-    said = f"read from {file} and variables" if file.is_file() else f"read from variables: there is no {file}"
-    return Check(name="settings", ok=True, detail=said)
+    detail = (
+        f"read from {file} and variables" if file.is_file() else f"read from variables: there is no {file}"
+    )
+    return Check(name="settings", ok=True, detail=detail)
 
 
 def check_state_directory(settings: Settings) -> Check:
-    """Tell whether the state directory can be written, or made."""
+    """Check that the state directory can be written, or created."""
     directory = settings.state_directory
     existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     ok = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    detail = f"{directory} can be {'written' if existing == directory else 'made'}"
+    detail = f"{directory} can be {'written' if existing == directory else 'created'}"
     return Check(
         name="state directory",
         ok=ok,
@@ -81,7 +83,7 @@ def check_state_directory(settings: Settings) -> Check:
 
 
 def check_encryption_keys(settings: Settings) -> Check:
-    """Tell whether every key is a Fernet key; the keys themselves are never shown."""
+    """Check that every key is a Fernet key; keys are never shown."""
     from cryptography.fernet import Fernet
 
     wrong = []
@@ -101,7 +103,7 @@ def check_encryption_keys(settings: Settings) -> Check:
 
 
 def check_resource_types() -> Check:
-    """Tell whether every installed resource type can be loaded."""
+    """Check that every installed resource type can be loaded."""
     from orchestrator.plugins.registry import ResourceTypes
 
     hint = "install the package again (pip install isotherm), or remove the plugin that is named"
@@ -113,7 +115,7 @@ def check_resource_types() -> Check:
 
 
 def check_database(settings: Settings) -> Check:
-    """Tell whether the state of record answers; a SQLite file that is still to be made is fine."""
+    """Check that the database answers; a SQLite file that the first command will create is fine."""
     from orchestrator.store.database import ping
 
     if _is_to_be_made(settings):
@@ -123,7 +125,7 @@ def check_database(settings: Settings) -> Check:
 
 
 def check_schema(settings: Settings) -> Check:
-    """Tell whether the database has the schema that this version needs."""
+    """Check that the database has the schema that this version needs."""
     from orchestrator.store import migrations
 
     if _is_to_be_made(settings):
@@ -142,7 +144,7 @@ def check_schema(settings: Settings) -> Check:
 
 
 def _is_to_be_made(settings: Settings) -> bool:
-    """Whether the database is a file that the first command in embedded mode makes."""
+    """Whether the database is a file that the first command in embedded mode will create."""
     scheme, separator, file = settings.effective_database_url.partition(":///")
     if not settings.embedded or not separator or not scheme.startswith("sqlite"):
         return False
@@ -150,7 +152,7 @@ def _is_to_be_made(settings: Settings) -> bool:
 
 
 def check_cache(settings: Settings) -> Check:
-    """Tell whether the shared caches answer; no stack fails without them, but validation is slower."""
+    """Check that the shared cache answers; without it no stack fails, but validation is slower."""
     from cache.stores.regions import CacheMisconfigured, make_region
 
     name, hint = "cache", "start the cache server, or correct ISOTHERM_CACHE_BACKEND and ISOTHERM_CACHE_URL"
@@ -159,18 +161,18 @@ def check_cache(settings: Settings) -> Check:
     except CacheMisconfigured as error:
         return Check(name=name, ok=False, detail=str(error), hint=hint)
     try:
-        # The store itself is asked: what stands before it in a region hides that it is down.
+        # The backend itself is called: a region's proxies hide that it is down.
         region.actual_backend.get_serialized("isotherm:doctor:ping")
     except Exception as error:  # noqa: BLE001  # every store has errors of its own
         return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
     if settings.cache_backend == "memory" and settings.cache_url:
-        hint = "set cache_backend to what is there, such as redis, or take cache_url away"
-        return Check(name=name, ok=False, detail="memory: nobody looks at cache_url", hint=hint)
+        hint = "set cache_backend to the server's kind, such as redis, or remove cache_url"
+        return Check(name=name, ok=False, detail="memory: cache_url is not used", hint=hint)
     return Check(name=name, ok=True, detail=f"{settings.cache_backend} answers")
 
 
 def check_broker(settings: Settings) -> Check:
-    """Tell whether the broker answers; without one all is well, this is embedded mode."""
+    """Check that the broker answers; without one, embedded mode is reported as fine."""
     if settings.embedded:
         return Check(name="broker", ok=True, detail="none: commands do the work themselves (embedded mode)")
     from kombu.exceptions import OperationalError
@@ -183,13 +185,13 @@ def check_broker(settings: Settings) -> Check:
         with make_app(settings).connection_for_write(
             connect_timeout=PATIENCE_SECONDS, transport_options=waits
         ) as connection:
-            # A URI made for showing has no password in it.
+            # ``as_uri`` masks the password.
             detail = f"{connection.as_uri()} answers"
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=PATIENCE_SECONDS)
     except (OperationalError, OSError) as error:
         return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
     except ValueError:
-        # Its words may quote a piece of the password.
+        # The message may quote a part of the password.
         return Check(name=name, ok=False, detail="not a broker's URL", hint=hint)
     except (LookupError, ImportError) as error:
         return Check(name=name, ok=False, detail=f"not a broker's URL: {error}", hint=hint)
@@ -197,7 +199,7 @@ def check_broker(settings: Settings) -> Check:
 
 
 def check_processes(settings: Settings) -> Iterator[Check]:
-    """Tell which workers and coordinators answer; the broker is known to."""
+    """Check that a worker and a coordinator answer, and list those that do; the broker must be reachable."""
     from orchestrator.queue.celery_app import make_app
 
     serving: Mapping[str, list[Mapping[str, Any]]] = (

@@ -423,7 +423,7 @@ def test_an_option_that_is_required_stops_what_changes_stacks_and_nothing_that_r
         assert (done.returncode, done.stderr) == (0, ""), words
     told = run(directory, ["doctor"])
     assert "settings.lifecycle.owner.house: it must be given, for lifecycle plugin 'owner'" in told.stdout
-    assert "correct it, or say settings.lifecycle.owner.enabled = false" in told.stdout
+    assert "correct it, or set settings.lifecycle.owner.enabled = false" in told.stdout
     assert "Traceback" not in told.stdout + told.stderr
     refused = run(directory, ["stack", "delete", "it", "--yes"])
     assert refused.returncode == 2

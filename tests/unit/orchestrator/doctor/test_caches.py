@@ -46,7 +46,7 @@ def test_a_cache_of_a_client_that_is_not_there_names_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("said", "ok", "is_service", "detail"),
     [
-        ({"enabled": False}, True, False, "disabled: the system is asked each time"),
+        ({"enabled": False}, True, False, "disabled: every look-up queries the system"),
         (
             {"backend": "redis", "url": "redis://:secret@127.0.0.1:1/0"},
             False,

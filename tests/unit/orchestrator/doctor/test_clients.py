@@ -84,7 +84,7 @@ def test_what_a_client_s_system_says_is_passed_on() -> None:
     assert list(checks) == ["clients", "client images", "client silent"]
     assert all(check.ok for check in checks.values())
     assert checks["client images"].detail == "http://all answers to default"
-    assert checks["client silent"].detail == "can be built; whether it answers, cannot be told"
+    assert checks["client silent"].detail == "can be built; it has no probe of whether it answers"
 
 
 def test_projects_with_settings_of_their_own_are_looked_at_by_themselves() -> None:
@@ -127,10 +127,10 @@ def test_projects_with_settings_of_their_own_are_looked_at_by_themselves() -> No
         (
             {"sizes": {"url": "SECRET"}},
             "client sizes",
-            "its settings are those of images: nobody reads settings.clients.sizes",
-            "move what is there to settings.clients.images",
+            "its settings are those of images: settings.clients.sizes is never read",
+            "move its settings to settings.clients.images",
         ),
-        ({"broken": {}}, "client broken", "the plugin failed: KeyError: 'a bug'", "tell whoever wrote it"),
+        ({"broken": {}}, "client broken", "the plugin failed: KeyError: 'a bug'", "report it to the plugin"),
     ],
     ids=["unknown", "option", "projects", "refused", "misplaced", "bug"],
 )
@@ -147,7 +147,7 @@ def test_a_system_that_is_down_is_a_service_and_told_in_one_line() -> None:
     check = found({"images": {"url": "down"}})["client images"]
     assert not check.ok
     assert check.is_service
-    assert check.detail.startswith("cannot be asked: ConnectionError: no route to host xxx")
+    assert check.detail.startswith("cannot be queried: ConnectionError: no route to host xxx")
     assert len(check.detail) < 400
 
 

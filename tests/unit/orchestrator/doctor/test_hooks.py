@@ -51,9 +51,9 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_those_at_work_are_told_in_their_order() -> None:
     plugins, sinks = check_hooks(Settings())
     assert plugins.ok
-    assert plugins.detail.endswith("3 at work, asked in this order: early, alate, placement")
+    assert plugins.detail.endswith("3 active, called in this order: early, alate, placement")
     assert sinks.ok
-    assert sinks.detail.endswith("1 at work: mail")
+    assert sinks.detail.endswith("1 active: mail")
 
 
 def test_a_sink_that_environments_may_name_must_be_made_for_that() -> None:
@@ -81,6 +81,6 @@ def test_each_that_is_wrong_is_told_by_itself_with_what_to_do_and_without_values
     assert hints["settings.lifecycle.erly"] == "did you mean 'early'?"
     assert hints["settings.lifecycle.needy.kee"] == "did you mean 'key'?"
     assert hints["settings.lifecycle.needy.key"] == (
-        "correct it, or say settings.lifecycle.needy.enabled = false; until then nothing that changes stacks starts"
+        "correct it, or set settings.lifecycle.needy.enabled = false; until then no process that changes stacks starts"
     )
     assert not any(check.is_service for check in found.values())

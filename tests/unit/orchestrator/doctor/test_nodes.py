@@ -35,7 +35,7 @@ def test_without_a_broker_there_is_nothing_to_be_asked(tmp_path: Path) -> None:
     ("said", "is_service", "detail"),
     [
         ({"backend": "reddis"}, False, "there is no node state store 'reddis'"),
-        ({"backend": "memory"}, False, "memory: agents and those who ask them are other processes"),
+        ({"backend": "memory"}, False, "memory: the cache is not shared between agents"),
         ({"url": "redis://:secret@127.0.0.1:1/0"}, True, "redis at redis://***@127.0.0.1:1/0: "),
     ],
     ids=["unknown", "memory", "away"],

@@ -26,7 +26,7 @@ def test_a_collector_that_listens_is_found_and_told_nothing() -> None:
     try:
         check = told({"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url})
         assert check.ok
-        assert check.detail == f"operations are told to the collector at 127.0.0.1:{receiver.port}"
+        assert check.detail == f"operations are exported to the collector at 127.0.0.1:{receiver.port}"
         assert receiver.messages == []
     finally:
         receiver.close()
@@ -54,7 +54,7 @@ def test_an_address_without_a_scheme_is_no_address_of_http() -> None:
 def test_what_is_told_to_no_collector_needs_none() -> None:
     check = told({"OTEL_TRACES_EXPORTER": "console"})
     assert check.ok
-    assert check.detail == "operations are told to console"
+    assert check.detail == "operations are exported to console"
 
 
 def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

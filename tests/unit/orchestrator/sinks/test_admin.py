@@ -100,11 +100,11 @@ def view(**fields: object) -> SinkView:
 @pytest.mark.parametrize(
     ("fields", "detail", "hint"),
     [
-        ({}, "told everything", ""),
-        ({"position": None}, "nothing has been told it yet", ""),
+        ({}, "everything has been delivered", ""),
+        ({"position": None}, "nothing has been delivered yet", ""),
         (
             {"backlog": 3, "behind_seconds": 2.4, "lost": 8},
-            "3 events wait for it, the first for 2 s; 8 were lost to it",
+            "3 events wait for it, the first for 2 s; 8 were lost",
             "",
         ),
         (
@@ -116,14 +116,18 @@ def view(**fields: object) -> SinkView:
         (
             {"backlog": 3, "failing_since": 5.0, "failing_seconds": 90.0, "error": "connection refused"},
             "3 events wait for it, the first for 0 s; failing for 90 s: connection refused",
-            "put right what it says",
+            "correct the error",
         ),
         (
             {"enabled": False, "failing_since": 5.0, "failing_seconds": 9.0, "error": "gone"},
-            "not enabled here; told everything; failing for 9 s: gone",
+            "not enabled here; everything has been delivered; failing for 9 s: gone",
             "isotherm event-sink forget mail",
         ),
-        ({"enabled": False}, "not enabled here; told everything", "isotherm event-sink forget mail"),
+        (
+            {"enabled": False},
+            "not enabled here; everything has been delivered",
+            "isotherm event-sink forget mail",
+        ),
     ],
 )
 def test_the_doctor_says_how_far_behind_a_sink_is_and_why(
@@ -146,13 +150,13 @@ def test_the_doctor_tells_of_all_sinks_of_environments_at_once(settings: Setting
     assert check_sinks_of_stacks([fine, slow], settings) == Check(
         name="event sinks of environments",
         ok=True,
-        detail="2 told; 4 events wait, of stack db for 12 s",
+        detail="2 sinks; 4 events wait, of stack db for 12 s",
     )
     dead = view(stack="shop", failing_since=1.0, failing_seconds=99.0, error="gone", **said)
     check = check_sinks_of_stacks([fine, slow, dead], settings)
     assert not check.ok
     assert check.detail.endswith("; 1 failing, that of stack shop for 99 s: gone")
-    assert check.hint == "see what they say with: isotherm event-sink list"
+    assert check.hint == "see their errors with: isotherm event-sink list"
 
 
 def test_the_doctor_tells_of_sinks_of_environments_that_nobody_tells(settings: Settings) -> None:
@@ -167,8 +171,8 @@ def test_the_doctor_tells_of_sinks_of_environments_that_nobody_tells(settings: S
     assert "is a coordinator running" in late.hint
     unheard = check_sinks_of_stacks([old, forbidden], settings)
     assert not unheard.ok
-    assert unheard.detail.endswith("; nobody here tells 1 of them")
-    assert "environment_event_sinks has not got mail" in unheard.hint
+    assert unheard.detail.endswith("; 1 of them are not enabled here")
+    assert "environment_event_sinks does not have mail" in unheard.hint
 
 
 def test_the_doctor_looks_into_the_database(store: Store, settings: Settings) -> None:
