@@ -363,6 +363,17 @@ def _nothing() -> None:
     """Do nothing."""
 
 
+_known_settings: dict[str, Settings] = {}
+
+
+def _settings(values: Mapping[str, Any]) -> Settings:
+    """Return settings; to look for each of them in all places takes as long as to create a stack."""
+    key = repr(values)
+    if key not in _known_settings:
+        _known_settings[key] = Settings(_env_file=None, **values)  # type: ignore[call-arg]  # pydantic-settings takes it
+    return _known_settings[key]
+
+
 class World:
     """The engine, its messages, its clock, its cloud."""
 
@@ -388,7 +399,7 @@ class World:
         self._place.before_transaction = self.cloud.instruction
         types = {"Cloud::Object": cloud_type(self.cloud), **(types or {})}
         # Where nobody asks for more patience, what fails has failed.
-        made = Settings(_env_file=None, **{"cleanup_retry_limit": 0, **settings})  # type: ignore[call-arg]  # pydantic-settings takes it
+        made = _settings({"cleanup_retry_limit": 0, **settings})
         #: One process's, though messages may be delivered to many.
         self.clients = Clients(made)
         self.coordinator = Coordinator(
