@@ -10,7 +10,7 @@ import psutil
 
 #: How long a process may take to say that it is ready, and to end. One whose broker went away in between may take half
 #: a minute: Celery's child processes wait so long for a receipt that was lost with the connection.
-READY_SECONDS = 60.0
+READY_SECONDS = 300.0
 STOP_SECONDS = 45.0
 
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 
 import tenacity
 
-READY_SECONDS = 30.0
+READY_SECONDS = 300.0
 STOP_SECONDS = 15.0
 HOST = "127.0.0.1"
 

@@ -54,7 +54,7 @@ class Installation:
         """Run a service's health check until it succeeds."""
         waiting = tenacity.Retrying(
             retry=tenacity.retry_if_result(lambda healthy: not healthy),
-            stop=tenacity.stop_after_delay(60),
+            stop=tenacity.stop_after_delay(300),
             wait=tenacity.wait_fixed(0.1),
         )
         return waiting(self.check, name)

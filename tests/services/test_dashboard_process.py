@@ -38,7 +38,7 @@ def started(command: tuple[str, ...], port: int, environment: dict[str, str]) ->
 @tenacity.retry(
     retry=tenacity.retry_if_exception_type(httpx.TransportError),
     wait=tenacity.wait_fixed(0.05),
-    stop=tenacity.stop_after_delay(60),
+    stop=tenacity.stop_after_delay(300),
 )
 def asked(port: int, path: str) -> Any:
     """Return what a dashboard answers, once one is there."""
