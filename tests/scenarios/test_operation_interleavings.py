@@ -151,7 +151,7 @@ def test_a_delete_at_any_moment_leaves_nothing(
 
 
 @patient
-@given(sequence=changes(), played=st.lists(fates, min_size=6, max_size=6), polls=polls)
+@given(sequence=changes(), played=st.lists(fates, min_size=3, max_size=3), polls=polls)
 def test_a_stack_rests_and_comes_back_as_a_whole_whatever_happens(
     sequence: Sequence[Definition], played: Sequence[Sequence[tuple[str, int]]], polls: dict[str, int]
 ) -> None:
@@ -160,7 +160,7 @@ def test_a_stack_rests_and_comes_back_as_a_whole_whatever_happens(
     stack_id = begin(world, sequence[0])
     world.settle()
     objects = dict(world.cloud.objects)
-    for fate in played[:3]:
+    for fate in played[:2]:
         world.suspend()
         play(world, fate)
         world.settle()
@@ -171,7 +171,7 @@ def test_a_stack_rests_and_comes_back_as_a_whole_whatever_happens(
         world.settle()
         assert world.state() == "RESUME_COMPLETE"
         assert world.cloud.resting == set()
-    for fate in played[3:]:
+    for fate in played[2:]:
         world.check()
         play(world, fate)
         world.settle()
