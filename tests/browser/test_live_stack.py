@@ -4,6 +4,7 @@ import pytest
 
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +25,8 @@ def test_a_large_stack_is_watched_from_the_first_to_the_last_event(site: Site, v
         seen.until_stack("CREATE_COMPLETE")
         # No picture in between lost a resource, or had one twice.
         assert seen.sums() == [total]
+        # The last event may come after the picture of its end.
+        until(lambda: seen.told()[-1:] == site.event_ids(stack)[-1:])
         told = [each for each in seen.told() if each > before[-1]]
         assert told == [each for each in site.event_ids(stack) if each > before[-1]]
         # Among them is the end of each resource; on a busy machine one may have been begun more than once.
