@@ -109,7 +109,7 @@ def is_valid(template: str, kind: type[Resource]) -> bool:
     return bool(examine_job(job, {"My::Any": kind}, Settings(), offline=True, values_required=False))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(types())
 def test_the_template_around_any_type_is_valid(kind: type[Resource]) -> None:
     note(note_of(kind))

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.config.limits import Limits
@@ -184,7 +184,6 @@ def stacks(draw: st.DrawFn) -> str:
 @given(before=stacks(), after=stacks())
 # What is new may start at once, with the values of what is there.
 @example(before=template(ASKED), after=template(ASKED + cloud("b", A_ATTR)))
-@settings(max_examples=100, deadline=None)
 def test_what_is_told_is_what_is_done(before: str, after: str) -> None:
     world = World()
     created(world, before)

@@ -8,7 +8,7 @@ from itertools import combinations as combinations_of
 from itertools import product
 from typing import Any, Final
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.definition import UNKNOWN
@@ -76,7 +76,6 @@ def is_allowed(declared: Declared, facts: frozenset[str]) -> bool:
     return said(declared, facts) and is_whole(declared, facts)
 
 
-@settings(max_examples=200, deadline=None)
 @given(flat)
 def test_a_group_is_its_truth_table(declared: Declared) -> None:
     [group] = parse_groups([declared])
@@ -86,7 +85,6 @@ def test_a_group_is_its_truth_table(declared: Declared) -> None:
         assert (error is None) == is_allowed(declared, facts), facts
 
 
-@settings(max_examples=100, deadline=None)
 @given(flat)
 def test_the_table_of_a_group_shows_its_truth_table(declared: Declared) -> None:
     [group] = parse_groups([declared])
@@ -97,7 +95,6 @@ def test_the_table_of_a_group_shows_its_truth_table(declared: Declared) -> None:
         assert is_fine(group, line) == is_allowed(declared, frozenset(map(str, line)))
 
 
-@settings(max_examples=200, deadline=None)
 @given(flat, st.frozensets(st.sampled_from(_NAMES), max_size=2))
 @example({"XOR": [["a"], ["b"]]}, frozenset({"a"}))
 @example({"OR": [["a"], ["b"]]}, frozenset({"a"}))
@@ -172,7 +169,6 @@ def completions(value: Any, shape: str = "") -> list[Any]:
     return [value]
 
 
-@settings(max_examples=200, deadline=None)
 @given(declared_groups(_PATHS), _SHAPED.filter(known))
 # What is around the property that was chosen is given with it.
 @example({"XOR": [["m", "x"], {"AND": [["m"], ["a"]]}]}, {"m": {"x": 1}})
@@ -182,7 +178,6 @@ def test_paths_lead_through_maps_and_lists(declared: Declared, properties: dict[
     assert (group_error(group, properties) is None) == is_allowed(declared, facts), facts
 
 
-@settings(max_examples=200, deadline=None)
 @given(declared_groups(_PATHS), _SHAPED)
 # An alternative that may not count in the end; half of one that may not be given; something around what may be chosen.
 @example({"OR": [["b"], {"XOR": [["m", "x"], {"AND": [["a"], ["l"]]}]}]}, {"a": "x", "b": "x", "m": UNKNOWN})

@@ -46,7 +46,7 @@ FACES: tuple[Callable[[StackJob], Any], ...] = (
     lambda job: json.dumps(decided_form(job, SETTINGS)),
 )
 
-fuzzed = functools.partial(settings, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+fuzzed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def check(job: StackJob) -> None:
@@ -250,13 +250,13 @@ def with_strange_token(draw: st.DrawFn, line: str) -> str:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-@fuzzed(max_examples=120)
+@fuzzed
 @given(data=st.data())
 def test_a_text_with_mistakes_is_refused_with_reasons_or_understood(name: str, data: st.DataObject) -> None:
     check(job_of(name, data.draw(broken(TEXTS[name]), label="text")))
 
 
-@fuzzed(max_examples=60)
+@fuzzed
 @given(text=st.text() | st.text(alphabet="{}[],:-?&*!|>'\"%@`# \n\tab<=~", max_size=40))
 @example(text="\0")
 @example(text="\ud800")
@@ -352,7 +352,7 @@ def as_json(value: Any) -> str:
 
 
 @pytest.mark.parametrize("written", [as_json, yaml.safe_dump])
-@fuzzed(max_examples=150)
+@fuzzed
 @given(template=HOT_TEMPLATES | CFN_TEMPLATES, environment=ENVIRONMENTS, parameters=NAMED)
 def test_any_tree_is_refused_with_reasons_or_understood(
     written: Callable[[Any], str],
@@ -373,7 +373,7 @@ def test_any_tree_is_refused_with_reasons_or_understood(
     )
 
 
-@fuzzed(max_examples=200)
+@fuzzed
 @given(name=st.sampled_from(sorted(PURE)), arguments=ARGUMENTS, value=VALUES, data=st.data())
 def test_calls_of_any_values_come_to_the_same_on_a_worker(
     name: str, arguments: Any, value: Any, data: st.DataObject

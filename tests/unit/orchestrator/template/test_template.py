@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.config.limits import Limits
@@ -387,13 +387,11 @@ def check_outcome(outcome: Template | tuple[Problem, ...]) -> None:
         assert all(problem.position and str(problem) for problem in outcome)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(WORDS, max_size=60))
 def test_no_words_of_yaml_give_anything_but_a_template_or_problems(words: list[str]) -> None:
     check_outcome(outcome_of("heat_template_version: rocky\n" + " ".join(words)))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_gives_anything_but_a_template_or_problems(source: str) -> None:
     check_outcome(outcome_of(source))
@@ -446,7 +444,6 @@ SECTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(SECTIONS)
 def test_no_tree_gives_anything_but_a_template_or_problems(tree: dict[str, Any]) -> None:
     check_outcome(outcome_of(json.dumps(tree)))
