@@ -37,7 +37,7 @@ POINTS = tuple("-".join(point) for point in product(("before", "after"), ("enter
 #: Between the last word before the operation and the transaction that begins it: there is no plugin there.
 BETWEEN = "between"
 #: As long as a plugin may take, for all to be at their points; nobody goes on with what they did before that is over.
-PATIENCE_SECONDS = 12.0
+PATIENCE_SECONDS = 300.0
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::None}}\n"
 
 #: Three plugins as others make them. Each writes down what it is asked and told; at the point that a stack is named
