@@ -1,4 +1,4 @@
-"""Operations that threads of this process work on, for telling a live lease of this process from a stale one."""
+"""Operations that threads of this process work on, to distinguish live leases of this process from stale ones."""
 
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """kombu's Redis transport with two fixes: it survives the loss of the broker, and fanout leaves no bindings behind.
 
-In kombu 5.7, acknowledging or rejecting a message on a channel whose connection is closed raises AttributeError, which
-ends a Celery worker. Here it raises a lost connection, from which Celery recovers; Redis delivers the message again.
+In kombu 5.7, acknowledging or rejecting a message on a channel whose connection is closed fails with an error that ends
+a Celery worker. Here it raises a lost connection, from which Celery recovers; Redis delivers the message again.
 Listeners of a fanout exchange are not stored in Redis, where those of killed processes would remain.
 """
 

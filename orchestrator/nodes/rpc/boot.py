@@ -1,4 +1,4 @@
-"""The boot id of this machine, which tells cached states of an earlier boot from present ones."""
+"""The boot id of this machine, by which cached states of an earlier boot are recognized."""
 
 from pathlib import Path
 

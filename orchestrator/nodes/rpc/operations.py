@@ -26,7 +26,7 @@ class Operation:
     """One mutation in its agent's journal."""
 
     state: OperationState
-    #: The id of the request that was carried out last, to tell its failure from that of an earlier one.
+    #: The id of the request that was carried out last, to distinguish its failure from that of an earlier one.
     request_id: str = ""
     #: Set if it is done.
     result: Any = None
