@@ -33,7 +33,7 @@ def bring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bring:
 
 def test_package_of_the_documentation_teaches_agents_its_calls(tmp_path: Path, bring: Bring) -> None:
     text = (ROOT / "docs" / "nodes.md").read_text()
-    (source,) = re.findall(r"```python\n(from orchestrator.nodes.rpc.registry.*?)```", text, re.DOTALL)
+    (source,) = re.findall(r"```python\n(from isotherm.nodes import.*?)```", text, re.DOTALL)
     rpcs = bring("acme_motd", source)
     agent = agent_of(tmp_path, rpcs=rpcs)
     agent.directory.mkdir()
