@@ -25,7 +25,7 @@ from orchestrator.planning.decision import (
     meaning_of,
 )
 from orchestrator.planning.matching import blank_stack, standing
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.validating import typed_properties, valid_properties
@@ -51,7 +51,7 @@ class DryRun:
         types: Types,
         limits: Limits,
         content: Callable[[str], str],
-        clients: AskedClients | None = None,
+        clients: NamedClients | None = None,
     ) -> None:
         """Keep what is told of; ``content`` reads a stored file by its digest, ``clients`` find the ids of names."""
         self._clients = clients

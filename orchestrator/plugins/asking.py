@@ -32,7 +32,7 @@ class AmbiguousName(IsothermError):
         return f"several have the name {self.name!r}{ids}: give the id of the {self.entity} that is meant"
 
 
-class Finds(Protocol):
+class EntityFinder(Protocol):
     """The look-ups of a client; implemented by :class:`orchestrator.plugins.clients.ClientPlugin`."""
 
     @property
@@ -49,8 +49,8 @@ class Finds(Protocol):
         """
 
 
-class AskedClients(Protocol):
+class NamedClients(Protocol):
     """Clients by name; implemented by :class:`orchestrator.plugins.clients.ProjectClients`."""
 
-    def get(self, name: str) -> Finds:
+    def get(self, name: str) -> EntityFinder:
         """Return the client called ``name``."""

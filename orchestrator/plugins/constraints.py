@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, TypeGuard
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import NotVerified
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.sandbox.child import Fault
 from orchestrator.sandbox.process import TOO_LATE, Sandbox
 
@@ -80,7 +80,7 @@ class Constraint(ABC):
         return True
 
     def check(
-        self, value: object, *, secret: bool = False, clients: AskedClients | None = None
+        self, value: object, *, secret: bool = False, clients: NamedClients | None = None
     ) -> str | None:
         """Return a sentence about what is wrong with ``value``, or None if it satisfies the constraint.
 
@@ -111,7 +111,7 @@ class Constraint(ABC):
         """Return the sentence that a value could not be verified, without the value."""
         return f"cannot check the value: it {self.rule()}"
 
-    def fault_by(self, value: object, clients: AskedClients | None) -> str | None:  # noqa: ARG002  # for those who ask
+    def fault_by(self, value: object, clients: NamedClients | None) -> str | None:  # noqa: ARG002  # for those who ask
         """Return what is wrong with ``value``, as :meth:`fault` does, with queries of other systems by ``clients``.
 
         Raises:

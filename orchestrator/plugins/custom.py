@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from hooks.loading.overrides import override_mistakes
 from hooks.values.nearest import SOMEWHAT_ALIKE, did_you_mean
 from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake
-from orchestrator.plugins.asking import AmbiguousName, AskedClients, EntityNotFound
+from orchestrator.plugins.asking import AmbiguousName, EntityNotFound, NamedClients
 from orchestrator.plugins.constraints import Constraint, Unanswered, shown
 from orchestrator.plugins.loading import load_classes
 from orchestrator.plugins.mistakes import refuse_mistakes
@@ -37,7 +37,7 @@ class CustomConstraint(ABC):
         if the value is a secret.
         """
 
-    def fault_by(self, value: Any, clients: AskedClients) -> str | None:  # noqa: ARG002  # for those who ask
+    def fault_by(self, value: Any, clients: NamedClients) -> str | None:  # noqa: ARG002  # for those who ask
         """Return the same as :meth:`fault`, with queries of other systems by the clients of the stack's project.
 
         Raises:
@@ -59,7 +59,7 @@ class ClientConstraint(CustomConstraint):
         named = (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool))
         return None if named else f"{shown(value)} names no {self.entity}"
 
-    def fault_by(self, value: Any, clients: AskedClients) -> str | None:
+    def fault_by(self, value: Any, clients: NamedClients) -> str | None:
         """Return what is wrong with a value, after a look-up in the other system or the cache.
 
         Raises:
@@ -152,7 +152,7 @@ class Custom(Constraint):
         """Return the plugin's verdict on the value without querying other systems; see :meth:`fault_by`."""
         return self.fault_by(value, None)
 
-    def fault_by(self, value: object, clients: AskedClients | None) -> str | None:
+    def fault_by(self, value: object, clients: NamedClients | None) -> str | None:
         """Return the plugin's verdict on the value, or on the first item of a list that it refuses.
 
         Raises:
@@ -168,7 +168,7 @@ class Custom(Constraint):
         return next((found for item in items if (found := _verdict(plugin, item, clients)) is not None), None)
 
 
-def _verdict(plugin: CustomConstraint, value: object, clients: AskedClients | None) -> str | None:
+def _verdict(plugin: CustomConstraint, value: object, clients: NamedClients | None) -> str | None:
     """Return a plugin's verdict on a value, after checking its type."""
     try:
         found: object = plugin.fault(value) if clients is None else plugin.fault_by(value, clients)

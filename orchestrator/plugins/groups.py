@@ -13,7 +13,7 @@ from typing import Final
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import IsothermError, NotVerified, PluginMistake
 from orchestrator.plugins.api_versions import AllowedVersions, is_allowed
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import PropertyError, PropertyNotVerified, PropertyPath
 from orchestrator.sandbox.budget import outside
 
@@ -107,7 +107,7 @@ VersionOf = Callable[[str], str]
 
 
 def group_errors(
-    groups: Iterable[PropertiesGroup], given: Mapping[str, object], clients: AskedClients | None = None
+    groups: Iterable[PropertiesGroup], given: Mapping[str, object], clients: NamedClients | None = None
 ) -> list[PropertyError]:
     """Return the violated groups: at most one error for each, in the order of the groups.
 
@@ -122,7 +122,7 @@ def group_errors(
     return [error for error in errors if error is not None]
 
 
-def _version_of(clients: AskedClients, name: str) -> str:
+def _version_of(clients: NamedClients, name: str) -> str:
     try:
         with outside():
             return clients.get(name).api_version

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import NotVerified
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.constraints import Constraint, shown
 from orchestrator.plugins.support import SUPPORTED, SupportStatus
 
@@ -89,7 +89,7 @@ class Walk(NamedTuple):
 
     report: Callable[[PropertyError], None]
     constraints: bool
-    clients: AskedClients | None = None
+    clients: NamedClients | None = None
     #: Whether custom constraints are checked, too.
     custom: bool = True
 
@@ -216,7 +216,7 @@ def check_properties(
     given: Mapping[str, object],
     *,
     accepts_anything: bool = False,
-    clients: AskedClients | None = None,
+    clients: NamedClients | None = None,
 ) -> list[PropertyError]:
     """Return every error of ``given``: unknown and missing names, wrong types, violated constraints.
 
@@ -237,7 +237,7 @@ def convert_properties(
     *,
     accepts_anything: bool = False,
     constraints: bool = True,
-    clients: AskedClients | None = None,
+    clients: NamedClients | None = None,
 ) -> dict[str, Any]:
     """Return typed properties in which every name of ``schema`` is a key, with defaults filled in.
 

@@ -8,7 +8,7 @@ constraints and the type's translation rules, then the type's properties groups,
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.groups import group_errors
 from orchestrator.plugins.properties import (
     MissingProperty,
@@ -24,7 +24,7 @@ from orchestrator.plugins.translating import Translated, translate
 
 
 def property_faults(
-    kind: type[Resource], given: Mapping[str, object], *, clients: AskedClients | None = None
+    kind: type[Resource], given: Mapping[str, object], *, clients: NamedClients | None = None
 ) -> list[PropertyError]:
     """Return all faults of ``given``, as far as its values are known.
 
@@ -57,7 +57,7 @@ def schema_faults(kind: type[Resource], given: Mapping[str, object]) -> list[Pro
 
 
 def valid_properties(
-    kind: type[Resource], given: Mapping[str, object], *, clients: AskedClients | None = None
+    kind: type[Resource], given: Mapping[str, object], *, clients: NamedClients | None = None
 ) -> dict[str, object]:
     """Return ``given`` validated, converted and translated, as the type receives its properties.
 
@@ -78,7 +78,7 @@ def valid_properties(
 
 
 def typed_properties(
-    kind: type[Resource], given: Mapping[str, object], *, clients: AskedClients | None = None
+    kind: type[Resource], given: Mapping[str, object], *, clients: NamedClients | None = None
 ) -> dict[str, Any]:
     """Return ``given`` converted and translated without checking constraints and required properties.
 
@@ -97,7 +97,7 @@ def outdated_properties(kind: type[Resource], given: Mapping[str, object]) -> li
 
 
 def _sound(
-    kind: type[Resource], given: Mapping[str, object], *, constraints: bool, clients: AskedClients | None
+    kind: type[Resource], given: Mapping[str, object], *, constraints: bool, clients: NamedClients | None
 ) -> Translated:
     faults: list[PropertyError] = []
     try:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import NotVerified, Problem
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.constraints import Constraint
 from orchestrator.sandbox.budget import check_time
 from orchestrator.template.document import Path, Positions, dotted
@@ -49,7 +49,7 @@ class ParameterSchema:
         """Whether a value must be given."""
         return self.default is None
 
-    def value_of(self, raw: object, *, offline: bool = False, clients: AskedClients | None = None) -> object:
+    def value_of(self, raw: object, *, offline: bool = False, clients: NamedClients | None = None) -> object:
         """Return ``raw`` converted to this parameter's type, after checking its constraints.
 
         If ``offline``, constraints whose plugin is not installed are skipped; without ``clients``, those that query
@@ -126,7 +126,7 @@ def settle(
     positions: Positions,
     declared: Collection[str] = (),
     offline: bool = False,
-    clients: AskedClients | None = None,
+    clients: NamedClients | None = None,
 ) -> Settled:
     """Return the value of every parameter: the one given, else the environment's default, else the template's.
 

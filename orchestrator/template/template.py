@@ -12,7 +12,7 @@ from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import InvalidInput, Problem, cut
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.sandbox.budget import check_time, evaluation
 from orchestrator.template.cfn_declarations import declarations_of
 from orchestrator.template.conditions import Conditions
@@ -181,7 +181,7 @@ class Draft:
         *,
         pseudo: Mapping[str, object],
         offline: bool = False,
-        clients: AskedClients | None = None,
+        clients: NamedClients | None = None,
     ) -> Settled:
         """Return the value of every parameter, ``UNKNOWN`` for one without a value, and the problems found.
 

@@ -14,7 +14,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.stack_resource import Blueprint, StackResource
 from orchestrator.plugins.validating import schema_faults, typed_properties
@@ -89,7 +89,7 @@ class Examiner:
         *,
         offline: bool,
         values_required: bool,
-        clients: AskedClients | None = None,
+        clients: NamedClients | None = None,
     ) -> None:
         """Keep the arguments.
 

@@ -9,7 +9,7 @@ from hooks.values.nearest import Nearest
 from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import NotVerified, Problem, cut
 from orchestrator.model.graph import CircularDependency, Graph
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import (
     EVERY_ATTRIBUTE,
     PropertyError,
@@ -124,7 +124,7 @@ def property_problems(
     stack: StackDefinition,
     hidden: Collection[str],
     *,
-    clients: AskedClients | None = None,
+    clients: NamedClients | None = None,
 ) -> Iterator[Problem]:
     """Yield the problems with the properties of a resource, as far as their values are known.
 
@@ -149,7 +149,7 @@ def _faults_of(
     definition: ResourceDefinition,
     kind: type[Resource],
     stack: StackDefinition,
-    clients: AskedClients | None,
+    clients: NamedClients | None,
 ) -> list[PropertyError]:
     whole = definition.properties_expression
     if whole.is_call and is_unknown(whole.resolve(stack)):

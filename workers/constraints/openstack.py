@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.custom import ClientConstraint
 
 
@@ -27,7 +27,7 @@ class NovaKeypair(_InTheCloud):
         """Return the fault of a name as it is written; empty text is valid, as templates use it for "without a key"."""
         return None if value == "" else super().fault(value)
 
-    def fault_by(self, value: Any, clients: AskedClients) -> str | None:
+    def fault_by(self, value: Any, clients: NamedClients) -> str | None:
         """Return the fault of a name that the cloud does not have."""
         return None if value == "" else super().fault_by(value, clients)
 

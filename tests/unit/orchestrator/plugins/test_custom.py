@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.errors import NotFound, PluginMistake, Unavailable
 from orchestrator.plugins import custom
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, ProjectClients
 from orchestrator.plugins.constraints import Unanswered
 from orchestrator.plugins.custom import NAMESPACE, Custom, CustomConstraint, CustomConstraints
@@ -40,7 +40,7 @@ class Image(CustomConstraint):
     def fault(self, value: Any) -> str | None:
         return None
 
-    def fault_by(self, value: Any, clients: AskedClients) -> str | None:
+    def fault_by(self, value: Any, clients: NamedClients) -> str | None:
         raise Unavailable("nobody knows images here")
 
 

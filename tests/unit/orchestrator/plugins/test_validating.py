@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import NotVerified
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.constraints import Constraint, Length
 from orchestrator.plugins.properties import Property, PropertyError, PropertyNotVerified, PropertyType
 from orchestrator.plugins.resource import Resource
@@ -36,7 +36,7 @@ class Exists(Constraint):
     def fault(self, value: Any) -> str | None:
         return None
 
-    def fault_by(self, value: Any, clients: AskedClients | None) -> str | None:
+    def fault_by(self, value: Any, clients: NamedClients | None) -> str | None:
         if clients is None:
             return None
         if value == "down":
@@ -79,7 +79,7 @@ def _nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Server, "asked", [])
 
 
-def messages(given: Mapping[str, Any], clients: AskedClients | None = None) -> list[str]:
+def messages(given: Mapping[str, Any], clients: NamedClients | None = None) -> list[str]:
     return [str(fault) for fault in property_faults(Server, given, clients=clients)]
 
 

@@ -13,7 +13,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.plugins import custom
-from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import CustomConstraint, CustomConstraints
 from orchestrator.template.environment import Environment
@@ -401,7 +401,7 @@ class Outside(CustomConstraint):
     def fault(self, value: Any) -> str | None:
         return None
 
-    def fault_by(self, value: Any, clients: AskedClients) -> str | None:
+    def fault_by(self, value: Any, clients: NamedClients) -> str | None:
         return f"{value!r} is not there"
 
 
