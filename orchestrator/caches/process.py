@@ -13,7 +13,6 @@ import structlog
 from cache.constraints.cache import Description
 from cache.constraints.counters import Counts
 from orchestrator.caches.statistics import EVERY_SECONDS, CacheStatistics
-from orchestrator.plugins.clients import RemembersYes
 from orchestrator.store.installation.cache_counters import Flushes
 
 log = structlog.get_logger()
@@ -53,7 +52,7 @@ class Flushed(Protocol):
         """Return the time of each cache's last flush, or raise."""
 
 
-class Cache(RemembersYes, Protocol):
+class Cache(LookupCache, Protocol):
     """A client plugin's cache; :class:`cache.constraints.cache.ConstraintCache` implements it."""
 
     client: str

@@ -49,7 +49,7 @@ class ClientContext:
     settings: Settings | None = field(default=None, repr=False, compare=False)
 
 
-class RemembersYes(Protocol):
+class LookupCache(Protocol):
     """A cache of successful look-ups; implemented by :class:`cache.constraints.cache.ConstraintCache`."""
 
     def get(self, entity: str, name: str, scope: tuple[str, ...], ask: Callable[[], str]) -> str:
@@ -89,7 +89,7 @@ class ClientPlugin(ABC):
         refuse_mistakes(f"{cls.__module__}:{cls.__qualname__}", mistakes)
 
     def __init__(
-        self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None
+        self, context: ClientContext, options: Mapping[str, Any], cache: LookupCache | None = None
     ) -> None:
         """Keep the arguments; must not connect yet.
 
@@ -283,7 +283,7 @@ class Clients:
         self,
         settings: Settings,
         plugins: Mapping[str, type[ClientPlugin]] | None = None,
-        caches: Callable[[str], RemembersYes | None] | None = None,
+        caches: Callable[[str], LookupCache | None] | None = None,
     ) -> None:
         """Keep the arguments.
 

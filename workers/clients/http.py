@@ -15,7 +15,7 @@ from jmespath.exceptions import JMESPathError
 
 from hooks.values.nearest import Nearest
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
+from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
 from orchestrator.plugins.properties import Property
 from workers.clients.http_failures import HttpError, HttpUnavailable, fault_of_path
 from workers.clients.http_options import DEFAULT, OPTIONS_SCHEMA, apis_of, misconfigured
@@ -43,7 +43,7 @@ class HttpClient(ClientPlugin):
     entities = frozenset({PATH, API})
 
     def __init__(
-        self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None
+        self, context: ClientContext, options: Mapping[str, Any], cache: LookupCache | None = None
     ) -> None:
         """Keep the options; nothing is sent yet.
 

@@ -11,7 +11,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
+from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
 
 #: The kinds of look-ups: a node, and what at least one node offers.
 NODE: Final = "node"
@@ -48,7 +48,7 @@ class NodesClient(ClientPlugin):
         self,
         context: ClientContext,
         options: Mapping[str, Any],
-        cache: RemembersYes | None = None,  # noqa: ARG002  # see below
+        cache: LookupCache | None = None,  # noqa: ARG002  # see below
         *,
         nodes: NodeClient | None = None,
     ) -> None:

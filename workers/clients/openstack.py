@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
+from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyType
 from workers.clients import openstack_errors
@@ -66,7 +66,7 @@ class OpenStack(ClientPlugin):
     first_pause_seconds: ClassVar[float] = 0.5
 
     def __init__(
-        self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None
+        self, context: ClientContext, options: Mapping[str, Any], cache: LookupCache | None = None
     ) -> None:
         """Read ``clouds.yaml``; nothing is connected."""
         super().__init__(context, options, cache)
