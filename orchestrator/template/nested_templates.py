@@ -202,12 +202,12 @@ def environment_within(
     }
     for index, (name, own_type) in enumerate(nesting.route, start=1):
         actual = environment.registry.actual(own_type, (name,))
-        within.append(actual if is_template(actual) else generated_within(name))
+        within.append(actual if is_template(actual) else generated_key(name))
         environment = environment.for_nested(name, own_type, given if index == len(nesting.route) else {})
     return environment, tuple(within)
 
 
-def generated_within(resource: str) -> str:
+def generated_key(resource: str) -> str:
     """Return the placeholder, among keys of templates, of a template that a resource's type generated."""
     return f"<{resource}>"
 

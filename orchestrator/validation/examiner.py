@@ -29,14 +29,14 @@ from orchestrator.template.nested_templates import (
     NestedTemplates,
     attributes_of_nested,
     facade_problems,
-    generated_within,
+    generated_key,
     nested_environment,
     parent_of,
 )
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.template import Draft, Template
 from orchestrator.validation.rules import (
-    AskedType,
+    ReferencedType,
     Types,
     attribute_problems,
     cycle_problems,
@@ -155,17 +155,17 @@ class Examiner:
         check_time(partial(template.problem, definition.path))
         return environment.registry.actual(definition.type, (definition.name,))
 
-    def _referenced_types(self, examined: Examined) -> dict[str, AskedType]:
+    def _referenced_types(self, examined: Examined) -> dict[str, ReferencedType]:
         types = {}
         for name, actual in examined.types.items():
             if name in examined.nested and is_template(actual):
                 attributes = attributes_of_nested(examined.nested[name].template)
-                types[name] = AskedType(name=actual, attributes=attributes)
+                types[name] = ReferencedType(name=actual, attributes=attributes)
             elif actual in self._types:
                 kind = self._types[actual]
                 # The attributes of a stack depend on its resources.
                 anything = kind.accepts_anything or issubclass(kind, StackResource)
-                types[name] = AskedType(
+                types[name] = ReferencedType(
                     name=actual,
                     attributes=kind.attributes_schema,
                     accepts_anything=anything,
@@ -178,7 +178,7 @@ class Examiner:
         return types
 
     def _check(
-        self, examined: Examined, definition: ResourceDefinition, types: Mapping[str, AskedType]
+        self, examined: Examined, definition: ResourceDefinition, types: Mapping[str, ReferencedType]
     ) -> None:
         template, actual = examined.template, examined.types[definition.name]
         kind = self._types.get(actual)
@@ -237,7 +237,7 @@ class Examiner:
             return None
         is_secret = definition.properties_expression.covered(blueprint.place, hidden) is not None
         text = written(blueprint.child, is_secret=is_secret)
-        key = generated_within(definition.name)
+        key = generated_key(definition.name)
         outer, self.problems = self.problems, []
         try:
             with self._nested.repeated(blueprint.times):

@@ -22,7 +22,7 @@ from orchestrator.validation.rules import Types, property_problems
 AT_ONCE: Final = 16
 
 
-def outside_problems(examined: Examined, types: Types, clients: ProjectClients) -> list[Problem]:
+def external_problems(examined: Examined, types: Types, clients: ProjectClients) -> list[Problem]:
     """Return the problems with the properties of all resources according to other systems, in the template's order.
 
     ``examined`` must have no problems already, and must be known to be evaluated in time.

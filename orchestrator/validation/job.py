@@ -30,7 +30,7 @@ from orchestrator.template.registry_reader import MOST_PATTERNS
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Draft, in_order
 from orchestrator.validation.examiner import Examined, Examiner, Place
-from orchestrator.validation.external import outside_problems
+from orchestrator.validation.external import external_problems
 from orchestrator.validation.rules import Types
 
 _FEWER: Final = "make them smaller, or raise the setting max_template_bytes"
@@ -97,7 +97,7 @@ def examine_job(
         raise InvalidInput(in_order([*problems, *examiner.problems, *error.problems])) from error
     problems += examiner.problems
     if clients and not problems:
-        problems += outside_problems(examined, types, clients.of(job.project))
+        problems += external_problems(examined, types, clients.of(job.project))
     if problems:
         raise InvalidInput(in_order(problems))
     return examined

@@ -28,7 +28,7 @@ _SHOWN_ATTRIBUTES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedType:
+class ReferencedType:
     """The facts about a resource's type that references to the resource are checked with."""
 
     #: The name of the type in messages.
@@ -95,7 +95,7 @@ def policy_problems(
 def attribute_problems(
     template: Template,
     holder: ResourceDefinition | OutputDefinition,
-    types: Mapping[str, AskedType],
+    types: Mapping[str, ReferencedType],
     nearest: Nearest,
 ) -> Iterator[Problem]:
     """Yield a problem for each reference to an attribute that the resource's type does not have."""
