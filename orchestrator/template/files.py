@@ -92,7 +92,7 @@ def load_environments(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mention:
+class FileReference:
     """A reference to a file in a template or an environment."""
 
     name: str
@@ -116,7 +116,7 @@ class _Loading:
         #: The locations of files by key, including those that cannot be read.
         self._locations: dict[str, str] = {}
         self._walked: set[str] = set()
-        self._mentions: deque[Mention] = deque()
+        self._mentions: deque[FileReference] = deque()
         #: The references seen: key, location, and whether the file is a template.
         self._noted: set[tuple[str, str, bool]] = set()
 
@@ -139,7 +139,7 @@ class _Loading:
         text = self._argument(file)
         document = self._document(text, file)
         if document:
-            self._note(mentions(document, base="", location=file))
+            self._note(file_references(document, base="", location=file))
         return text
 
     def environment(self, file: str, template: str) -> EnvironmentSource:
@@ -149,7 +149,7 @@ class _Loading:
         if document:
             # Problems with the document and the environment are left to the parser.
             environment = Environment.of_document(document, [], base=base_between(file, template))
-            self._note(targets(environment, file))
+            self._note(registry_references(environment, file))
         return EnvironmentSource(file=file, source=text)
 
     def _argument(self, file: str) -> str:
@@ -160,61 +160,65 @@ class _Loading:
             self.problems.append(error.problem(file))
             return ""
 
-    def _note(self, mentions: Iterable[Mention]) -> None:
+    def _note(self, file_references: Iterable[FileReference]) -> None:
         """Queue references that have not been seen before."""
-        for mention in mentions:
-            named = mention.key, mention.location, mention.is_template
+        for reference in file_references:
+            named = reference.key, reference.location, reference.is_template
             if named not in self._noted:
                 if len(self._noted) == _SPELLINGS * self._limits.max_files:
-                    self._refuse_more(mention)
+                    self._refuse_more(reference)
                     break
                 self._noted.add(named)
-                self._mentions.append(mention)
+                self._mentions.append(reference)
 
     # -- files that they refer to ------------------------------------------------------------------------------
 
     def files(self) -> dict[str, str]:
         """Return the files that are referred to, directly or through other files, by key."""
         while self._mentions:
-            mention = self._mentions.popleft()
-            if mention.key not in self._locations:
+            reference = self._mentions.popleft()
+            if reference.key not in self._locations:
                 if len(self._locations) == self._limits.max_files:
-                    self._refuse_more(mention)
+                    self._refuse_more(reference)
                     break
-                self._load(mention)
-            elif not _is_same(self._locations[mention.key], mention.location):
-                self._refuse_second(mention)
-            if mention.is_template and mention.key in self._files and mention.key not in self._walked:
-                self._walk(mention)
+                self._load(reference)
+            elif not _is_same(self._locations[reference.key], reference.location):
+                self._refuse_second(reference)
+            if reference.is_template and reference.key in self._files and reference.key not in self._walked:
+                self._walk(reference)
         return self._files
 
-    def _load(self, mention: Mention) -> None:
-        self._locations[mention.key] = mention.location
+    def _load(self, reference: FileReference) -> None:
+        self._locations[reference.key] = reference.location
         try:
-            if is_web(mention.document) and not is_web(mention.location):
+            if is_web(reference.document) and not is_web(reference.location):
                 raise Unreadable("is named by a file from the network, which may name none of this machine")
-            self._files[mention.key] = self._contents.text(mention.location, named_by_file=True)
+            self._files[reference.key] = self._contents.text(reference.location, named_by_file=True)
         except Unreadable as error:
-            name = shown(mention.name)
-            self.problems.append(mention.problem(f"the file {name!r} {error}", error.hint(name)))
+            name = shown(reference.name)
+            self.problems.append(reference.problem(f"the file {name!r} {error}", error.hint(name)))
 
-    def _refuse_more(self, mention: Mention) -> None:
+    def _refuse_more(self, reference: FileReference) -> None:
         message = f"more than {self._limits.max_files} files are named"
-        self.problems.append(mention.problem(message, "raise the setting max_template_files, or name fewer"))
+        self.problems.append(
+            reference.problem(message, "raise the setting max_template_files, or name fewer")
+        )
 
-    def _refuse_second(self, mention: Mention) -> None:
-        other = shown(self._locations[mention.key])
-        message = f"the files {shown(mention.location)!r} and {other!r} would both be called {mention.key!r}"
+    def _refuse_second(self, reference: FileReference) -> None:
+        other = shown(self._locations[reference.key])
+        message = (
+            f"the files {shown(reference.location)!r} and {other!r} would both be called {reference.key!r}"
+        )
         hint = "give one of them another name"
-        self.problems.append(mention.problem(message, hint))
+        self.problems.append(reference.problem(message, hint))
 
-    def _walk(self, mention: Mention) -> None:
-        self._walked.add(mention.key)
-        file = mention.location if is_url(mention.location) else posixpath.normpath(mention.location)
-        document = self._document(self._files[mention.key], file)
+    def _walk(self, reference: FileReference) -> None:
+        self._walked.add(reference.key)
+        file = reference.location if is_url(reference.location) else posixpath.normpath(reference.location)
+        document = self._document(self._files[reference.key], file)
         if document:
-            base = base_of_key(mention.key)
-            self._note(mentions(document, base=base, location=mention.location))
+            base = base_of_key(reference.key)
+            self._note(file_references(document, base=base, location=reference.location))
 
     def _document(self, text: str, file: str) -> Document | None:
         """Return a text as data, as far as it can be parsed; None if it cannot be."""
@@ -238,12 +242,12 @@ def _is_same(location: str, other: str) -> bool:
     return FilePath(location).resolve() == FilePath(other).resolve()
 
 
-def mentions(document: Document, *, base: str, location: str) -> Iterator[Mention]:
+def file_references(document: Document, *, base: str, location: str) -> Iterator[FileReference]:
     """Yield the references of the template at ``location`` to files; its names are relative to ``base``."""
     found: dict[tuple[str, bool], Path] = {}
     _collect(document.data, (), found)
     for (name, as_type), path in found.items():
-        yield Mention(
+        yield FileReference(
             name=name,
             key=key_of(name, base),
             location=location_of(name, location),
@@ -254,11 +258,11 @@ def mentions(document: Document, *, base: str, location: str) -> Iterator[Mentio
         )
 
 
-def targets(environment: Environment, file: str) -> Iterator[Mention]:
+def registry_references(environment: Environment, file: str) -> Iterator[FileReference]:
     """Yield the references to template files in the registry of the environment at ``file``."""
     for target in environment.registry.template_targets():
         written = target.given
-        yield Mention(
+        yield FileReference(
             name=written.value,
             key=target.name,
             location=location_of(written.value, file),

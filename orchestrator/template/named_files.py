@@ -7,7 +7,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import EnvironmentSource
 from orchestrator.template.document import Document, read_document
 from orchestrator.template.environment import Environment
-from orchestrator.template.files import mentions, targets
+from orchestrator.template.files import file_references, registry_references
 from orchestrator.template.locations import base_between, base_of_key
 
 #: Words that mark a file as a possible template, whose own references count as well.
@@ -60,14 +60,14 @@ def _keys(document: Document, *, base: str) -> Iterator[str]:
     """
     if _has_computed_name(document.data):
         raise _AnyFile
-    for mention in mentions(document, base=base, location=""):
-        yield mention.key
+    for reference in file_references(document, base=base, location=""):
+        yield reference.key
 
 
 def _targets(document: Document, file: str, template_file: str) -> Iterator[str]:
     environment = Environment.of_document(document, [], base=base_between(file, template_file))
-    for mention in targets(environment, file):
-        yield mention.key
+    for reference in registry_references(environment, file):
+        yield reference.key
 
 
 def _has_computed_name(value: object) -> bool:
