@@ -29,7 +29,7 @@ from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.new_traversal import Fenced
 from orchestrator.template.definitions import ResourceDefinition
-from orchestrator.template.generated import written
+from orchestrator.template.generated import generated_template
 from orchestrator.template.locations import is_template, location_of
 from orchestrator.template.nested_templates import parent_of
 from orchestrator.views.stacks import OutputView
@@ -384,7 +384,7 @@ class ResourceChild:
         stored = self._store.templates.load(occasion.template_id)
         outer = stored.nesting
         root_file = outer.root_file if outer else stored.file
-        text = written(child, is_secret=self._has_secrets(definition, child))
+        text = generated_template(child, is_secret=self._has_secrets(definition, child))
         own_minutes = math.inf if child.timeout_minutes is None else child.timeout_minutes
         return NestedJob(
             name=_child_name(parent, occasion.key, self.id),

@@ -14,7 +14,7 @@ _SECTIONS = ("properties", "metadata")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class GeneratedTemplate:
     """The text of a generated template, and the values of its parameters."""
 
     source: str
@@ -23,7 +23,7 @@ class Written:
     secrets: frozenset[str]
 
 
-def written(child: Child, *, is_secret: bool) -> Written:
+def generated_template(child: Child, *, is_secret: bool) -> GeneratedTemplate:
     """Return a child's template as text.
 
     In a template of plain values, values that the text cannot contain become parameters: those that are not known yet,
@@ -31,12 +31,12 @@ def written(child: Child, *, is_secret: bool) -> Written:
     """
     if isinstance(child.template, str):
         secrets = frozenset(child.parameters) if is_secret else frozenset()
-        return Written(source=child.template, parameters=child.parameters, secrets=secrets)
+        return GeneratedTemplate(source=child.template, parameters=child.parameters, secrets=secrets)
     writer = _Writer(is_secret=is_secret)
     template = {**child.template, "resources": dict(writer.resources(child.template.get("resources", {})))}
     if writer.declared:
         template["parameters"] = {**template.get("parameters", {}), **writer.declared}
-    return Written(
+    return GeneratedTemplate(
         source=json.dumps(template, indent=1, ensure_ascii=False),
         parameters={**child.parameters, **writer.values},
         secrets=frozenset(writer.values) if is_secret else frozenset(),

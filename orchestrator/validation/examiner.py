@@ -21,7 +21,7 @@ from orchestrator.plugins.validating import schema_faults, typed_properties
 from orchestrator.sandbox.budget import check_time
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.environment import Environment
-from orchestrator.template.generated import written
+from orchestrator.template.generated import generated_template
 from orchestrator.template.given import Given
 from orchestrator.template.locations import FilesFrom, base_of_key, is_template
 from orchestrator.template.nested_templates import (
@@ -236,7 +236,7 @@ class Examiner:
         if blueprint is None:
             return None
         is_secret = definition.properties_expression.covered(blueprint.place, hidden) is not None
-        text = written(blueprint.child, is_secret=is_secret)
+        text = generated_template(blueprint.child, is_secret=is_secret)
         key = generated_key(definition.name)
         outer, self.problems = self.problems, []
         try:

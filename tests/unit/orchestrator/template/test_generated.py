@@ -11,7 +11,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.plugins.stack_resource import Child
 from orchestrator.template.environment import Environment
-from orchestrator.template.generated import written
+from orchestrator.template.generated import generated_template
 from orchestrator.template.template import Draft
 
 #: What looks like a call, and is none here.
@@ -24,7 +24,7 @@ def template_of(sections: dict[str, Any]) -> dict[str, Any]:
 
 def read_back(sections: dict[str, Any], *, is_secret: bool = False) -> dict[str, Any]:
     """Return the sections as an engine has them that reads what was written."""
-    text = written(Child(template=template_of(sections), file="f"), is_secret=is_secret)
+    text = generated_template(Child(template=template_of(sections), file="f"), is_secret=is_secret)
     draft = Draft.read(text.source, file="f", files={}, limits=Limits())
     settled = draft.settle(Environment.of_parameters(text.parameters), pseudo={}, offline=True)
     template = draft.under(settled.parameters.values, settled.parameters.hidden)
@@ -53,7 +53,7 @@ def test_nothing_is_called_that_a_type_says(properties: dict[str, Any], is_secre
 def test_secrets_are_not_in_the_text() -> None:
     properties = {"password": "s3cr3t", "list": ["s3cr3t"], "map": {"x": {"y": "s3cr3t"}}, "filter": "s3cr3t"}
     for said in (properties, {"filter": "s3cr3t"}):
-        text = written(Child(template=template_of({"properties": said}), file="f"), is_secret=True)
+        text = generated_template(Child(template=template_of({"properties": said}), file="f"), is_secret=True)
         assert "s3cr3t" not in text.source
         assert text.secrets == frozenset(text.parameters)
         declared = json.loads(text.source)["parameters"]
@@ -61,7 +61,7 @@ def test_secrets_are_not_in_the_text() -> None:
 
 
 def test_what_is_not_known_yet_is_a_parameter() -> None:
-    text = written(
+    text = generated_template(
         Child(template=template_of({"properties": {"a": UNKNOWN, "b": 1}}), file="f"), is_secret=False
     )
     assert text.parameters == {"r.properties.a": UNKNOWN}
@@ -72,7 +72,7 @@ def test_a_resource_reads_the_same_whatever_others_are_there(is_secret: bool) ->
     def text(*names: str) -> Any:
         resources = {name: {"type": "T", "properties": {"a": {"get_param": name}, "b": 2}} for name in names}
         template = {"heat_template_version": "2021-04-16", "resources": resources}
-        return json.loads(written(Child(template=template, file="f"), is_secret=is_secret).source)[
+        return json.loads(generated_template(Child(template=template, file="f"), is_secret=is_secret).source)[
             "resources"
         ]
 
