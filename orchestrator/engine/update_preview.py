@@ -96,7 +96,7 @@ class DryRun:
         except ResolveError as error:
             return _plan_of(desired, Action.REFUSE, error.problem.message)
         except PropertyError as error:
-            return _plan_of(desired, Action.REFUSE, definition.tellable(error, self._hidden).told)
+            return _plan_of(desired, Action.REFUSE, definition.redacted(error, self._hidden).full_message)
         if planned.action == Action.KEEP and match.node_data is not None:
             data = NodeData.from_wire(match.node_data)
             # What nobody asked for until now is not on record.

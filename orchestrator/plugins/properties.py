@@ -59,7 +59,7 @@ class PropertyError(ValueError):
         return f"{dotted(self.path)}: {self._sentence}" if self.path else self._sentence
 
     @property
-    def told(self) -> str:
+    def full_message(self) -> str:
         """The message with its path in the resource's definition: ``properties.networks[0].port: ...``."""
         return f"{dotted(('properties', *self.path))}: {self._sentence}"
 
@@ -80,7 +80,7 @@ class PropertyNotVerified(NotVerified):
     """A property could not be verified, for another system could not be queried; ``fault`` has its path."""
 
     def __init__(self, fault: PropertyError) -> None:
-        super().__init__(fault.told)
+        super().__init__(fault.full_message)
         self.fault = fault
 
 

@@ -111,7 +111,7 @@ class ResourceDefinition:
         """
         return self._resolve(self.properties_expression, self.dialect.properties, stack)
 
-    def tellable(self, fault: PropertyError, hidden: Collection[str]) -> PropertyError:
+    def redacted(self, fault: PropertyError, hidden: Collection[str]) -> PropertyError:
         """Return an error of these properties without values that may be secrets.
 
         A value is kept if the template itself contains it or computes it from parameters that are not ``hidden``.

@@ -116,7 +116,7 @@ class _Loading:
         #: The locations of files by key, including those that cannot be read.
         self._locations: dict[str, str] = {}
         self._walked: set[str] = set()
-        self._mentions: deque[FileReference] = deque()
+        self._references: deque[FileReference] = deque()
         #: The references seen: key, location, and whether the file is a template.
         self._noted: set[tuple[str, str, bool]] = set()
 
@@ -169,14 +169,14 @@ class _Loading:
                     self._refuse_more(reference)
                     break
                 self._noted.add(named)
-                self._mentions.append(reference)
+                self._references.append(reference)
 
     # -- files that they refer to ------------------------------------------------------------------------------
 
     def files(self) -> dict[str, str]:
         """Return the files that are referred to, directly or through other files, by key."""
-        while self._mentions:
-            reference = self._mentions.popleft()
+        while self._references:
+            reference = self._references.popleft()
             if reference.key not in self._locations:
                 if len(self._locations) == self._limits.max_files:
                     self._refuse_more(reference)

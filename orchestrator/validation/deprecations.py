@@ -65,7 +65,7 @@ def _of_type(
         # Reported by the examiner.
         return
     for fault in outdated_properties(kind, given):
-        shown = definition.tellable(fault, examined.parameters.hidden)
+        shown = definition.redacted(fault, examined.parameters.hidden)
         yield template.problem((*definition.path, words.properties, *shown.path), shown.message)
 
 

@@ -138,10 +138,10 @@ def property_problems(
         yield error.problem
         return
     except PropertyNotVerified as error:
-        shown = definition.tellable(error.fault, hidden)
+        shown = definition.redacted(error.fault, hidden)
         raise NotVerified(template.problem((*place, *shown.path), shown.message, shown.hint)) from error
     for fault in faults:
-        shown = definition.tellable(fault, hidden)
+        shown = definition.redacted(fault, hidden)
         yield template.problem((*place, *shown.path), shown.message, shown.hint)
 
 

@@ -143,7 +143,7 @@ class Outcomes:
             if self._claim.started and self._attempt.resource is None:
                 # Nobody got to look at what is under way: it goes on.
                 self._attempt.over = [self._claim.token]
-            return self.retry_or_fail(self._attempt.tellable(error.fault).told, untouched=untouched)
+            return self.retry_or_fail(self._attempt.tellable(error.fault).full_message, untouched=untouched)
         if isinstance(error, TakenOver):
             # Nothing was begun: another process is at it, or died at it and holds it no longer than its lease.
             return self._again(str(error), untouched=untouched)

@@ -199,4 +199,4 @@ class Attempt:
         """Return a property's error without a value that may be a secret: all users can read the reason."""
         if self.definition is None:
             return error.veil(error.path[:1])
-        return self.definition.tellable(error, self.around.context.get("hidden", ()))
+        return self.definition.redacted(error, self.around.context.get("hidden", ()))

@@ -42,7 +42,7 @@ def take_step(claim: Claim, around: CheckContext) -> Outcome:
     except (NotFit, RefusedChange) as error:
         return outcomes.failed(str(error), untouched=True)
     except PropertyError as error:
-        return outcomes.failed(attempt.tellable(error).told, untouched=outcomes.is_unbegun_update)
+        return outcomes.failed(attempt.tellable(error).full_message, untouched=outcomes.is_unbegun_update)
     except (ResourceFailure, IsothermError) as error:
         return outcomes.went_wrong(error)
     except Exception as error:  # noqa: BLE001 (the boundary to other people's code)

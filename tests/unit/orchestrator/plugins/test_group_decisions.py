@@ -618,4 +618,4 @@ def test_an_error_says_what_is_expected_and_what_was_found_and_shows_no_value() 
         "expected exactly one of ready.tcp and (both a and (at least one of b and networks.*.port)), "
         "found ready.tcp, a and networks.*.port"
     )
-    assert error.told == f"properties: {error}"
+    assert error.full_message == f"properties: {error}"
