@@ -101,7 +101,7 @@ def made_up(schema: Property) -> object:
 
 
 def _holds(constraints: tuple[Constraint, ...], value: object) -> bool:
-    return all(each.check(value) is None for each in constraints if each.needs_nothing)
+    return all(each.check(value) is None for each in constraints if each.is_available)
 
 
 def _candidates(schema: Property) -> Iterator[object]:

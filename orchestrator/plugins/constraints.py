@@ -57,7 +57,7 @@ def is_plain(pattern: str) -> bool:
     return not any(mark in text for mark in "(|") and len(_REPEATED.findall(text)) <= 1
 
 
-class Unanswered(Exception):
+class CannotEvaluate(Exception):
     """A constraint could not be evaluated; the message has the reason, and shows no value."""
 
 
@@ -75,7 +75,7 @@ class Constraint(ABC):
     is_custom: ClassVar[bool] = False
 
     @property
-    def needs_nothing(self) -> bool:
+    def is_available(self) -> bool:
         """Whether it can be checked in this process: it needs no plugin that is missing."""
         return True
 
@@ -92,7 +92,7 @@ class Constraint(ABC):
         """
         try:
             found = self.fault_by(value, clients)
-        except Unanswered as error:
+        except CannotEvaluate as error:
             # Whether the rule is violated is unknown, so neither it nor the description would be true.
             return str(error)
         except NotVerified:
@@ -115,7 +115,7 @@ class Constraint(ABC):
         """Return what is wrong with ``value``, as :meth:`fault` does, with queries of other systems by ``clients``.
 
         Raises:
-            Unanswered: the constraint could not be evaluated.
+            CannotEvaluate: the constraint could not be evaluated.
             NotVerified: another system could not be queried.
         """
         return self.fault(value)
@@ -129,7 +129,7 @@ class Constraint(ABC):
         """Return what was found instead, beginning with the value or its measure, or None if the value is right.
 
         Raises:
-            Unanswered: the constraint could not be evaluated.
+            CannotEvaluate: the constraint could not be evaluated.
         """
 
 
@@ -308,7 +308,7 @@ class AllowedPattern(Constraint):
         """Return whether the whole of ``text`` matches.
 
         Raises:
-            Unanswered: matching takes too long.
+            CannotEvaluate: matching takes too long.
         """
         if is_plain(self.pattern):
             return re.fullmatch(self.pattern, text) is not None
@@ -321,7 +321,7 @@ class AllowedPattern(Constraint):
                 if fault.kind == TOO_LATE
                 else "could not be matched"
             )
-            raise Unanswered(f"the pattern {shown(self.pattern)} {late}") from None
+            raise CannotEvaluate(f"the pattern {shown(self.pattern)} {late}") from None
 
     def rule(self) -> str:
         """Return the rule in words."""
@@ -331,7 +331,7 @@ class AllowedPattern(Constraint):
         """Return the value if it does not match.
 
         Raises:
-            Unanswered: matching takes too long.
+            CannotEvaluate: matching takes too long.
         """
         if not isinstance(value, str):
             return f"{shown(value)} is not a text"

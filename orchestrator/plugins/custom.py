@@ -14,7 +14,7 @@ from hooks.loading.overrides import override_mistakes
 from hooks.values.nearest import SOMEWHAT_ALIKE, did_you_mean
 from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound, NamedClients
-from orchestrator.plugins.constraints import Constraint, Unanswered, shown
+from orchestrator.plugins.constraints import CannotEvaluate, Constraint, shown
 from orchestrator.plugins.loading import load_classes
 from orchestrator.plugins.mistakes import refuse_mistakes
 
@@ -132,7 +132,7 @@ class Custom(Constraint):
     is_custom = True
 
     @property
-    def needs_nothing(self) -> bool:
+    def is_available(self) -> bool:
         """Whether the plugin is installed here."""
         return self.name in CustomConstraints.load()
 
@@ -156,14 +156,14 @@ class Custom(Constraint):
         """Return the plugin's verdict on the value, or on the first item of a list that it refuses.
 
         Raises:
-            Unanswered: there is no such plugin.
+            CannotEvaluate: there is no such plugin.
             NotVerified: another system could not be queried.
             PluginMistake: the plugin failed, or returned neither text nor None.
         """
         try:
             plugin = CustomConstraints.load().find(self.name)
         except NotFound as error:
-            raise Unanswered(str(error)) from error
+            raise CannotEvaluate(str(error)) from error
         items = value if isinstance(value, (list, tuple)) else (value,)
         return next((found for item in items if (found := _verdict(plugin, item, clients)) is not None), None)
 

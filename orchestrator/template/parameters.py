@@ -63,7 +63,7 @@ class ParameterSchema:
         value = convert(self.type, raw)
         for constraint in self.constraints:
             check_time(self._place)
-            if offline and not constraint.needs_nothing:
+            if offline and not constraint.is_available:
                 continue
             fault = constraint.check(value, secret=self.hidden, clients=clients)
             if fault:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.config.limits import Limits
-from orchestrator.plugins.constraints import AllowedPattern, Unanswered, shown
+from orchestrator.plugins.constraints import AllowedPattern, CannotEvaluate, shown
 from orchestrator.sandbox.child import TOO_DEEP, TOO_MUCH_MEMORY, Fault
 from orchestrator.sandbox.process import TOO_LATE, Sandbox
 from orchestrator.template.pattern_matching import SYNTAX
@@ -33,14 +33,14 @@ class BoundedPattern(AllowedPattern):
         """
         try:
             self._ask({"pattern": self.pattern})
-        except Unanswered as error:
+        except CannotEvaluate as error:
             raise ValueError(str(error)) from None
 
     def matches(self, text: str) -> bool:
         """Return whether the whole of ``text`` matches.
 
         Raises:
-            Unanswered: matching exceeds the limits.
+            CannotEvaluate: matching exceeds the limits.
         """
         return bool(self._ask({"pattern": self.pattern, "text": text}))
 
@@ -49,7 +49,7 @@ class BoundedPattern(AllowedPattern):
         try:
             return _SANDBOX.ask(question, seconds=limits.pattern_seconds, memory_mib=limits.yaql_memory_mib)
         except Fault as fault:
-            raise Unanswered(self._sentence(fault)) from None
+            raise CannotEvaluate(self._sentence(fault)) from None
 
     def _sentence(self, fault: Fault) -> str:
         pattern, limits = f"the pattern {shown(self.pattern)}", self.limits

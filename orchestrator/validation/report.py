@@ -56,7 +56,7 @@ def _left_out(template: Template) -> Iterator[Problem]:
     """Yield a warning for each constraint of a parameter that is not installed: its name may be wrong."""
     for schema in template.parameters.values():
         for constraint in schema.constraints:
-            if isinstance(constraint, Custom) and not constraint.needs_nothing:
+            if isinstance(constraint, Custom) and not constraint.is_available:
                 message = f"it was not checked: {constraint.unknown()}"
                 yield template.problem(schema.path, message)
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from orchestrator.plugins.constraints import (
     AllowedPattern,
     AllowedValues,
+    CannotEvaluate,
     Constraint,
     Length,
     Modulo,
     Range,
-    Unanswered,
     is_plain,
     shown,
 )
@@ -102,7 +102,7 @@ class Closed(Constraint):
         return "must be in the archive"
 
     def fault(self, value: Any) -> str | None:
-        raise Unanswered("the archive is closed")
+        raise CannotEvaluate("the archive is closed")
 
 
 @pytest.mark.parametrize("constraint", [Closed(), Closed(description="look in the archive first")])
@@ -112,7 +112,7 @@ def test_what_cannot_be_asked_says_why_and_nothing_of_the_rule(constraint: Const
 
 
 def test_own_constraints_can_be_asked_anywhere() -> None:
-    assert Length(1).needs_nothing
+    assert Length(1).is_available
 
 
 def test_length_never_says_the_text() -> None:

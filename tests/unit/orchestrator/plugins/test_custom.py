@@ -12,7 +12,7 @@ from orchestrator.errors import NotFound, PluginMistake, Unavailable
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, ProjectClients
-from orchestrator.plugins.constraints import Unanswered
+from orchestrator.plugins.constraints import CannotEvaluate
 from orchestrator.plugins.custom import NAMESPACE, Custom, CustomConstraint, CustomConstraints
 
 Install = Callable[..., str]
@@ -153,14 +153,14 @@ def test_a_description_replaces_the_plugin_s_sentence() -> None:
 def test_no_value_satisfies_what_is_not_installed(secret: bool) -> None:
     sentence = "there is no custom constraint 'my.oven' here; did you mean 'my.even'?"
     assert Custom("my.oven", description="cook").check("ab", secret=secret) == sentence
-    with pytest.raises(Unanswered):
+    with pytest.raises(CannotEvaluate):
         Custom("my.oven").fault("ab")
 
 
 @pytest.mark.parametrize(("name", "anywhere"), [("my.even", True), ("my.image", True), ("my.oven", False)])
 @pytest.mark.usefixtures("installed")
 def test_what_is_not_there_cannot_be_asked_everywhere(name: str, anywhere: bool) -> None:
-    assert Custom(name).needs_nothing is anywhere
+    assert Custom(name).is_available is anywhere
 
 
 @pytest.mark.usefixtures("installed")

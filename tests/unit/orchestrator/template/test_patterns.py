@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.config.limits import Limits
-from orchestrator.plugins.constraints import AllowedPattern, Unanswered
+from orchestrator.plugins.constraints import AllowedPattern, CannotEvaluate
 from orchestrator.sandbox.child import Fault
 from orchestrator.sandbox.process import DIED
 from orchestrator.template import patterns
@@ -68,7 +68,7 @@ def test_a_pattern_that_never_ends_refuses_the_value(pattern: str, text: str) ->
     sentence = f"the pattern {pattern!r} took longer than 0.3 seconds (setting pattern_seconds)"
     assert constraint.check(text) == sentence
     assert constraint.check(text, secret=True) == sentence
-    with pytest.raises(Unanswered):
+    with pytest.raises(CannotEvaluate):
         constraint.fault(text)
 
 
