@@ -204,7 +204,7 @@ def member_path(path: AttributePath) -> AttributePath | None:
     return steps
 
 
-def asked_of_members(wanted: Sequence[AttributePath]) -> tuple[AttributePath, ...]:
+def member_attributes(wanted: Sequence[AttributePath]) -> tuple[AttributePath, ...]:
     """Return the attributes of resources in a stack that the ``wanted`` attributes of the stack refer to."""
     paths = (member_path(tuple(path)) for path in wanted)
     return tuple(sorted({path for path in paths if path is not None and len(path) > 1}, key=repr))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from orchestrator.plugins.resource import Resource
-from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, asked_of_members
+from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, member_attributes
 from orchestrator.template.locations import is_template
 
 #: The output of a template that ``get_resource`` resolves to where it is used as a type.
@@ -32,7 +32,7 @@ class TemplateResource(StackResource):
             template=self.stack.files[self.type_name],
             file=self.type_name,
             parameters={name: value for name, value in self.properties.items() if value is not None},
-            asks=asked_of_members(self.wanted),
+            asks=member_attributes(self.wanted),
         )
 
     def reference_id(self) -> str | None:

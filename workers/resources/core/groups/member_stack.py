@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.definition import AttributePath, follow
 from orchestrator.plugins.properties import EVERY_ATTRIBUTE, Attribute, PropertyType
-from orchestrator.plugins.stack_resource import Member, StackResource, asked_of_members, member_path
+from orchestrator.plugins.stack_resource import Member, StackResource, member_attributes, member_path
 
 REFS: Final = "refs"
 REFS_MAP: Final = "refs_map"
@@ -61,7 +61,7 @@ class MemberStack(StackResource):
         wanted = [self.named(tuple(path)) for path in self.wanted]
         of_all = {path for path in map(self._of_every_member, wanted) if path}
         asks = {(name, *path) for name in self.names() for path in of_all}
-        return tuple(sorted({*asks, *asked_of_members(wanted)}, key=repr))
+        return tuple(sorted({*asks, *member_attributes(wanted)}, key=repr))
 
     def _of_every_member(self, path: AttributePath) -> AttributePath:
         """Return the path that is read of every member; empty if none is."""

@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.definition import UNKNOWN, AttributePath, follow
 from orchestrator.plugins.constraints import Length, Range
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
-from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, asked_of_members
+from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, member_attributes
 
 
 class Stack(StackResource):
@@ -97,7 +97,7 @@ outputs:
             file=_file(self.name),
             parameters=self.properties["parameters"],
             parameters_from=("parameters",),
-            asks=asked_of_members(self.wanted),
+            asks=member_attributes(self.wanted),
             timeout_minutes=self.properties["timeout"],
         )
 
