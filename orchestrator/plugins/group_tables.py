@@ -6,8 +6,8 @@ from typing import Final
 
 from orchestrator.plugins.groups import (
     Combination,
-    Given,
     GivenPath,
+    Presence,
     PropertiesGroup,
     VersionedProperties,
     holds,
@@ -71,7 +71,7 @@ def combinations(
 def is_fine(group: Combination, given: frozenset[GivenPath]) -> bool:
     """Return whether a combination is allowed."""
 
-    def is_given(path: GivenPath) -> Given:
-        return Given.YES if path in given else Given.NO
+    def is_given(path: GivenPath) -> Presence:
+        return Presence.YES if path in given else Presence.NO
 
     return bool(holds(group, is_given)) and next(loose_ends(group, is_given), None) is None

@@ -45,7 +45,7 @@ PROPERTIES: Final = "PROPERTIES"
 ANY_ITEM: Final = "*"
 
 
-class Given(IntEnum):
+class Presence(IntEnum):
     """Whether a property is given."""
 
     NO = 0
@@ -154,16 +154,16 @@ def group_error(
     if isinstance(group, VersionedProperties):
         return None if version_of is None else _version_error(group, given, version_of)
 
-    def is_given(path: GivenPath) -> Given:
+    def is_given(path: GivenPath) -> Presence:
         return given_at(given, path.steps)
 
-    found = [path for path in group.paths if is_given(path) is Given.YES]
+    found = [path for path in group.paths if is_given(path) is Presence.YES]
     verdict = holds(group, is_given)
-    if verdict is Given.NO:
+    if verdict is Presence.NO:
         return PropertyError(
             _common(found or group.paths), f"expected {phrase(group)}, found {listed(found)}"
         )
-    if verdict is Given.YES and (loose := next(loose_ends(group, is_given), None)):
+    if verdict is Presence.YES and (loose := next(loose_ends(group, is_given), None)):
         path, alternative = loose
         message = f"expected {phrase(group)}, found {listed(found)}"
         hint = f"{path} may be given only as {phrase(alternative)}"
@@ -171,22 +171,22 @@ def group_error(
     return None
 
 
-def given_at(value: object, steps: Sequence[str]) -> Given:
+def given_at(value: object, steps: Sequence[str]) -> Presence:
     """Return whether there is a value at a path; null is no value, an empty map, list or text is one."""
     if value is None:
-        return Given.NO
+        return Presence.NO
     if not steps:
-        return Given.YES
+        return Presence.YES
     if value is UNKNOWN:
-        return Given.MAYBE
+        return Presence.MAYBE
     if isinstance(value, Mapping):
         return given_at(value.get(steps[0]), steps[1:])
     if isinstance(value, (list, tuple)) and steps[0] == ANY_ITEM:
-        return max((given_at(item, steps[1:]) for item in value), default=Given.NO)
-    return Given.NO
+        return max((given_at(item, steps[1:]) for item in value), default=Presence.NO)
+    return Presence.NO
 
 
-def holds(expression: Expression, is_given: Callable[[GivenPath], Given]) -> Given:
+def holds(expression: Expression, is_given: Callable[[GivenPath], Presence]) -> Presence:
     """Return whether an expression holds; MAYBE if that depends on values that are not known yet."""
     if isinstance(expression, GivenPath):
         return is_given(expression)
@@ -196,15 +196,15 @@ def holds(expression: Expression, is_given: Callable[[GivenPath], Given]) -> Giv
             return min(verdicts)
         case Operator.OR:
             return max(verdicts)
-    certain, possible = verdicts.count(Given.YES), sum(map(bool, verdicts))
+    certain, possible = verdicts.count(Presence.YES), sum(map(bool, verdicts))
     least = 1 if expression.operator is XOR else 0
     if certain > 1 or possible < least:
-        return Given.NO
-    return Given.YES if possible <= 1 and certain >= least else Given.MAYBE
+        return Presence.NO
+    return Presence.YES if possible <= 1 and certain >= least else Presence.MAYBE
 
 
 def loose_ends(
-    expression: Expression, is_given: Callable[[GivenPath], Given]
+    expression: Expression, is_given: Callable[[GivenPath], Presence]
 ) -> Iterator[tuple[GivenPath, Expression]]:
     """Yield given properties of an incomplete alternative, each with the alternative.
 
@@ -220,19 +220,19 @@ def loose_ends(
             if operand in held:
                 continue
             for path in operand.paths:
-                if is_given(path) is Given.YES and not any(
+                if is_given(path) is Presence.YES and not any(
                     path == own or path.is_above(own) for own in needed
                 ):
                     yield path, operand
     for operand in held:
-        if holds(operand, is_given) is Given.YES:
+        if holds(operand, is_given) is Presence.YES:
             yield from loose_ends(operand, is_given)
 
 
 def _version_error(
     group: VersionedProperties, given: Mapping[str, object], version_of: VersionOf
 ) -> PropertyError | None:
-    found = [path for path in group.paths if given_at(given, path.steps) is Given.YES]
+    found = [path for path in group.paths if given_at(given, path.steps) is Presence.YES]
     if not found:
         return None
     message = f"expected {listed(found)} only with {versions_in_words(group)}"
