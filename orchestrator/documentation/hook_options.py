@@ -42,12 +42,12 @@ class OptionView:
         return asdict(self)
 
 
-def options_of(model: type[BaseModel], said: Mapping[str, object]) -> list[OptionView]:
+def options_of(model: type[BaseModel], values: Mapping[str, object]) -> list[OptionView]:
     """Return the options of a model, each table before its own options.
 
     Args:
         model: The model of the options.
-        said: The settings.
+        values: The options in the settings.
     """
     try:
         schema = model.model_json_schema()
@@ -60,11 +60,11 @@ def options_of(model: type[BaseModel], said: Mapping[str, object]) -> list[Optio
                 required=field.is_required(),
                 default=None,
                 description=field.description or "",
-                said=MASK if name in said else None,
+                said=MASK if name in values else None,
             )
             for name, field in model.model_fields.items()
         ]
-    return list(_Options(schema.get("$defs", {})).within(schema, (), said, 0))
+    return list(_Options(schema.get("$defs", {})).within(schema, (), values, 0))
 
 
 class _Options:
@@ -74,12 +74,12 @@ class _Options:
         self._definitions = definitions
 
     def within(
-        self, schema: Mapping[str, Any], path: tuple[str, ...], said: Any, depth: int
+        self, schema: Mapping[str, Any], path: tuple[str, ...], values: Any, depth: int
     ) -> Iterator[OptionView]:
         """Yield the options of a table."""
         required = schema.get("required", ())
         for name, prop in schema.get("properties", {}).items():
-            given = said.get(name) if isinstance(said, Mapping) else None
+            given = values.get(name) if isinstance(values, Mapping) else None
             resolved = self._resolved(prop)
             kind = self._type(resolved)
             is_secret = kind.startswith(_SECRET) or ("text" in kind and bool(_SECRETIVE.search(name)))
@@ -96,10 +96,10 @@ class _Options:
                 yield from self._inside(resolved, (*path, name), given, depth + 1)
 
     def _inside(
-        self, schema: Mapping[str, Any], path: tuple[str, ...], said: Any, depth: int
+        self, schema: Mapping[str, Any], path: tuple[str, ...], values: Any, depth: int
     ) -> Iterator[OptionView]:
         if schema.get("properties"):
-            yield from self.within(schema, path, said, depth)
+            yield from self.within(schema, path, values, depth)
         for key, step in (("additionalProperties", ANY_NAME), ("items", ANY_ITEM)):
             if isinstance(schema.get(key), Mapping):
                 inner = self._resolved(schema[key])

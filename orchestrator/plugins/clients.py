@@ -107,7 +107,7 @@ class ClientPlugin(ABC):
         """
         return ""
 
-    def scope(self, entity: str) -> tuple[str, ...]:  # noqa: ARG002  # for those who override it
+    def scope(self, entity: str) -> tuple[str, ...]:  # noqa: ARG002  # for overrides
         """Return what look-ups depend on besides the project: the address, the region, the user.
 
         Cache entries are shared only within one project and scope.
@@ -126,9 +126,9 @@ class ClientPlugin(ABC):
             Exception: the system could not be queried.
         """
         if entity not in self.entities:
-            raise PluginMistake(f"client {self.name!r} was asked for {entity!r}, which it does not know")
+            raise PluginMistake(f"client {self.name!r} looks up no {entity!r}")
 
-        def ask() -> str:
+        def query() -> str:
             with outside():
                 found: object = self.look_up(entity, name)
             if not isinstance(found, str) or not found:
@@ -139,11 +139,11 @@ class ClientPlugin(ABC):
             return found
 
         if self._cache is None:
-            return ask()
+            return query()
         scope = (self.context.project, *self.scope(entity))
         with outside():
             look_up = self._cache.get if use_cache else self._cache.refresh
-            return look_up(entity, name, scope, ask)
+            return look_up(entity, name, scope, query)
 
     def forget(self, entity: str, name: str) -> None:
         """Remove the cache's entry of this id or name.

@@ -111,7 +111,7 @@ class Constraint(ABC):
         """Return the sentence that a value could not be verified, without the value."""
         return f"cannot check the value: it {self.rule()}"
 
-    def fault_by(self, value: object, clients: NamedClients | None) -> str | None:  # noqa: ARG002  # for those who ask
+    def fault_by(self, value: object, clients: NamedClients | None) -> str | None:  # noqa: ARG002  # for overrides
         """Return what is wrong with ``value``, as :meth:`fault` does, with queries of other systems by ``clients``.
 
         Raises:

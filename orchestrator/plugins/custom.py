@@ -37,7 +37,7 @@ class CustomConstraint(ABC):
         if the value is a secret.
         """
 
-    def fault_by(self, value: Any, clients: NamedClients) -> str | None:  # noqa: ARG002  # for those who ask
+    def fault_by(self, value: Any, clients: NamedClients) -> str | None:  # noqa: ARG002  # for overrides
         """Return the same as :meth:`fault`, with queries of other systems by the clients of the stack's project.
 
         Raises:

@@ -309,7 +309,7 @@ class TestServices:
 
     def test_none_of_them_looks_anything_up(self, api: OpenStackApi, tmp_path: Path) -> None:
         service = client_of(Nova, {"cloud": "demo", "config_file": str(api.write_clouds(tmp_path))})
-        with pytest.raises(PluginMistake, match="'nova' was asked for 'flavor', which it does not know"):
+        with pytest.raises(PluginMistake, match="'nova' looks up no 'flavor'"):
             service.find("flavor", "small")
 
     def test_a_probe_tells_where_and_as_whom(self, api: OpenStackApi, tmp_path: Path) -> None:
