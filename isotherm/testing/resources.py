@@ -16,7 +16,6 @@ from orchestrator.documentation.example import Examples
 from orchestrator.plugins.clients import ClientPlugin
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import PropertyChanges, Resource, Wait
-from orchestrator.plugins.validating import property_faults
 from orchestrator.views.stacks import StackView
 from workers.check.contract import storable
 
@@ -72,13 +71,6 @@ class ResourceConformance:
         types = {**ResourceTypes.load(), self._type_name: self.type}
         shown = Examples(types, Settings(**self.settings)).shows(self.type.example, self._type_name)
         assert shown, "'isotherm template validate' finds fault with it, or it has no resource of this type"
-
-    def test_the_properties_are_right(self) -> None:
-        """What these tests give is what the schema asks for."""
-        if self.others:
-            raise SkipTest("what refers to other resources is seen when they are made")
-        faults = property_faults(self.type, self.properties)
-        assert not faults, "; ".join(map(str, faults))
 
     # -- the world ---------------------------------------------------------------------------------------------
 

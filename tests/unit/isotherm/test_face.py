@@ -86,7 +86,7 @@ def natural(name: str) -> tuple[int, str]:
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 
-def test_nothing_that_is_promised_has_a_second_name_but_errors() -> None:
+def test_a_name_is_the_same_in_every_module() -> None:
     places: dict[str, set[int]] = {}
     for name in MODULES:
         module = import_module(f"isotherm.{name}")
