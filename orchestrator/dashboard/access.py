@@ -1,8 +1,8 @@
-"""Who may do what: decided from how the dashboard was started, and from who asks.
+"""Access control of the dashboard: roles, and the reasons for refusals, by the options it was started with.
 
-There are two roles. A *viewer* reads; an *operator* may act on stacks, too, if actions are allowed at all. Whoever is
-not known by name is a viewer, and is shown no values of parameters and outputs. Nothing here knows of HTTP but the
-numbers of its refusals.
+There are two roles. A *viewer* reads; an *operator* may also act on stacks, if actions are allowed at all. A visitor
+without a name is a viewer, and sees no values of parameters and outputs. Of HTTP, only the status codes of refusals
+appear here.
 """
 
 import shlex
@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from flower.utils.authentication import authenticate
 
-#: What operators may do with a stack, and the command that does the same.
+#: The actions of operators on a stack, each with the equivalent command.
 COMMANDS: Final[Mapping[str, str]] = {
     "cancel": "isotherm stack cancel {stack}",
     "retry": "isotherm stack update {stack} --existing",
@@ -28,7 +28,7 @@ ACTIONS: Final = tuple(COMMANDS)
 
 
 class Role(StrEnum):
-    """What somebody is to the dashboard."""
+    """The role of a visitor."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -36,23 +36,23 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """How the dashboard was started, as far as it decides what anybody may do."""
+    """The options of the dashboard that decide about access."""
 
-    #: The names of ``--basic_auth``, and the pattern of ``--auth``; empty where there is no such authentication.
+    #: The names of ``--basic_auth``, and the pattern of ``--auth``; empty without such authentication.
     users: tuple[str, ...] = ()
     pattern: str = ""
-    #: Whether ``--stack_actions`` is on, and whom ``--stack_operators`` names.
+    #: Whether ``--stack_actions`` is on, and the names in ``--stack_operators``.
     actions: bool = False
     operators: frozenset[str] = frozenset()
     read_only: bool = False
-    #: Whether there is no broker, so that nobody would take a job.
+    #: Whether there is no broker, so that no coordinator would take a job.
     embedded: bool = False
-    #: By which further names browsers may come where there is no authentication; None: by any.
+    #: The host names that are accepted without authentication, besides local ones; None: any.
     hosts: frozenset[str] | None = frozenset()
 
     @classmethod
     def of(cls, options: Any, *, embedded: bool) -> Self:
-        """Return the mode that Flower's options and ours say."""
+        """Return the mode set by Flower's options and ours."""
         return cls(
             users=tuple(each.partition(":")[0] for each in options.basic_auth or ()),
             pattern=options.auth or "",
@@ -60,44 +60,44 @@ class Mode:
             operators=frozenset(options.stack_operators or ()),
             read_only=bool(options.read_only),
             embedded=embedded,
-            # No browser reaches a socket of the file system: what stands before it is to decide.
+            # Browsers reach a Unix socket only through a proxy, which has to check the host.
             hosts=None if options.unix_socket else frozenset(map(str.lower, options.stack_hosts or ())),
         )
 
     @property
     def authenticates(self) -> bool:
-        """Whether it is known who asks."""
+        """Whether visitors have to log in."""
         return bool(self.users or self.pattern)
 
     def lets_in(self, name: str) -> bool:
-        """Whether somebody of this name can come in: by OAuth where there is such, for then that tells the name."""
+        """Whether a user of this name can log in: by OAuth if it is on, else by basic authentication."""
         return bool(authenticate(self.pattern, name)) if self.pattern else name in self.users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Who asks."""
+    """The user behind a request."""
 
-    #: Empty where there is no authentication.
+    #: Empty without authentication.
     name: str = ""
     role: Role = Role.VIEWER
 
     @classmethod
     def of(cls, mode: Mode, name: str) -> Self:
-        """Return the visitor of this name."""
+        """Return the visitor of this name, with its role."""
         known = mode.authenticates and bool(name)
         is_operator = known and name in mode.operators
         return cls(name=name if known else "", role=Role.OPERATOR if is_operator else Role.VIEWER)
 
     @property
     def sees_values(self) -> bool:
-        """Whether values of parameters and outputs are shown, and not their names alone."""
+        """Whether values of parameters and outputs are shown, and not only their names."""
         return bool(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why somebody may not do something, and what would have to be set."""
+    """The reason why a request is refused, and the options that would allow it."""
 
     status: HTTPStatus
     sentence: str
@@ -108,16 +108,16 @@ def refusal(mode: Mode, visitor: Visitor, action: str = "", stack: str = "") -> 
 
     Args:
         mode: How the dashboard was started.
-        visitor: Who asks.
-        action: One of ``ACTIONS``; empty for all that change stacks.
-        stack: The stack's name, for the command to type.
+        visitor: The user behind the request.
+        action: One of ``ACTIONS``; empty for any action on stacks.
+        stack: The stack's name, for the command in the sentence.
     """
     if mode.embedded:
         command = COMMANDS.get(action, "isotherm stack --help").format(stack=shlex.quote(stack) or "NAME")
-        why = f"without a broker nobody takes jobs of the dashboard; type: {command}"
+        why = f"without a broker the dashboard cannot submit jobs; run: {command}"
         return Refusal(HTTPStatus.FORBIDDEN, why)
     if not mode.authenticates:
-        why = "nobody may act on stacks without authentication: start the dashboard with --basic_auth or --auth, "
+        why = "actions on stacks require authentication: start the dashboard with --basic_auth or --auth, "
         return Refusal(HTTPStatus.UNAUTHORIZED, f"{why}--stack_actions and --stack_operators")
     if mode.read_only:
         return Refusal(HTTPStatus.FORBIDDEN, "the dashboard is read only: it was started with --read_only")
@@ -125,26 +125,26 @@ def refusal(mode: Mode, visitor: Visitor, action: str = "", stack: str = "") -> 
         why = "actions are off: start the dashboard with --stack_actions and --stack_operators"
         return Refusal(HTTPStatus.FORBIDDEN, why)
     if visitor.role is not Role.OPERATOR:
-        why = f"{visitor.name or 'whoever asks'} is a viewer: only those whom --stack_operators names may act on stacks"
+        why = f"{visitor.name or 'the user'} is a viewer: only users named by --stack_operators may act on stacks"
         return Refusal(HTTPStatus.FORBIDDEN, why)
     return None
 
 
 def host_refusal(mode: Mode, host: str) -> Refusal | None:
-    """Return why nothing is answered under a name that a browser thinks is ours; None if it may be.
+    """Return why a request for this host is refused; None if it is accepted. Protects against DNS rebinding.
 
-    Where nobody is asked who they are, a page of another site could have its own name lead here, and read us by it.
-    A name in the public tree of names may be somebody else's; addresses, and names without a dot, are not.
+    Without authentication, a page of another site could point its own host name here, and read the dashboard by it.
+    Public host names may belong to another site; addresses, and names without a dot, do not.
 
     Args:
         mode: How the dashboard was started.
-        host: What the browser says, without a port.
+        host: The request's host, without a port.
     """
     name = host.lower().rstrip(".")
     if mode.authenticates or mode.hosts is None or name in mode.hosts or _is_near(name):
         return None
     why = (
-        f"without authentication nothing is told under the name {name[:100]!r}, which may be another site's: "
+        f"without authentication the host name {name[:100]!r} is refused, because it may be another site's: "
     )
     return Refusal(
         HTTPStatus.FORBIDDEN, f"{why}start the dashboard with --stack_hosts, --basic_auth or --auth"
@@ -162,15 +162,15 @@ def _is_near(name: str) -> bool:
 
 
 def control_refusal(mode: Mode, visitor: Visitor, *, sends: bool) -> Refusal | None:
-    """Return why a visitor may not use what Flower itself can do to workers and tasks; None if Flower decides.
+    """Return why a visitor may not use Flower's control of workers and tasks; None if Flower decides.
 
-    To send tasks is to act on stacks, by another door. Anything else is Flower's to decide, until there are operators:
-    then it is for them.
+    Sending tasks counts as acting on stacks. Anything else is for Flower to decide unless there are operators; then it
+    is theirs alone.
     """
     if sends:
         return refusal(mode, visitor)
     if mode.operators and visitor.role is not Role.OPERATOR:
-        why = f"{visitor.name or 'whoever asks'} is a viewer: only those whom --stack_operators names may do that"
+        why = f"{visitor.name or 'the user'} is a viewer: only users named by --stack_operators may do that"
         return Refusal(HTTPStatus.FORBIDDEN, why)
     return None
 
@@ -178,7 +178,7 @@ def control_refusal(mode: Mode, visitor: Visitor, *, sends: bool) -> Refusal | N
 def powers(
     mode: Mode, visitor: Visitor, stack: str = "", *, only: Collection[str] = ACTIONS
 ) -> dict[str, Any]:
-    """Return what a visitor may do, as pages are told it: of each action, why not, or an empty text."""
+    """Return a visitor's rights as JSON for pages: for each action the reason of refusal, empty if allowed."""
     refusals = {action: refusal(mode, visitor, action, stack) for action in only}
     return {
         "user": visitor.name,

@@ -1,4 +1,4 @@
-"""Flower's web application, with ours in it."""
+"""The dashboard's web application: Flower's, with the pages about stacks added."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,24 +31,24 @@ from orchestrator.store.store import Store
 
 T = TypeVar("T")
 
-#: For how long what was read of an operation is told to others who look at it too, as long as nothing happens.
+#: How long data of an operation are reused for other requests, unless an event arrives.
 FRESH_SECONDS: Final = 0.5
-#: How many questions the store is asked at once.
+#: The number of concurrent queries to the store.
 READERS: Final = 4
-#: How long a question goes on trying while the database is away, and how long it may take altogether.
+#: How long a query is retried while the database is unreachable, and how long it may take altogether.
 PATIENCE_SECONDS: Final = 3.0
 ANSWER_SECONDS: Final = 20.0
-#: How many actions may be under way. Each waits until a coordinator has taken its job, and must not hold up a reader.
+#: The number of concurrent actions. Each waits until a coordinator has taken its job, and must not block a reader.
 ACTORS: Final = 4
 
 
 class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
-    """Flower with the pages about stacks. What they show is read from the store, never from Flower's memory.
+    """Flower with the pages about stacks. These show data from the store, never from Flower's memory.
 
     Args:
         capp: The Celery app.
         options: Flower's options, and ours.
-        settings: Isotherm's.
+        settings: Isotherm's settings.
         store: The state of record; closed with the application.
         flowers: Flower's settings for Tornado.
     """
@@ -72,37 +72,37 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.store = store
         self.observer = Observer(settings, store, fresh_seconds=FRESH_SECONDS)
         self.mode = Mode.of(options, embedded=settings.embedded)
-        #: What acts on stacks; it hands jobs to coordinators and does nothing itself. That nodes are looked at all the
-        #: time, to be shown, would drown how often those who work need to ask them.
+        #: Submits jobs to coordinators. The pages' own look-ups of nodes are not counted: there are so many that the
+        #: counters would say nothing about workers.
         self.service = Service(settings, store=store, embedded=None, counts_looks=False)
-        #: What is told of nodes, caches and workers.
+        #: The data of the pages about nodes, caches and workers.
         self.fleet = Fleet(self.service, self.observer, store.observations.moment)
         self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")
-        #: By the stack's id, as long as there are any.
+        #: Locks by the stack's id, as long as they are in use.
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
-        #: Answers as they are sent, by what was asked.
+        #: Encoded answers, shared by concurrent identical requests.
         self.answers: Shared[Any] = Shared(self.read)
         self.metrics = Metrics(self.hub, tally, store, self.service)
-        # Once the loop runs.
+        # They have to start in the running loop.
         self.io_loop.add_callback(self.hub.start)
         self.io_loop.add_callback(self.metrics.start)
 
     def start_http_server(self) -> int | None:
-        """Listen, and return the port; None where there is a socket of the file system."""
+        """Listen, and return the port; None for a Unix socket."""
         if not self.options.unix_socket:
             port: int = super().start_http_server()
             return port
-        # Flower would believe no proxy behind one, whatever ``--xheaders`` says: every action would come from 0.0.0.0.
+        # Flower ignores ``--xheaders`` for a Unix socket: every action would be logged as coming from 0.0.0.0.
         server = HTTPServer(self, xheaders=self.options.xheaders)
         server.add_socket(bind_unix_socket(self.options.unix_socket, mode=0o777))
         return None
 
     async def read(self, question: Callable[[], T]) -> T:
-        """Return what a question to the store answers; the loop goes on meanwhile.
+        """Return the result of a query to the store, run in a thread.
 
         Raises:
-            Unavailable: the store does not answer in a time in which somebody would wait for a page.
+            Unavailable: the store does not answer within :data:`ANSWER_SECONDS`.
         """
 
         def asked() -> T:
@@ -110,7 +110,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
                 return question()
 
         try:
-            # What has not been begun by then never is: nobody waits for it any more.
+            # A query that has not begun by then is cancelled.
             async with asyncio.timeout(ANSWER_SECONDS):
                 answer: T = await self.io_loop.run_in_executor(self._readers, asked)
         except TimeoutError as error:
@@ -119,18 +119,18 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         return answer
 
     async def act(self, deed: Callable[[Service], T]) -> T:
-        """Return what came of something done to a stack; the loop goes on meanwhile."""
+        """Return the result of an action on a stack, run in a thread."""
         done: T = await self.io_loop.run_in_executor(self._actors, deed, self.service)
         return done
 
     def orders_on(self, stack_id: str) -> asyncio.Lock:
-        """Return what orders on a stack hold while they are looked at and carried out, one after the other."""
+        """Return the lock of a stack, which its orders hold while they are checked and carried out."""
         lock = self._orders.get(stack_id) or asyncio.Lock()
         self._orders[stack_id] = lock
         return lock
 
     def stop(self) -> None:
-        """Stop, once."""
+        """Stop the server and all threads, and close the store; called once."""
         super().stop()
         self.hub.stop()
         self.fleet.close()

@@ -1,4 +1,4 @@
-"""What an address asks for, read and checked: every mistake is told with what was expected and what was found."""
+"""Query arguments of requests, parsed and checked: an error names the expected and the found value."""
 
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from orchestrator.errors import LONGEST_NAME, InvalidInput, Problem, cut
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.queries.observer import StackQuery
 
-#: How many rows a page of a list has at most.
+#: The greatest number of rows in a page of a list.
 LONGEST_PAGE: Final = 500
 #: Larger than any id that a database gives.
 _LARGEST: Final = 2**53
@@ -19,10 +19,10 @@ _YES, _NO = ("1", "true", "yes"), ("0", "false", "no", "")
 def whole(
     arguments: Mapping[str, str], name: str, default: int, *, least: int = 0, most: int = _LARGEST
 ) -> int:
-    """Return an argument as a whole number; the default where it is not given.
+    """Return an argument as a whole number; the default if it is missing.
 
     Raises:
-        InvalidInput: it is none, or out of bounds.
+        InvalidInput: it is not a whole number, or out of bounds.
     """
     sent = arguments.get(name, "")
     if not sent:
@@ -34,10 +34,10 @@ def whole(
 
 
 def flag(arguments: Mapping[str, str], name: str) -> bool:
-    """Return whether an argument says yes.
+    """Return an argument as a truth value; False if it is missing.
 
     Raises:
-        InvalidInput: it says neither yes nor no.
+        InvalidInput: it is neither yes nor no.
     """
     sent = arguments.get(name, "").lower()
     if sent not in (*_YES, *_NO):
@@ -46,10 +46,10 @@ def flag(arguments: Mapping[str, str], name: str) -> bool:
 
 
 def one_of(arguments: Mapping[str, str], name: str, words: Collection[str], default: str) -> str:
-    """Return an argument that is one of some words; the default where it is not given.
+    """Return an argument that is one of ``words``; the default if it is missing.
 
     Raises:
-        InvalidInput: it is another; the nearest is given.
+        InvalidInput: it is another word; the nearest is suggested.
     """
     sent = arguments.get(name, "")
     if not sent:
@@ -61,15 +61,15 @@ def one_of(arguments: Mapping[str, str], name: str, words: Collection[str], defa
 
 
 def several(arguments: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Return the values of an argument that has commas between them."""
+    """Return the comma-separated values of an argument."""
     return tuple(part for part in arguments.get(name, "").split(",") if part)
 
 
 def stack_query(arguments: Mapping[str, str]) -> StackQuery:
-    """Return which stacks a list is to have.
+    """Return the query of a list of stacks.
 
     Raises:
-        InvalidInput: some argument makes no sense.
+        InvalidInput: an argument is malformed.
     """
     usual = StackQuery()
     descending = flag(arguments, "descending") if "descending" in arguments else usual.descending
@@ -86,12 +86,12 @@ def stack_query(arguments: Mapping[str, str]) -> StackQuery:
 
 
 def event_filter(arguments: Mapping[str, str]) -> EventFilter:
-    """Return which events of a stack are wanted.
+    """Return the filter of a stack's events.
 
-    A resource is a part of its name, or with ``*`` and ``?`` a pattern of it; a status is an event's.
+    ``resource`` is a part of the name, or a pattern with ``*`` and ``?``; ``status`` is that of events.
 
     Raises:
-        InvalidInput: the name is longer than any.
+        InvalidInput: the name is longer than names can be.
     """
     name = arguments.get("resource", "").strip()
     if len(name) > LONGEST_NAME:

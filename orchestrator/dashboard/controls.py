@@ -1,6 +1,6 @@
-"""What Flower itself can do to workers and tasks, behind our roles: it knows none.
+"""Flower's API for the control of workers and tasks, protected by our roles, which Flower does not have.
 
-Without this a viewer could send the task ``stack.delete`` through Flower's interface for programs.
+Without this a viewer could send the task ``stack.delete`` through Flower's API.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,20 @@ from tornado.web import HTTPError, url
 from orchestrator.dashboard.access import control_refusal
 from orchestrator.dashboard.handlers.base import Known
 
-#: What is sent by these may be any task.
+#: Handlers that can send any task.
 _SENDING: Final = (TaskApply, TaskAsyncApply, TaskSend)
 _READING: Final = ("GET", "HEAD", "OPTIONS")
 
 
 class Control(Known):
-    """Refuses what changes something to those who may not; the rest is Flower's."""
+    """Mixin that refuses changing requests by role, before Flower's own checks."""
 
     def prepare(self) -> Any:
-        """Ask for the role first, and then what Flower asks for."""
+        """Check the role, then do what Flower does.
+
+        Raises:
+            HTTPError: the visitor's role does not allow the request.
+        """
         if self.request.method not in _READING and self.get_current_user():
             sends = isinstance(self, _SENDING)
             refused = control_refusal(self.application.mode, self.visitor, sends=sends)
@@ -33,7 +37,7 @@ class Control(Known):
 
 
 def controls(rules: Sequence[Any] = flowers) -> list[Any]:
-    """Return Flower's addresses of what changes something, answered by its handlers with our roles before them."""
+    """Return the routes of Flower's API, with its handlers behind :class:`Control`."""
     found = []
     for rule in rules:
         pattern, handler = (rule.regex.pattern, rule.handler_class) if isinstance(rule, url) else rule[:2]

@@ -1,4 +1,4 @@
-"""What is read again and again in the background, so that whoever asks gets an answer at once, and how old it is."""
+"""Figures refreshed in the background, so that a scrape gets the last ones at once, with their age."""
 
 import asyncio
 import time
@@ -17,12 +17,12 @@ log = structlog.get_logger()
 
 
 class Figures(Generic[T]):
-    """The last answer to one question, which is asked again and again.
+    """The last result of one query, which is repeated in the background.
 
     Args:
-        name: What it is called in logs.
-        ask: The question; called in a thread.
-        every: How many seconds to pause between two answers.
+        name: The name in logs.
+        ask: The query; called in a thread.
+        every: The pause between two queries, in seconds.
     """
 
     def __init__(self, name: str, ask: Callable[[], T], *, every: float) -> None:
@@ -33,27 +33,27 @@ class Figures(Generic[T]):
         self._task: asyncio.Task[None] | None = None
         self._answer: T | None = None
         self._answered_at = float("-inf")
-        #: Why there was no answer the last time; empty if there was.
+        #: Why the last query failed; empty if it did not.
         self.trouble = ""
 
     def start(self) -> None:
-        """Begin to ask; in a running loop."""
+        """Begin to query; in a running loop."""
         self._task = asyncio.get_running_loop().create_task(self._ask_on(), name=self._name)
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop querying."""
         if self._task is not None and not self._task.get_loop().is_closed():
             self._task.cancel()
         self._asker.shutdown(wait=False, cancel_futures=True)
 
     @property
     def age_seconds(self) -> float:
-        """How old the answer is; infinite if there is none."""
+        """The age of the last result; infinite if there is none."""
         return time.monotonic() - self._answered_at
 
     @property
     def answer(self) -> T | None:
-        """The last answer; None if there was none the last time, or it is so old that it tells nothing of now."""
+        """The last result; None if the last query failed, or the result is older than four periods."""
         return self._answer if not self.trouble and self.age_seconds < 4 * self._every else None
 
     def _ask_once(self) -> T:
@@ -69,9 +69,9 @@ class Figures(Generic[T]):
             except IsothermError as error:
                 trouble = str(error)
             except Exception:
-                # Whatever went wrong once, it is asked again.
+                # The next query may succeed, whatever the error.
                 log.exception("figures could not be read", figures=self._name)
-                trouble = "its log tells why"
+                trouble = "see the dashboard's log"
             if trouble and not self.trouble:
                 log.warning("figures cannot be read", figures=self._name, error=trouble)
             self.trouble = trouble

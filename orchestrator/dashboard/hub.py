@@ -1,6 +1,6 @@
-"""The one reader of the history in a dashboard: what it finds is handed to all who listen.
+"""The hub of a dashboard: the one reader of the event log, which distributes new events to all subscriptions.
 
-It keeps a short ring of events for those who come again after a moment, and never the history: that is in the store.
+It keeps a short ring of events for listeners that reconnect; the history itself stays in the store.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ T = TypeVar("T")
 
 log = structlog.get_logger()
 
-#: How many events are read at once, and told in one message.
+#: The number of events in one read, and in one message.
 BATCH: Final = 500
-#: So many are told again to whoever comes back; who missed more begins anew.
+#: The greatest number of missed events that a reconnecting listener is sent; beyond, it has to reload.
 MOST_MISSED: Final = 5_000
-#: How many events are remembered.
+#: The number of events kept in memory.
 RING: Final = 2_000
-#: How many may listen at once.
+#: The greatest number of concurrent listeners.
 MOST_LISTENERS: Final = 1_000
 
 _LATE: Final = (
-    "somebody has kept a transaction open in the database for some seconds: what happened since it began is told when "
-    "it is over, or after two minutes"
+    "a transaction has been open in the database for some seconds: events since it began are shown when it ends, "
+    "or after two minutes"
 )
 
 
 class Log(Protocol):
-    """The history as the hub reads it: see :class:`orchestrator.store.history.event_log.EventLog`."""
+    """The event log as the hub reads it: see :class:`orchestrator.store.history.event_log.EventLog`."""
 
     def look(self) -> int: ...  # noqa: D102
     def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]: ...  # noqa: D102
@@ -54,35 +54,35 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often the hub looks, in seconds."""
+    """Intervals of the hub, in seconds."""
 
-    #: While somebody listens, and while nobody does. It looks at once when it is woken.
+    #: Between two reads with listeners, and without. A wake-up causes a read at once.
     listened: float = 0.1
     idle: float = 1.0
-    #: Between two looks at least, however often it is woken.
+    #: The least pause between two reads, however often the hub is woken.
     rest: float = 0.02
-    #: How often listeners are told that all is well, or that it is not.
+    #: Between two status messages to listeners.
     beat: float = 2.0
-    #: For how long an answer, or the end of somebody's transaction, may be waited for before listeners are told.
+    #: How long to wait for an answer, or for the end of a transaction, before listeners are warned.
     patience: float = 3.0
 
 
 class Missed(Exception):
-    """Too much was missed, or what was missed is gone: whoever missed it begins anew."""
+    """The missed events are too many, or have been removed: the listener has to reload."""
 
 
 def at_once(question: Callable[[], T]) -> T:
-    """Return what the store answers now: whoever looks again in a moment need not wait for it to come back."""
+    """Return the store's answer without retries: the hub repeats its queries anyway."""
     with impatient(0.0):
         return question()
 
 
 class Hub:
-    """Reads on in the history and hands out what it finds. Used in the loop's thread alone.
+    """Reads the event log and distributes new events to subscriptions. Used in the loop's thread alone.
 
     Args:
-        events: Where it reads.
-        observe: Called with all that was read, as soon as it was.
+        events: The event log.
+        observe: Called with each batch of new events.
     """
 
     def __init__(
@@ -96,50 +96,50 @@ class Hub:
         self._pace = pace or Pace()
         self._observe = observe
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="hub")
-        # Many may come back at once: whoever listens already must not wait for what they missed.
+        # Many listeners may reconnect at once: reading their missed events must not delay the others.
         self._searchers = ThreadPoolExecutor(2, thread_name_prefix="missed")
         self._listeners: set[Subscription] = set()
         self._ring: deque[Entry] = deque(maxlen=RING)
-        #: The ring has every event behind this id.
+        #: The ring has every event after this id.
         self._ring_begins = 0
         self._woken = asyncio.Event()
         self._beaten_at = float("-inf")
         self._task: asyncio.Task[None] | None = None
-        #: Every event up to this id was handed out; None: nothing was read yet.
+        #: Every event up to this id was distributed; None: nothing was read yet.
         self.position: int | None = None
-        #: The database's time when all that was there had been handed out.
+        #: The database's time up to which all events have been distributed.
         self.as_of = 0.0
-        #: Why the history cannot be read; empty if it can.
+        #: Why the event log cannot be read; empty if it can.
         self.trouble = ""
-        #: Why the history can be read, and yet nothing of it told; empty if it can.
+        #: Why new events are held back although the event log can be read; empty if they are not.
         self.late = ""
-        #: How often listeners were told how it stands.
+        #: The number of status changes and beats sent to listeners.
         self.beats = 0
-        #: How many times one of them was told to begin anew.
+        #: The number of times that a listener had to reload.
         self.resyncs = 0
 
-    # -- its life ----------------------------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to read; in a running loop."""
+        """Start reading; in a running loop."""
         self._task = asyncio.get_running_loop().create_task(self._read_on(), name="hub")
 
     async def close(self) -> None:
-        """Read no more, and wait until nothing is read any more; in the loop."""
+        """Stop reading, and wait for the end of the reading task; in the loop."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
         self.stop()
 
     def stop(self) -> None:
-        """Read no more; whether or not the loop still runs."""
+        """Stop reading; whether or not the loop still runs."""
         if self._task is not None and not self._task.get_loop().is_closed():
             self._task.cancel()
         for each in (self._reader, self._searchers):
             each.shutdown(wait=False, cancel_futures=True)
 
     def wake(self) -> None:
-        """Look at once: something may have happened."""
+        """Read at once: there may be new events."""
         self._woken.set()
 
     async def _read_on(self) -> None:
@@ -150,17 +150,17 @@ class Hub:
             except IsothermError as error:
                 trouble = str(error)
             except Exception:
-                # Whatever went wrong once, pages must not go stale for good because of it.
+                # One error, whatever it is, must not stop the updates of pages for good.
                 log.exception("the hub could not read the history; it tries again")
-                trouble = "the dashboard failed at reading the history; its log tells why"
-            self._say(trouble)
+                trouble = "the dashboard could not read the history; see its log"
+            self._report(trouble)
             await self._pause()
 
     async def _pause(self) -> None:
         await asyncio.sleep(self._pace.rest)
         seconds = self._pace.listened if self._listeners else self._pace.idle
         try:
-            # Not ``wait_for``: where both come at once it takes what was waited for, and forgets the cancellation.
+            # Not ``wait_for``: if both happen at once, it returns the result and swallows the cancellation.
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
         except TimeoutError:
@@ -171,8 +171,8 @@ class Hub:
     def _is_due(self) -> bool:
         return time.monotonic() - self._beaten_at >= self._pace.beat
 
-    def _say(self, trouble: str) -> None:
-        """Tell all who listen how it stands, if that is news or they were told long ago."""
+    def _report(self, trouble: str) -> None:
+        """Set the status and wake all listeners, if it changed or a beat is due."""
         if trouble == self.trouble and not self._is_due():
             return
         if trouble != self.trouble and trouble:
@@ -188,7 +188,7 @@ class Hub:
     # -- reading -----------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Hand out everything that is there now."""
+        """Distribute all events up to the newest."""
         extent = await self._ask(self._log.extent) if self._is_due() or self.trouble else None
         if extent and self.position is not None and extent.newest < self.position:
             self._begin_anew()
@@ -205,11 +205,11 @@ class Hub:
             is_late = since is not None and extent.now - since > self._pace.patience
             self.late = _LATE if is_late else ""
             if not is_late:
-                # It was taken before the events were read.
+                # The extent was read before the events were.
                 self.as_of = extent.now
 
     def _begin_anew(self) -> None:
-        """The history is another one: nothing that anybody knows of it is of use."""
+        """Reset everything after the database was replaced: positions known so far are of no use."""
         log.warning("the history is another one than before: pages begin anew")
         self._log.begin_again()
         self.position = None
@@ -228,28 +228,28 @@ class Hub:
                 each.offer(entry)
 
     async def _ask(self, question: Callable[[], T]) -> T:
-        """Return what the store answers; those who listen are told when it takes long."""
+        """Return the store's answer; listeners are warned when it takes long."""
         answer = asyncio.get_running_loop().run_in_executor(self._reader, at_once, question)
         while True:
             done, _ = await asyncio.wait({answer}, timeout=self._pace.patience)
             if done:
                 return answer.result()
-            self._say("the database has not answered for some seconds")
+            self._report("the database has not answered for some seconds")
 
     # -- listening ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def listen(self, topic: Topic, *, room: int = ROOM) -> Iterator[Subscription]:
-        """Take part in what is handed out, from now on.
+        """Return a context with a subscription to new events.
 
         Raises:
-            Unavailable: so many do already that nobody else may.
+            Unavailable: there are :data:`MOST_LISTENERS` already.
         """
         if len(self._listeners) >= MOST_LISTENERS:
             raise Unavailable(f"{MOST_LISTENERS} pages listen already, and no more may")
         subscription = Subscription(topic, room=room)
         self._listeners.add(subscription)
-        # Until now it was looked seldom.
+        # Without listeners the pause between reads is long.
         self.wake()
         try:
             yield subscription
@@ -258,14 +258,14 @@ class Hub:
 
     @property
     def listeners(self) -> int:
-        """How many listen."""
+        """The number of listeners."""
         return len(self._listeners)
 
     async def missed(self, topic: Topic, since: int, up_to: int) -> AsyncIterator[list[Entry]]:
-        """Yield what happened behind ``since`` up to the position at which somebody began to listen, oldest first.
+        """Yield the events after ``since`` up to ``up_to``, where the subscription began, oldest first.
 
         Raises:
-            Missed: that is too much, or is not there any more, or never was.
+            Missed: they are too many, have been removed, or never existed.
             Unavailable: the database does not answer.
         """
         if since >= up_to:
@@ -289,7 +289,7 @@ class Hub:
         raise Missed("too much was missed")
 
     def _is_removed(self, topic: Topic, since: int, up_to: int) -> bool:
-        """Whether any of what was missed may not be there any more."""
+        """Whether some of the missed events may have been removed."""
         oldest = self._log.oldest(topic.stack_id)
         if oldest is None or oldest > since + (topic.stack_id is None):
             return True

@@ -1,4 +1,4 @@
-"""Whether what the dashboard is made of is installed. Flower is not imported here: most commands do without it."""
+"""Check of the installed version of Flower, without importing it: most commands do not need it."""
 
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
@@ -7,13 +7,13 @@ from packaging.specifiers import SpecifierSet
 
 from orchestrator.errors import InvalidInput, Problem
 
-#: The versions of Flower for which the tests hold what we rely on.
+#: The versions of Flower that the tests cover.
 FLOWERS: Final = SpecifierSet(">=2.2,<2.3")
 HINT: Final = "pip install 'isotherm[dashboard]'"
 
 
 def flower_version() -> str | None:
-    """Return the version of Flower that is installed; None if it is not."""
+    """Return the installed version of Flower; None if it is not installed."""
     try:
         return version("flower")
     except PackageNotFoundError:
@@ -21,10 +21,10 @@ def flower_version() -> str | None:
 
 
 def require_flower() -> None:
-    """Refuse to go on where Flower is not installed, or is one that may let in whom ours does not.
+    """Check that a supported version of Flower is installed: others may not enforce our access control.
 
     Raises:
-        InvalidInput: with what to install.
+        InvalidInput: it is not; the hint names what to install.
     """
     found = flower_version()
     if found is None:

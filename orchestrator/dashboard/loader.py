@@ -1,4 +1,4 @@
-"""Our templates before Flower's, and our entry in Flower's navigation."""
+"""Loader of templates: ours before Flower's, and Flower's navigation with our entry."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +9,7 @@ from tornado.template import Loader, Template
 log = structlog.get_logger()
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
-#: Flower's navigation, which has no place of its own for others' entries.
+#: Flower's navigation, which has no extension point for entries.
 _NAVIGATION: Final = "navbar.html"
 _END_OF_ENTRIES: Final = "</ul>"
 _ENTRY: Final = """  <li class="nav-item">
@@ -21,13 +21,13 @@ _ENTRY: Final = """  <li class="nav-item">
 
 
 class StackLoader(Loader):
-    """Finds a template here, or else where Flower keeps its own."""
+    """Loads a template from ours, or else from Flower's."""
 
     def __init__(self, flowers: str, **options: Any) -> None:
         super().__init__(flowers, **options)
 
     def resolve_path(self, name: str, parent_path: str | None = None) -> str:  # noqa: ARG002  # as in Tornado
-        """Return the name by which a template is loaded: ours and Flower's extend and include by whole names."""
+        """Return the name unchanged: templates extend and include by full names."""
         return name
 
     def _create_template(self, name: str) -> Template:
@@ -40,7 +40,7 @@ class StackLoader(Loader):
 
 
 def with_entry(navigation: str) -> str:
-    """Return Flower's navigation with an entry for stacks; unchanged where it has no list of entries."""
+    """Return Flower's navigation with an entry for stacks; unchanged if it has no list of entries."""
     before, anchor, after = navigation.partition(_END_OF_ENTRIES)
     if not anchor:
         log.warning("Flower's navigation has no list: the pages about stacks have no entry in it")

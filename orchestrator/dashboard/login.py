@@ -1,4 +1,4 @@
-"""Logging in by OAuth, which is Flower's: here people come back to the page they asked for, and cookies keep to TLS."""
+"""Login by OAuth: Flower's handlers, with a return to the requested page and cookies restricted to TLS."""
 
 from typing import Any, Final
 
@@ -7,16 +7,16 @@ from flower.views import BaseHandler
 from flower.views.auth import is_safe_redirect
 from tornado.web import url
 
-#: The cookie that says which page was asked for, while people say elsewhere who they are, and for how long it does.
+#: The cookie with the requested page during the login at the provider, and its lifetime.
 _WANTED: Final = "wanted"
 _WANTED_DAYS: Final = 1 / 24
 
 
 class ComesBack(BaseHandler):  # type: ignore[misc]  # Flower is untyped
-    """Goes before a handler that logs in: a provider leads back to one address, and knows of no page."""
+    """Mixin of a login handler that returns to the requested page: a provider redirects to one address only."""
 
     def set_oauth_state(self) -> Any:
-        """Keep the page beside what Flower keeps."""
+        """Store the requested page in a cookie, then do what Flower does."""
         page = self.get_query_argument("next", "")
         if is_safe_redirect(page):
             self.set_secure_cookie(_WANTED, page, expires_days=_WANTED_DAYS)
@@ -25,7 +25,7 @@ class ComesBack(BaseHandler):  # type: ignore[misc]  # Flower is untyped
         return super().set_oauth_state()
 
     def get_argument(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Return an argument; as the page to go on with, the one that was kept."""
+        """Return an argument; for ``next``, the page stored in the cookie, if any."""
         kept = self.get_secure_cookie(_WANTED) if name == "next" else None
         if kept is None:
             return super().get_argument(name, *args, **kwargs)
@@ -33,13 +33,13 @@ class ComesBack(BaseHandler):  # type: ignore[misc]  # Flower is untyped
         return kept.decode()
 
     def set_secure_cookie(self, name: str, value: str, *args: Any, **kwargs: Any) -> None:
-        """Set a cookie; one that came by TLS is sent by nothing else."""
+        """Set a cookie; over TLS it is marked as secure."""
         kwargs.setdefault("secure", self.request.protocol == "https")
         super().set_secure_cookie(name, value, *args, **kwargs)
 
 
 def provider_named(name: str) -> type[BaseHandler] | None:
-    """Return the handler that ``--auth_provider`` names; None if there is none of this name."""
+    """Return the handler that ``--auth_provider`` names; None if it does not exist."""
     try:
         found = symbol_by_name(name)
     except (ImportError, AttributeError, ValueError):
@@ -48,7 +48,7 @@ def provider_named(name: str) -> type[BaseHandler] | None:
 
 
 def login(provider: str | None) -> list[Any]:
-    """Return the address at which people log in by a provider; nothing if there is none."""
+    """Return the route of the provider's login; empty if there is no provider."""
     handler = provider_named(provider) if provider else None
     if handler is None:
         return []

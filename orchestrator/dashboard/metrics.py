@@ -1,7 +1,7 @@
-"""What Prometheus is told in ``/metrics``, beside what Flower tells there.
+"""Prometheus metrics of an installation in ``/metrics``, beside Flower's.
 
-Nothing is asked when Prometheus asks: it is told what was read in the background, and what has been counted of the
-history as the hub read it. No label has a value of which there are as many as stacks or resources.
+A scrape queries nothing: figures are refreshed in the background, and events are counted as the hub reads them. No
+label grows with the number of stacks or resources.
 """
 
 from collections import Counter as Counted
@@ -29,28 +29,28 @@ from orchestrator.store.store import Store
 from orchestrator.views.nodes import FAILING, UNREACHABLE, UP, NodeView
 from orchestrator.views.operations import STATES
 
-#: How often it is read what there is, and how nodes are, in seconds.
+#: How often stacks and processes are counted, and nodes are queried, in seconds.
 COUNT_SECONDS: Final = 10.0
 NODES_SECONDS: Final = 30.0
-#: What is done with stacks.
+#: Actions on stacks.
 STACK_ACTIONS: Final = tuple(action for action in ACTIONS if action not in {*ASIDE, REPLACE})
-#: Processes of which an installation lacks something if there are none.
+#: Kinds of processes that every installation needs: their counts are reported even if 0.
 KINDS: Final = ("coordinator", "worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What was read of the store at one moment."""
+    """Figures read from the store at one moment."""
 
     count: Count
     caches: Mapping[str, Counts] = field(default_factory=dict)
     nodes: NodeTotals = field(default_factory=NodeTotals)
-    #: Processes of the engine by kind and state.
+    #: Numbers of processes by kind and state.
     processes: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 class Metrics(Collector):
-    """All that the dashboard knows of an installation in numbers."""
+    """Collector of all metrics of the dashboard."""
 
     def __init__(self, hub: Hub, tally: Tally, store: Store, service: Service) -> None:
         self._hub = hub
@@ -61,24 +61,24 @@ class Metrics(Collector):
         self._nodes = Figures("nodes", self._ask_nodes, every=NODES_SECONDS)
 
     def start(self) -> None:
-        """Begin to read, and to be told of in ``/metrics``; in a running loop."""
+        """Start refreshing, and register with ``/metrics``; in a running loop."""
         self._known.start()
         self._nodes.start()
         REGISTRY.register(self)
 
     def stop(self) -> None:
-        """Read no more."""
+        """Unregister, and stop refreshing."""
         if self in REGISTRY._collector_to_names:  # noqa: SLF001  # it raises if it was never started
             REGISTRY.unregister(self)
         self._known.stop()
         self._nodes.stop()
 
     def describe(self) -> Iterable[Metric]:
-        """Name nothing: the registry would collect everything to learn the names."""
+        """Return nothing: otherwise the registry would collect everything to learn the names."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what is known now; what was not read for long is left out."""
+        """Yield the present metrics; figures that are too old are left out."""
         yield from self._tally.collect()
         yield from self._own()
         known = self._known.answer
@@ -97,9 +97,11 @@ class Metrics(Collector):
             "isotherm_store_up", "Whether the database answers the dashboard.", value=float(answers)
         )
         yield GaugeMetricFamily(
-            "isotherm_dashboard_streams", "How many pages listen to what happens.", value=self._hub.listeners
+            "isotherm_dashboard_streams", "Number of pages that listen to events.", value=self._hub.listeners
         )
-        resyncs = CounterMetricFamily("isotherm_dashboard_resyncs", "How often a page was told to load anew.")
+        resyncs = CounterMetricFamily(
+            "isotherm_dashboard_resyncs", "Number of times that a page had to reload."
+        )
         resyncs.add_metric((), self._hub.resyncs)
         yield resyncs
 
@@ -107,19 +109,19 @@ class Metrics(Collector):
         try:
             clients = self._service.cache_clients()
         except IsothermError:
-            # A plugin is broken, which others say; those that anything was counted of are told all the same.
+            # A plugin is broken, which is reported elsewhere; clients with counters are included all the same.
             clients = ()
         return known_of(self._store, clients)
 
     def _ask_nodes(self) -> Sequence[NodeView]:
         known = self._known.answer
         count = known.count if known is not None else self._store.census.take()
-        # Without a node nobody is asked, and no connection is made for it.
+        # Without machines no connection to the broker is made.
         return self._service.nodes.all() if count.machines else ()
 
 
 def known_of(store: Store, clients: Collection[str] = ()) -> Known:
-    """Read what there is; of ``clients`` also where nothing was counted of their caches.
+    """Return the figures of the store; ``clients`` are included even if their caches have no counters.
 
     Raises:
         Unavailable: the database does not answer.
@@ -136,7 +138,7 @@ def known_of(store: Store, clients: Collection[str] = ()) -> Known:
 def _stacks(count: Count) -> Iterator[Metric]:
     stacks = GaugeMetricFamily(
         "isotherm_stacks",
-        "Stacks that are not deleted, those in others among them.",
+        "Stacks that are not deleted, nested ones included.",
         labels=("action", "status"),
     )
     for labels in sorted({*product(STACK_ACTIONS, STATUSES), *count.stacks}):
@@ -144,7 +146,7 @@ def _stacks(count: Count) -> Iterator[Metric]:
     yield stacks
     nodes = GaugeMetricFamily(
         "isotherm_operation_nodes",
-        "Resources of the operations that are under way, by how far they are.",
+        "Resources of operations in progress, by state.",
         labels=("state",),
     )
     for state in STATES:
@@ -152,12 +154,12 @@ def _stacks(count: Count) -> Iterator[Metric]:
     yield nodes
     yield GaugeMetricFamily(
         "isotherm_queue_age_seconds",
-        "How long the resource has waited for a worker that waits longest.",
+        "Longest time that a resource has waited for a worker.",
         value=count.queue_age_seconds,
     )
     yield GaugeMetricFamily(
         "isotherm_overdue_checks",
-        "Resources at work whose worker has not been heard of for a lease.",
+        "Resources in progress whose worker's lease has expired.",
         value=count.overdue,
     )
 
@@ -165,22 +167,22 @@ def _stacks(count: Count) -> Iterator[Metric]:
 def _caches(caches: Mapping[str, Counts]) -> Iterator[Metric]:
     lookups = CounterMetricFamily(
         "isotherm_cache_lookups",
-        "Look-ups in the constraint caches: hit needed no question, miss did.",
+        "Look-ups in the constraint caches: a hit was answered from the cache, a miss queried the system.",
         labels=("client", "result"),
     )
     answers = CounterMetricFamily(
         "isotherm_cache_answers",
-        "What other systems answered: yes is kept, no is not.",
+        "Answers of other systems: yes is cached, no is not.",
         labels=("client", "answer"),
     )
     faults = CounterMetricFamily(
         "isotherm_cache_faults",
-        "Calls of a cache's store that failed, and values in it that nobody here wrote.",
+        "Failed calls of a cache server, and entries that Isotherm did not write.",
         labels=("client", "kind"),
     )
     evictions = CounterMetricFamily(
         "isotherm_cache_evictions",
-        "Answers that went from the constraint caches for want of room.",
+        "Answers removed from full constraint caches.",
         labels=("client",),
     )
     for client, counts in sorted(caches.items()):
@@ -197,7 +199,7 @@ def _caches(caches: Mapping[str, Counts]) -> Iterator[Metric]:
 def _node_states(totals: NodeTotals) -> Iterator[Metric]:
     lookups = CounterMetricFamily(
         "isotherm_node_state_lookups",
-        "Questions for the state of a node: hit was remembered, miss was asked of the node.",
+        "Look-ups of node states: a hit was answered from the cache, a miss queried the node.",
         labels=("result",),
     )
     stats = stats_of(totals)
@@ -207,26 +209,28 @@ def _node_states(totals: NodeTotals) -> Iterator[Metric]:
 
 
 def _processes(processes: Mapping[tuple[str, str], int]) -> Metric:
-    told = GaugeMetricFamily(
+    gauge = GaugeMetricFamily(
         "isotherm_processes",
-        "Processes of the engine: present, silent (not heard of for a lease), or stopped (they said so).",
+        "Processes of the engine: present, silent (the lease has expired), or stopped (ended regularly).",
         labels=("kind", "state"),
     )
     kinds = {*KINDS, *(kind for kind, _ in processes)}
     for labels in product(sorted(kinds), (PRESENT, SILENT, STOPPED)):
-        told.add_metric(labels, processes.get(labels, 0))
-    return told
+        gauge.add_metric(labels, processes.get(labels, 0))
+    return gauge
 
 
 def _machines(nodes: Sequence[NodeView], asked_seconds: float) -> Iterator[Metric]:
-    """Yield what is told of nodes that were looked at so long ago."""
-    states = GaugeMetricFamily("isotherm_machines", "Nodes, by whether they can be asked.", labels=("state",))
+    """Yield the metrics of nodes, which were queried ``asked_seconds`` ago."""
+    states = GaugeMetricFamily("isotherm_machines", "Nodes, by state.", labels=("state",))
     for state in (UP, UNREACHABLE, FAILING):
         states.add_metric((state,), sum(node.state == state for node in nodes))
     yield states
     ages = [node.age_seconds for node in nodes if node.age_seconds is not None]
     oldest = GaugeMetricFamily(
-        "isotherm_node_state_age_seconds", "How old what is known of nodes is.", labels=("which",)
+        "isotherm_node_state_age_seconds",
+        "Age of the oldest and of the newest node state.",
+        labels=("which",),
     )
     for which, choose in (("oldest", max), ("newest", min)):
         if ages:

@@ -1,4 +1,4 @@
-"""Which scripts a script needs, so that a page can ask for all of them at once, and not for one after the other."""
+"""Imports of the pages' scripts, so that a page can preload all modules at once instead of one after the other."""
 
 import re
 from functools import cache
@@ -6,13 +6,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 STATIC: Final = Path(__file__).parent / "static"
-#: As modules name each other.
+#: An import or a re-export of a relative module.
 _IMPORT: Final = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)
 
 
 @cache
 def needed_by(script: str) -> tuple[str, ...]:
-    """Return all scripts that a script needs, itself first; each by its path below the static files."""
+    """Return the paths below the static files of all modules that a script imports, directly or not; itself first."""
     found = [script]
     for each in found:
         for named in _IMPORT.findall((STATIC / each).read_text()):

@@ -1,7 +1,6 @@
-"""Options: Flower's, with other defaults where they suit stacks better, and ours beside them.
+"""Options of the dashboard: Flower's, some with other defaults, and ours.
 
-What is wrong with them is refused at the start, all of it at once, and never a value of theirs is told: passwords are
-among them.
+All errors are reported together at the start, and never with an option's value, which may be a password.
 """
 
 import os
@@ -23,21 +22,21 @@ from orchestrator.errors import InvalidInput, Problem
 
 #: Flower's options that have another default here.
 DEFAULTS: Final = {
-    # Whoever reaches an address may read all there is, unless there is authentication: nobody else, to begin with.
+    # Without authentication everyone who reaches the address can read everything: local users only by default.
     "address": "127.0.0.1",
     # Flower keeps 100 000 tasks, which is half a gigabyte. The pages about stacks need none of them.
     "max_tasks": 20_000,
-    # Every process that ever sent a message stays in the metrics otherwise.
+    # Otherwise every process that ever sent a message stays in the metrics.
     "purge_offline_workers": 60,
-    # Without kwargs every row would read resource.check and nothing more.
+    # Without kwargs every row would show only resource.check.
     "tasks_columns": "name,kwargs,state,received,started,runtime,worker",
 }
 
-#: Variables, or beginnings of such, that Flower reads besides.
+#: Further variables that Flower reads, or their prefixes.
 _READ_ELSEWHERE: Final = ("FLOWER_UNAUTHENTICATED_API", "FLOWER_OAUTH2_", "FLOWER_GITHUB_", "FLOWER_GITLAB_")
-#: What Tornado writes for yes and no.
+#: Tornado's words for true and false.
 _WORDS: Final = frozenset({"true", "t", "1", "false", "f", "0"})
-#: What people may log in by, as Flower brings it.
+#: Flower's login handlers.
 _PROVIDERS: Final = tuple(
     f"flower.views.auth.{kind}LoginHandler" for kind in ("GoogleAuth2", "Github", "GitLab", "Okta")
 )
@@ -59,24 +58,24 @@ def define_options(parser: OptionParser = options) -> None:
         default=None,
         type=str,
         multiple=True,
-        help="who is an operator: user names of --basic_auth, or emails; everybody else is a viewer",
+        help="the operators: user names of --basic_auth, or emails; all other users are viewers",
     )
     define(
         "stack_hosts",
         default=None,
         type=str,
         multiple=True,
-        help="names with a dot by which browsers come to the pages about stacks where there is no authentication",
+        help="host names with a dot under which the pages about stacks are served without authentication",
     )
     for name, value in DEFAULTS.items():
         parser._options[name.replace("_", "-")].default = value  # noqa: SLF001  # Tornado has no other way
 
 
 def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> None:
-    """Take the options from ``FLOWER_*`` variables, Flower's configuration file and the command line.
+    """Read the options from ``FLOWER_*`` variables, Flower's configuration file and the command line.
 
     Raises:
-        InvalidInput: there are unknown ones or bad values, or they contradict each other.
+        InvalidInput: options are unknown, malformed, or contradict each other.
     """
     define_options()
     problems = [*argument_problems(arguments), *variable_problems(os.environ)]
@@ -88,7 +87,7 @@ def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> N
     except Error as error:
         raise InvalidInput([Problem(message=str(error), hint="options are written --name=value")]) from error
     except Exception as error:
-        # Flower runs the file as Python: whatever is in there can go wrong.
+        # Flower executes the file as Python: any exception is possible.
         place, what = options.conf or DEFAULT_CONFIG_FILE, f"{type(error).__name__}: {error}"
         problem = Problem(path=f"--conf={place}", message=f"the configuration file cannot be used: {what}")
         raise InvalidInput([problem]) from error
@@ -98,9 +97,9 @@ def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> N
 
 
 def argument_problems(arguments: Sequence[str]) -> Iterator[Problem]:
-    """Yield a problem for each argument that is no option, or has a value of another kind.
+    """Yield a problem for each argument that is not an option, or has a value of another type.
 
-    Flower would leave the one out without a word, and take any word for yes.
+    Flower would ignore the former silently, and take any word for true.
     """
     known, nearest = _by_name(), Nearest()
     for argument in arguments:
@@ -113,7 +112,9 @@ def argument_problems(arguments: Sequence[str]) -> Iterator[Problem]:
         elif name not in known:
             near = nearest.among(name, known)
             hint = (
-                f"did you mean --{near}?" if near else "isotherm dashboard --help tells how they are written"
+                f"did you mean --{near}?"
+                if near
+                else "see isotherm dashboard --help for how to write options"
             )
             yield Problem(path=f"--{name}", message="there is no such option", hint=hint)
         elif has_value and not _fits(known[name], value, _WORDS.__contains__):
@@ -126,7 +127,7 @@ def _by_name() -> dict[str, Any]:
 
 
 def _fits(option: Any, value: str, is_word: Callable[[str], bool]) -> bool:
-    """Whether an option takes a value; ``is_word`` tells of a text in lower case whether it means yes or no."""
+    """Whether an option accepts a value; ``is_word`` decides whether a text in lower case is a truth value."""
     if option.type is bool:
         return is_word(value.lower())
     if option.type not in (int, float):
@@ -140,10 +141,10 @@ def _fits(option: Any, value: str, is_word: Callable[[str], bool]) -> bool:
 
 
 def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
-    """Yield what is wrong with options that have been read, each good by itself."""
+    """Yield the problems of options that are valid by themselves, but not together or for this installation."""
     for number, each in enumerate(given.basic_auth or (), 1):
         if ":" not in each or each.startswith(":"):
-            # Not which: it may be a password.
+            # Without the value: it may be a password.
             yield Problem(
                 path="--basic_auth",
                 message=f"value {number} is not NAME:PASSWORD",
@@ -165,14 +166,14 @@ def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
 
 
 def _problems_of_login(given: Any) -> Iterator[Problem]:
-    """Yield what keeps people from logging in by OAuth, or would let everybody in who does not."""
+    """Yield the problems that make login by OAuth impossible, or skip it."""
     if not given.auth:
         if given.auth_provider:
-            message = "without --auth nobody is asked to log in"
-            yield Problem(path="--auth_provider", message=message, hint="say by --auth who may come in")
+            message = "without --auth no login is required"
+            yield Problem(path="--auth_provider", message=message, hint="name the allowed users with --auth")
         return
     if not given.auth_provider:
-        message = "nobody could log in: no --auth_provider is named"
+        message = "login would be impossible: no --auth_provider is named"
         yield Problem(path="--auth", message=message, hint=f"such as --auth_provider={_PROVIDERS[0]}")
         return
     handler = provider_named(given.auth_provider)
@@ -183,7 +184,7 @@ def _problems_of_login(given: Any) -> Iterator[Problem]:
     elif issubclass(handler, OAuth2Mixin):
         for name in ("oauth2_key", "oauth2_secret", "oauth2_redirect_uri"):
             if not getattr(given, name) and not os.environ.get(f"FLOWER_{name.upper()}"):
-                message = f"{handler.__name__} needs it for anybody to log in"
+                message = f"{handler.__name__} needs it for logins"
                 yield Problem(path=f"--{name}", message=message)
 
 
@@ -193,7 +194,7 @@ def _problems_of_roles(mode: Mode) -> Iterator[Problem]:
         for name in (name for name, is_given in named.items() if is_given):
             yield Problem(
                 path=name,
-                message="there is no authentication, so nobody is known by name",
+                message="there is no authentication, so no user has a name",
                 hint="add --basic_auth=NAME:PASSWORD, or --auth and what belongs to it",
             )
         return
@@ -201,9 +202,9 @@ def _problems_of_roles(mode: Mode) -> Iterator[Problem]:
         hint = (
             f"for example --stack_operators={mode.users[0]}"
             if mode.users
-            else "name the emails of those who may"
+            else "name the emails of the operators"
         )
-        yield Problem(path="--stack_actions", message="nobody is an operator, so nobody could act", hint=hint)
+        yield Problem(path="--stack_actions", message="there is no operator who could act", hint=hint)
     nearest = Nearest()
     for name in sorted(mode.operators):
         if not mode.lets_in(name):
@@ -215,9 +216,9 @@ def _problems_of_roles(mode: Mode) -> Iterator[Problem]:
 
 
 def variable_problems(variables: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield a problem for each variable whose value its option does not take, and for each with a slip in its name.
+    """Yield a problem for each variable with an invalid value, and for each with a misspelt name.
 
-    Flower would leave the latter out without a word: with it may go the authentication.
+    Flower would ignore the latter silently, and possibly run without authentication.
     """
     known = {f"FLOWER_{name.upper()}": option for name, option in _by_name().items()}
     short, nearest = [name.removeprefix("FLOWER_") for name in (*known, *_READ_ELSEWHERE)], Nearest()
@@ -225,7 +226,7 @@ def variable_problems(variables: Mapping[str, str]) -> Iterator[Problem]:
         if not variable.startswith("FLOWER_") or variable.startswith(_READ_ELSEWHERE):
             continue
         if variable not in known:
-            # Others have such variables, too: Kubernetes, for each service that is called flower.
+            # Only near misses: Kubernetes sets FLOWER_* variables for a service that is called flower.
             near = nearest.among(variable.removeprefix("FLOWER_"), short)
             if near:
                 hint = f"did you mean FLOWER_{near}?"

@@ -1,7 +1,7 @@
-"""What an operator orders on a page: read from what the browser sends, checked against the stack, and carried out.
+"""Orders of operators: parsed from a request, checked against the stack, and carried out.
 
-A person acts upon what a page shows. The order names what that was, and where the stack is another by now, or has a
-newer operation, it is refused: nobody cancels what they have not seen.
+An order names the stack and the operation that the page showed. If the stack has been replaced or has a newer operation
+since, the order is refused: an operator cannot cancel an operation that the page did not show.
 """
 
 import glob
@@ -20,33 +20,33 @@ from orchestrator.service import Service
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.views.stacks import HookView, StackView
 
-#: What an order may have, beside what every one has; all are texts but the details, which are an object.
+#: The fields of an order by action, beside those of every order; all are strings but ``details``, an object.
 _MORE: Final[Mapping[str, tuple[str, ...]]] = {
     "signal": ("resource", "details"),
     "clear_hook": ("resource", "kind"),
 }
 _ALWAYS: Final = ("stack_id", "traversal_id", "confirm")
-#: An order is small, but for a signal's details.
+#: The greatest size of an order; only a signal's details are large.
 MOST_BYTES: Final = 1024 * 1024
-#: How deep values may be in each other.
+#: The greatest depth of nested values.
 DEEPEST: Final = 100
 _NO_CHARACTER: Final = re.compile(r"[\x00\ud800-\udfff]")
-#: Operations that are begun anew by an update with the same definition.
+#: The operations that an update with the same definition retries.
 _RETRIED: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Something to be done to a stack."""
+    """An action on a stack, ordered by an operator."""
 
     #: One of :data:`orchestrator.dashboard.access.ACTIONS`.
     action: str
-    #: The stack, and its operation, that the page showed.
+    #: The stack and the operation that the page showed.
     stack_id: str
     traversal_id: str
-    #: The stack's name, as whoever ordered confirmed it.
+    #: The stack's name, as the operator confirmed it.
     confirm: str
-    #: Of a signal, the resource; of hooks to clear, where one stands, or empty for all.
+    #: The resource to signal, or whose hooks to clear; empty for all hooks.
     resource: str = ""
     details: Mapping[str, Any] | None = None
     #: The kind of the hooks to clear; empty for any.
@@ -54,10 +54,10 @@ class Order:
 
 
 def read_order(action: str, body: bytes) -> Order:
-    """Return the order that a browser sent as a JSON object.
+    """Return the order in a request's body, a JSON object.
 
     Raises:
-        InvalidInput: it is none, or lacks something, or has what does not belong there.
+        InvalidInput: it is not a JSON object, or a field is missing, unknown or malformed.
     """
     if len(body) > MOST_BYTES:
         raise InvalidInput(
@@ -71,7 +71,7 @@ def read_order(action: str, body: bytes) -> Order:
         message = f"expected is a JSON object, and found is {_kind_of(sent)}"
         raise InvalidInput([Problem(message=message)])
     names = (*_ALWAYS, *_MORE.get(action, ()))
-    problems = [*_unknown(sent, names), *_wrong(sent, action), *_untold(sent)]
+    problems = [*_unknown(sent, names), *_wrong(sent, action), *_unstorable(sent)]
     if problems:
         raise InvalidInput(problems)
     if sent.get("kind"):
@@ -101,8 +101,8 @@ def _wrong(sent: Mapping[str, Any], action: str) -> list[Problem]:
     return problems
 
 
-def _untold(sent: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield a problem for each field with what JSON can say, or Python's reader takes, and nobody keeps."""
+def _unstorable(sent: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for each field with a value that the JSON parser accepts, but databases do not."""
     for name, value in sent.items():
         wrong = next((each for each in map(_wrong_in, _parts(value)) if each), "")
         if wrong:
@@ -110,7 +110,7 @@ def _untold(sent: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _parts(value: Any) -> Iterator[tuple[Any, int]]:
-    """Yield a value and all that is in it, names too, each with how deep it is."""
+    """Yield a value and all nested values and keys, each with its depth."""
     waiting = [(value, 0)]
     while waiting:
         part, depth = waiting.pop()
@@ -138,7 +138,7 @@ def _kind_of(value: Any) -> str:
 
 
 def unfit(action: str, stack: StackRow, hooks: Sequence[HookView]) -> str:
-    """Return why there is no point in an action in a stack's present state; empty if there is."""
+    """Return why an action is pointless in a stack's present state; empty if it is not."""
     state = f"{stack.action}_{stack.status}"
     going = stack.status == "IN_PROGRESS"
     is_part = stack.parent_id is not None and action in ("cancel", "retry", "delete")
@@ -152,24 +152,24 @@ def unfit(action: str, stack: StackRow, hooks: Sequence[HookView]) -> str:
             action == "retry" and (stack.status != "FAILED" or stack.action not in _RETRIED)
         ),
         "the stack is being deleted": action == "delete" and going and stack.action == "DELETE",
-        "nothing stands at a hook": action == "clear_hook" and not hooks,
+        "no resource is held at a hook": action == "clear_hook" and not hooks,
     }
     return next((sentence for sentence, holds in reasons.items() if holds), "")
 
 
 def check_order(order: Order, stack: StackRow, hooks: Sequence[HookView]) -> None:
-    """Refuse an order that was given upon something else, or that has no point.
+    """Check that an order still matches the stack, and makes sense in its state.
 
     Raises:
-        InvalidInput: the name that was confirmed is another.
-        Conflict: the stack is another by now, or in no state for it.
+        InvalidInput: the confirmed name is not the stack's.
+        Conflict: the stack or its operation is another by now, or its state does not allow the action.
     """
     if order.confirm != stack.name:
         message = f"expected is the stack's name, {stack.name!r}, and found is another"
         raise InvalidInput([Problem(path="confirm", message=message)])
     if order.stack_id != stack.id:
         raise Conflict(f"another stack is called {stack.name!r} now: look at it again")
-    # Deletion means the stack whatever it does, and so do a signal and a hook; they name what they are about.
+    # A deletion, a signal and a hook do not depend on the operation.
     if order.action in ("cancel", "retry") and order.traversal_id != stack.traversal_id:
         raise Conflict(f"stack {stack.name!r} has begun another operation meanwhile: look at it again")
     why = unfit(order.action, stack, hooks)
@@ -178,18 +178,18 @@ def check_order(order: Order, stack: StackRow, hooks: Sequence[HookView]) -> Non
 
 
 def carry_out(order: Order, service: Service) -> dict[str, Any]:
-    """Do what an order says, and return what came of it: a sentence, and the stack that changes because of it.
+    """Carry out an order, and return the result as JSON: a sentence, and the stack that changes because of it.
 
     Raises:
         NotFound: there is no such stack or resource.
-        InvalidInput: something is wrong with the order.
+        InvalidInput: the order is malformed.
         Conflict: it cannot be done now, or a lifecycle plugin refused.
         Unavailable: the queue cannot be reached, or no coordinator took the job.
     """
     if order.action == "cancel":
         return _came(f"{order.confirm} is being cancelled", service.cancel(order.stack_id))
     if order.action == "retry":
-        # By its id: another stack may have the name by now. And a job of its own: a definition is none that was sent.
+        # By the stack's id, because its name may be another's by now; with a new job id, because it is a new job.
         definition = service.definition(order.stack_id)
         job = replace(definition, name=order.stack_id, job_id=str(uuid.uuid4()))
         return _came(f"{order.confirm} is being tried again", service.update(job))
@@ -198,11 +198,11 @@ def carry_out(order: Order, service: Service) -> dict[str, Any]:
     if order.action == "signal":
         changed = service.signal(order.stack_id, order.resource, order.details or {})
         return _came(f"{order.resource} was signalled", changed)
-    # What the page names is one resource, whatever characters are in its name.
+    # The page names one resource: characters in its name are not wildcards.
     pattern = glob.escape(order.resource) if order.resource else "*"
     cleared = service.clear_hooks(order.stack_id, pattern, order.kind or None)
     named = ", ".join(f"{each.resource} ({each.kind})" for each in cleared)
-    return _came(f"let on: {named}" if named else "nothing stood there any more", None)
+    return _came(f"cleared: {named}" if named else "no resource was held there any more", None)
 
 
 def _came(sentence: str, changed: StackView | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Answers that take their time: asked for by one thread at once, kept for a moment, and given with their age."""
+"""Cached results of slow queries: one query at a time, kept for seconds, returned with their age."""
 
 import asyncio
 import time
@@ -14,28 +14,28 @@ from orchestrator.errors import IsothermError, NotFound, Unavailable
 T = TypeVar("T")
 log = structlog.get_logger()
 
-#: For how long an answer is good enough for the next who asks.
+#: How long a result is reused.
 KEEP_SECONDS: Final = 2.0
-#: How long a page waits. What is asked may take longer: its answer is there for the next.
+#: How long a request waits. A query that takes longer goes on, and its result serves the next request.
 PATIENCE_SECONDS: Final = 4.0
-_UNFORESEEN: Final = "it cannot be asked now; the dashboard's log says why"
+_UNFORESEEN: Final = "the query failed; see the dashboard's log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Generic[T]):
-    """What was answered, when, and what is wrong if there is no newer answer."""
+    """A result, its age, and the reason if there is no newer one."""
 
     value: T
-    #: By the database's clock: no event with an id up to the cursor is missing, as of then.
+    #: The result includes every event up to the cursor; ``as_of`` is by the database's clock.
     cursor: int
     as_of: float
-    #: How long ago that was.
+    #: The time since ``as_of``.
     age_seconds: float
-    #: Why it is not newer; empty if it is as new as it should be.
+    #: Why there is no newer result; empty if this one is recent enough.
     trouble: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the value; ``now`` is the database's time as of now."""
+        """Return all fields but the value, and ``now``, the present time by the database's clock."""
         return {
             "cursor": self.cursor,
             "as_of": self.as_of,
@@ -46,12 +46,12 @@ class Answer(Generic[T]):
 
 
 class Recent(Generic[T]):
-    """The last answer to one question. Used on one event loop.
+    """The last result of one query. Used on one event loop.
 
     Args:
-        question: Asks; in a thread.
-        moment: Returns the cursor and the database's time; asked before the question, in the same thread.
-        executor: Where.
+        question: The query; called in a thread.
+        moment: Returns the cursor and the database's time; called before the query, in the same thread.
+        executor: The threads.
         keep_seconds: See :data:`KEEP_SECONDS`.
         patience_seconds: See :data:`PATIENCE_SECONDS`.
     """
@@ -75,10 +75,10 @@ class Recent(Generic[T]):
         self._last: tuple[T, int, float, float] | None = None
 
     async def get(self) -> Answer[T]:
-        """Return the last answer, or the next one if that is too old and the next comes in time.
+        """Return the last result, or the next one if the last is too old and the next comes in time.
 
         Raises:
-            IsothermError: there is no answer, or what was asked for is gone.
+            IsothermError: there is no result, or the queried object no longer exists.
         """
         if self._asking is None and self._is_old():
             self._asking = asyncio.create_task(self._ask())
@@ -98,7 +98,7 @@ class Recent(Generic[T]):
         except IsothermError as error:
             self._error = error
         except Exception:
-            log.exception("the dashboard could not ask")
+            log.exception("a query of the dashboard failed")
             self._error = Unavailable(_UNFORESEEN)
         finally:
             self._tried_at = self._clock()

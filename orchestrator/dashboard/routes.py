@@ -1,4 +1,4 @@
-"""Which address is answered by what."""
+"""Routes of the dashboard's pages, data, streams and static files."""
 
 from http import HTTPStatus
 from pathlib import Path
@@ -21,33 +21,41 @@ STATIC: Final = Path(__file__).parent / "static"
 
 
 class Nowhere(PageHandler):
-    """An address below ours that there is no page of."""
+    """An unknown address below ours."""
 
     async def get(self) -> None:
-        """Say so."""
+        """Answer with 404.
+
+        Raises:
+            HTTPError: always.
+        """
         raise HTTPError(HTTPStatus.NOT_FOUND, "%s", "there is no page at this address")
 
 
 class StaticHandler(StaticFileHandler):
-    """Our scripts and styles. A browser asks each time whether its copy is still the one there is.
+    """Our scripts and styles, which browsers revalidate at each use.
 
-    Modules name each other without a version: otherwise some would be those of the last version for a while.
+    Modules import each other without a version: with caching, modules of two versions would be mixed after an upgrade.
     """
 
     def parse_url_path(self, url_path: str) -> str:
-        """Return where a file is, as the system writes it."""
+        """Return the path of a file in the system's notation.
+
+        Raises:
+            HTTPError: the address has a NUL.
+        """
         return super().parse_url_path(without_nul(url_path))
 
     def set_extra_headers(self, path: str) -> None:  # noqa: ARG002  # as in Tornado
-        """Let a browser keep them, and ask."""
+        """Allow caching with revalidation."""
         self.set_header("Cache-Control", "no-cache")
         self.set_header("X-Content-Type-Options", "nosniff")
 
 
 def routes() -> list[Any]:
-    """Return our addresses; ``url`` objects, for Flower drops the arguments of tuples under a prefix.
+    """Return our routes; ``url`` objects, because Flower drops the arguments of tuples under a prefix.
 
-    A stack's pages are under ``/stack/NAME``; what is not about one stack is under ``/stacks``.
+    A stack's pages are under ``/stack/NAME``; all others are under ``/stacks``.
     """
     return [
         url(r"/stacks/static/(.*)", StaticHandler, {"path": str(STATIC)}, name="stacks_static"),
@@ -58,6 +66,6 @@ def routes() -> list[Any]:
         *graphs.ROUTES,
         *actions.ROUTES,
         *stack_data.ROUTES,
-        # Last: what is below our addresses, and none of them.
+        # Last: all other addresses below ours.
         url(r"/stacks?/.*", Nowhere, name="nowhere"),
     ]

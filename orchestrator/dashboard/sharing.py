@@ -1,4 +1,4 @@
-"""Questions that many ask at once, and that are asked once."""
+"""Coalescing of concurrent identical queries into one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -8,12 +8,12 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """Asks; whoever asks the same before that has begun waits for the same answer. Used on one event loop.
+    """Runs queries; requests for a query that waits to begin share its result. Used on one event loop.
 
-    What has begun is joined by nobody: it may have read already what changed before somebody asked.
+    A query that has begun is not shared: it may have read data that changed before the request.
 
     Args:
-        ask: Has a question asked in a thread, and returns what it is answered.
+        ask: Runs a query in a thread, and returns its result.
     """
 
     def __init__(self, ask: Callable[[Callable[[], T]], Awaitable[T]]) -> None:
@@ -21,12 +21,12 @@ class Shared(Generic[T]):
         self._waiting: dict[Hashable, asyncio.Task[T]] = {}
 
     async def get(self, key: Hashable, question: Callable[[], T]) -> T:
-        """Return the answer to a question; ``key`` is the same for those that are answered alike, and for no others."""
+        """Return the result of a query; queries have the same ``key`` if and only if they have the same result."""
         waiting = self._waiting.get(key)
         if waiting is None:
             waiting = asyncio.get_running_loop().create_task(self._asked(key, question))
             self._waiting[key] = waiting
-        # One of those who wait may go; the others still want it.
+        # The cancellation of one request must not cancel the others.
         return await asyncio.shield(waiting)
 
     async def _asked(self, key: Hashable, question: Callable[[], T]) -> T:
@@ -37,6 +37,6 @@ class Shared(Generic[T]):
         try:
             return await self._ask(begun)
         finally:
-            # It was never begun: too many others were before it.
+            # The query timed out before it began.
             if self._waiting.get(key) is asyncio.current_task():
                 del self._waiting[key]

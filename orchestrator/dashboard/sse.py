@@ -1,4 +1,4 @@
-"""Server-sent events as they are written: https://html.spec.whatwg.org/multipage/server-sent-events.html. Pure."""
+"""Encoding of server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html. Pure functions."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from orchestrator.store.history.observing import ObservedEvent
 
-#: What is said so that nobody in between takes the silence for an end.
+#: A comment that keeps proxies from closing an idle connection.
 PING: Final = b": ping\n\n"
-#: After how long a browser comes again whose connection broke.
+#: The reconnection time of browsers, in milliseconds.
 RETRY: Final = b"retry: 1000\n\n"
 
 
@@ -19,22 +19,22 @@ def message(event: str, data: str, *, last_id: int | None = None) -> bytes:
 
 
 def notice(event: str, data: Mapping[str, Any], *, last_id: int | None = None) -> bytes:
-    """Return a message of a few words."""
+    """Return a message whose data are encoded as JSON."""
     return message(event, json.dumps(data), last_id=last_id)
 
 
 def events_message(texts: Iterable[str], *, last_id: int) -> bytes:
-    """Return the message of some events, each as JSON, the last of which has this id."""
+    """Return the message of some events, each encoded as JSON; ``last_id`` is the id of the last."""
     return message("events", f"[{','.join(texts)}]", last_id=last_id)
 
 
 def event_text(row: ObservedEvent) -> str:
-    """Return an event as pages are told of it, as JSON on one line."""
-    told = {name: getattr(row, name) for name in _TOLD}
-    return json.dumps(told, separators=(",", ":"))
+    """Return an event as JSON on one line, as pages receive it."""
+    fields = {name: getattr(row, name) for name in _FIELDS}
+    return json.dumps(fields, separators=(",", ":"))
 
 
-_TOLD: Final = (
+_FIELDS: Final = (
     *("id", "at", "stack", "stack_id", "traversal_id", "resource", "resource_id", "type"),
     *("action", "status", "reason", "cause", "worker", "physical_id"),
 )

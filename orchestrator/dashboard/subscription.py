@@ -1,4 +1,4 @@
-"""One listener's queue of events: bounded, so that a slow one costs nobody else anything."""
+"""Subscription of one listener: a bounded queue of events, so that a slow listener does not affect others."""
 
 import asyncio
 from collections import deque
@@ -10,32 +10,31 @@ from orchestrator.dashboard.sse import event_text
 from orchestrator.store.history.event_log import MAKING
 from orchestrator.store.history.observing import ObservedEvent
 
-#: How many events wait for one listener at most.
+#: The greatest number of events that wait for one listener.
 ROOM: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event, and its text, which is made once for all listeners."""
+    """An event and its text, which is encoded once for all listeners."""
 
     row: ObservedEvent
     text: str
 
     @classmethod
     def of(cls, row: ObservedEvent) -> "Entry":
-        """Write an event down."""
+        """Return the entry of an event."""
         return cls(row, event_text(row))
 
 
 class Topic:
-    """Which events somebody listens to: those of a project, of one stack, or of a stack and those in it.
+    """The events of a subscription: those of a project, of one stack, or of a stack and its nested stacks.
 
     Args:
-        project: Nothing of another project is ever told.
-        stack_id: The stack; None: all.
-        name: What the stack is called, if it is to be followed by that: one that takes the name later is listened to
-            as well.
-        inside: The stacks in it that are known already; None: those in it are not listened to.
+        project: The project; events of others never match.
+        stack_id: The stack; None: all stacks.
+        name: The stack's name, if it is followed by name: a stack that takes the name later matches as well.
+        inside: The nested stacks known so far; None: nested stacks do not match.
     """
 
     def __init__(
@@ -54,11 +53,11 @@ class Topic:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it is about more than one stack."""
+        """Whether it covers more than one stack."""
         return self.stack_id is None or self._nested
 
     def has(self, row: ObservedEvent) -> bool:
-        """Whether an event is among them; stacks are known to be in others from the events in their order."""
+        """Whether an event matches; new nested stacks are recognised if events come in their order."""
         if row.project != self._project:
             return False
         if self.stack_id is None or row.stack_id in self._family:
@@ -71,7 +70,7 @@ class Topic:
     def is_beginning(self, row: ObservedEvent) -> bool:
         """Whether an event is the first of a stack that is followed by its name.
 
-        Whoever knows no event of it knows another stack of that name, if any.
+        A listener that missed it may still show an earlier stack of that name.
         """
         is_own = bool(self._name) and row.stack_id == self.stack_id and not row.resource
         return is_own and row.action in MAKING and row.status == "IN_PROGRESS"
@@ -87,24 +86,24 @@ class Topic:
 
 
 class Subscription:
-    """What waits for one listener. Used in the loop's thread alone."""
+    """The queue of one listener. Used in the loop's thread alone."""
 
     def __init__(self, topic: Topic, *, room: int = ROOM) -> None:
         self.topic = topic
-        #: Events up to this id are not told: they are known.
+        #: Events up to this id are skipped: the listener has them.
         self.known = 0
-        #: Whether some were dropped since that was asked last.
+        #: Whether events were dropped since the last call of ``was_lost``.
         self._lost = False
         self._waiting: deque[Entry] = deque()
         self._room = room
         self._news = asyncio.Event()
 
     def __len__(self) -> int:
-        """How many events wait."""
+        """Return the number of waiting events."""
         return len(self._waiting)
 
     def offer(self, entry: Entry) -> None:
-        """Put an event into the queue if it is listened to; if there is no room, all that waits is dropped."""
+        """Queue an event if it matches; if the queue is full, all waiting events are dropped."""
         if entry.row.id <= self.known:
             return
         if self.topic.is_successor(entry.row):
@@ -119,27 +118,27 @@ class Subscription:
         self._news.set()
 
     def lose(self) -> None:
-        """Drop everything that waits: the listener is to begin anew."""
+        """Drop all waiting events: the listener has to reload."""
         self._waiting.clear()
         self._lost = True
         self._news.set()
 
     def was_lost(self) -> bool:
-        """Whether something was dropped since this was asked last."""
+        """Return whether events were dropped since the last call."""
         lost, self._lost = self._lost, False
         return lost
 
     def take(self, most: int) -> list[Entry]:
-        """Return the next events, oldest first, and forget them."""
+        """Remove and return at most ``most`` events, oldest first."""
         count = min(most, len(self._waiting))
         return [self._waiting.popleft() for _ in range(count)]
 
     def nudge(self) -> None:
-        """Wake whoever waits for news though no event has come."""
+        """Wake the listener without an event."""
         self._news.set()
 
     async def news(self, seconds: float) -> bool:
-        """Wait for something to tell, at most so long; whether there is."""
+        """Wait for an event or a nudge, at most ``seconds``; return whether there was one."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()

@@ -1,4 +1,4 @@
-"""What is counted of the history for Prometheus, as the hub reads it."""
+"""Prometheus counters of actions, retries and lost leases, counted from the events that the hub reads."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -12,48 +12,48 @@ from orchestrator.model.breakpoints import HOOK
 from orchestrator.store.history.observing import ObservedEvent
 from orchestrator.views.facts import LOST, RETRY
 
-#: Of so many actions under way it is known when they began.
+#: The greatest number of actions in progress whose beginning is kept.
 MOST_BEGUN: Final = 50_000
-#: What events tell that is no action of a worker: what stands at a hook waits for people, and anybody may signal a
-#: resource while something else is done with it.
+#: Actions in events that are not a worker's: a resource held at a hook waits for an operator, and a signal can arrive
+#: while another action is in progress.
 ASIDE: Final = frozenset({HOOK, "SIGNAL"})
-#: What events call the end of an action that came to nothing because another resource is to be made.
+#: The action in the event of an update that ends because the resource has to be replaced.
 REPLACE: Final = "REPLACE"
-#: What is done with resources.
+#: Actions on resources.
 RESOURCE_ACTIONS: Final = tuple(action for action in ACTIONS if action not in {*ASIDE, REPLACE, "ROLLBACK"})
-#: How an action of a worker ends.
+#: The results of a worker's action.
 OUTCOMES: Final = ("COMPLETE", "FAILED")
-#: Upper bounds of how long actions take, and of how late an event is read.
+#: Histogram buckets of the duration of actions, and of the delay until an event is read, in seconds.
 ACTION_BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3600.0)
 DELAY_BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 
 
 class Tally:
-    """Counts what happens, from the events in their order."""
+    """Counters and histograms of events, which have to be added in their order."""
 
     def __init__(self) -> None:
-        #: By traversal and resource: which action is under way, and since when.
+        #: By traversal and resource: the action in progress, and its beginning.
         self._begun: OrderedDict[tuple[str, str | None], tuple[str, float]] = OrderedDict()
         self._actions = Histogram(
             "isotherm_action_seconds",
-            "From when a worker began with a resource to when its action was over, by its outcome.",
+            "Duration of a worker's action on a resource, by its outcome.",
             ("action", "outcome"),
             registry=None,
             buckets=ACTION_BUCKETS,
         )
         self._delay = Histogram(
             "isotherm_dashboard_event_delay_seconds",
-            "From when an event was written to when the dashboard had read it.",
+            "Time from the writing of an event until the dashboard has read it.",
             registry=None,
             buckets=DELAY_BUCKETS,
         )
         self._retries = Counter(
-            "isotherm_retries", "Attempts that went wrong and are made again.", ("action",), registry=None
+            "isotherm_retries", "Attempts that failed and are retried.", ("action",), registry=None
         )
         self._losses = Counter(
-            "isotherm_leases_lost", "Attempts whose worker was not heard of any more.", registry=None
+            "isotherm_leases_lost", "Attempts whose worker's lease has expired.", registry=None
         )
-        # A counter that first appears with the first that it counts has not risen, for whoever asks for its rate.
+        # A counter that appears with the value 1 has no increase for ``rate()``: all begin with 0.
         for action in RESOURCE_ACTIONS:
             self._retries.labels(action)
             for outcome in OUTCOMES:
@@ -76,7 +76,7 @@ class Tally:
         which = (row.traversal_id, row.resource_id)
         action, _ = self._begun.get(which, ("", 0.0))
         if row.action == REPLACE:
-            # Nothing is done with it until it is deleted.
+            # The next action on it is its deletion.
             self._begun.pop(which, None)
         elif row.status == "IN_PROGRESS" and row.action != action:
             self._begun[which] = (row.action, row.at)
@@ -87,6 +87,6 @@ class Tally:
             self._actions.labels(row.action, row.status).observe(max(0.0, row.at - begun))
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what was counted."""
+        """Yield all metrics."""
         for each in (self._actions, self._delay, self._retries, self._losses):
             yield from each.collect()

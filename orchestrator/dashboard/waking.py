@@ -1,4 +1,4 @@
-"""Celery's events as an alarm: what happens to a task may have written an event of ours a moment ago."""
+"""Celery's task events as wake-ups of the hub: a task may have written an event of ours."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,24 +12,25 @@ from tornado.ioloop import IOLoop
 
 log = structlog.get_logger()
 
-#: How long the receiver rests at most between two tries to reach the broker.
+#: The longest pause between two attempts to reach the broker.
 LONGEST_PAUSE_SECONDS: Final = 10.0
-#: After these there may be something new in the history. Nothing depends on it: they are lossy, and so only wake.
-_TELLING: Final = frozenset({"task-started", "task-succeeded", "task-failed"})
+#: Task events that wake the hub. They may be lost: the hub reads without them too, only later.
+_WAKING: Final = frozenset({"task-started", "task-succeeded", "task-failed"})
 
 
 class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
-    """Flower's receiver of events, which calls somebody as well, in the loop's thread."""
+    """Flower's receiver of events, which also calls ``wake`` in the loop's thread."""
 
     #: Set before the receiver starts.
     wake: Callable[[], None]
-    #: How it waits; set by tests.
+    #: Waits so many seconds; set by tests.
     rest: Callable[[float], None] = staticmethod(time.sleep)
 
     def run(self) -> None:
-        """Hear events for ever; in the receiver's thread.
+        """Receive events for ever; in the receiver's thread.
 
-        Flower's own doubles its pauses without end while the broker is away, and would be deaf for an hour after one.
+        Flower's own method doubles its pauses without a bound while the broker is unreachable: after an outage of an
+        hour it would receive nothing for another hour.
         """
         pause_seconds = 1.0
         while True:
@@ -38,22 +39,22 @@ class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
                     receiver = EventReceiver(connection, handlers={"*": self.on_event}, app=self.capp)
                     pause_seconds = 1.0
                     receiver.capture(limit=None, timeout=None, wakeup=True)
-            except Exception as error:  # noqa: BLE001  # whatever it was, it is tried again
+            except Exception as error:  # noqa: BLE001  # any error is retried
                 log.warning(
-                    "Celery's events cannot be heard", error=str(error), again_in_seconds=pause_seconds
+                    "Celery's events cannot be received", error=str(error), again_in_seconds=pause_seconds
                 )
                 self.rest(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Take an event; in the receiver's thread."""
+        """Process an event, and wake the hub if it is a task's; in the receiver's thread."""
         super().on_event(event)
-        if event["type"] in _TELLING:
+        if event["type"] in _WAKING:
             self.io_loop.add_callback(self.wake)
 
 
 def waking_events(app: Celery, options: Any, wake: Callable[[], None]) -> WakingEvents:
-    """Return what Flower makes for itself, as its options say."""
+    """Return the receiver with Flower's options."""
     events = WakingEvents(
         app,
         db=options.db,

@@ -53,7 +53,7 @@ def test_a_hook_is_cleared_and_a_stack_deleted_by_the_keyboard(visit: Visiting, 
         keys.press("Tab")
         assert visited.focused() == "Clear hooks of acted-on"
         keys.press("Enter")
-        until_said(visited, "let on: gate (pre-create)")
+        until_said(visited, "cleared: gate (pre-create)")
         site.ended(stack.id)
         visited.until("() => document.getElementById('stack-state').textContent.includes('CREATE_COMPLETE')")
 

@@ -132,6 +132,6 @@ def test_a_history_tells_what_an_operation_changed(site: Site, visit: Visiting) 
         seen.page.locator("#history-rows a", has_text="timeline").last.click()
         seen.until_data("past")
         assert seen.text("#stack-operation") == "CREATE_COMPLETE"
-        assert "An operation of the past." in seen.text("#stack-past")
+        assert "A past operation." in seen.text("#stack-past")
         seen.page.wait_for_selector(".gantt-row")
         assert seen.page.locator(".gantt-row").count() == 1

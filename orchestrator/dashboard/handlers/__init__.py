@@ -1,1 +1,1 @@
-"""What answers the browser: pages, data, streams and actions."""
+"""Request handlers: pages, data, streams and actions."""

@@ -1,4 +1,4 @@
-"""What operators do to stacks, and what a page needs to offer it."""
+"""Handlers of operators' actions on stacks, and of the data that a page needs to offer them."""
 
 from functools import partial
 from http import HTTPStatus
@@ -8,7 +8,7 @@ import structlog
 from tornado.web import HTTPError, url
 
 from orchestrator.dashboard.access import ACTIONS, refusal
-from orchestrator.dashboard.handlers.base import DataHandler, told
+from orchestrator.dashboard.handlers.base import DataHandler, http_error
 from orchestrator.dashboard.orders import carry_out, check_order, read_order, unfit
 from orchestrator.errors import IsothermError
 from orchestrator.queries.breakpoints import hook_view
@@ -20,18 +20,18 @@ log = structlog.get_logger()
 
 
 class ActionHandler(DataHandler):
-    """Reads what is to be acted on."""
+    """Base of handlers that read a stack and its hooks."""
 
     async def look(self, name: str) -> tuple[StackRow, list[HookView]]:
-        """Return a stack, and where its resources stand at hooks."""
+        """Return a stack, and its resources that are held at hooks."""
         return await self.ask(partial(_look, self.application.store, name, self.observer.settings.project))
 
 
 class Offers(ActionHandler):
-    """What may be done to a stack now, and by this visitor."""
+    """The actions that a stack's state and the visitor's role allow."""
 
     async def get(self, name: str) -> None:
-        """Send for each action why it may not be done, and why it would have no point; and the hooks."""
+        """Send for each action why it is refused and why it is pointless, if so; and the hooks."""
         stack, hooks = await self.look(name)
         self.answer(
             {
@@ -51,21 +51,23 @@ class Act(ActionHandler):
     """An order: ``POST`` with a JSON object, as :func:`orchestrator.dashboard.orders.read_order` takes it."""
 
     async def post(self, name: str, action: str) -> None:
-        """Carry it out, and say what came of it."""
-        came = await self._carry_out(name, action)
-        self._noted().info("an operator acted on a stack", came=came["message"])
+        """Carry the order out, and send its result."""
+        result = await self._carry_out(name, action)
+        self._audit_log().info("an operator acted on a stack", result=result["message"])
         self.set_status(HTTPStatus.ACCEPTED)
-        self.answer(came)
+        self.answer(result)
 
     def log_exception(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        """Note a refusal, also one from before anything was looked at: of nobody who is known, or without a token."""
+        """Log a refusal, also one before the order was read: of an unknown user, or without a token."""
         if isinstance(error, HTTPError):
             why = self.sentence_of(error.status_code, error)
-            self._noted().warning("an action on a stack was refused", code=int(error.status_code), why=why)
+            self._audit_log().warning(
+                "an action on a stack was refused", code=int(error.status_code), why=why
+            )
         else:
             super().log_exception(kind, error, trace)
 
-    def _noted(self) -> Any:
+    def _audit_log(self) -> Any:
         name, action = self.path_args
         try:
             who = self.visitor.name or None
@@ -78,23 +80,23 @@ class Act(ActionHandler):
         if refused:
             raise HTTPError(refused.status, "%s", refused.sentence)
         if self.request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
-            # No form of another site can send that, also not from a browser that tells of no other site.
+            # A form of another site cannot send this type: protects browsers that send no Origin.
             message = "an order is sent as application/json"
             raise HTTPError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "%s", message)
         try:
             order = read_order(action, self.request.body)
-            # One at a time: what is ordered twice at once is looked at again after the first.
+            # One at a time: the second of two concurrent orders is checked after the first.
             async with self.application.orders_on(order.stack_id):
                 stack, hooks = await self.look(name)
                 check_order(order, stack, hooks)
-                came: dict[str, Any] = await self.application.act(partial(carry_out, order))
+                result: dict[str, Any] = await self.application.act(partial(carry_out, order))
         except IsothermError as error:
-            raise told(error) from error
-        return came
+            raise http_error(error) from error
+        return result
 
 
 def _look(store: Store, name: str, project: str) -> tuple[StackRow, list[HookView]]:
-    # A deleted one, too: of that it is said that there is nothing more to do.
+    # A deleted stack is found too: its actions are refused with that reason.
     stack = store.past.stack(name, project=project)
     return stack, [hook_view(each) for each in store.breakpoints.standing(stack.id)]
 

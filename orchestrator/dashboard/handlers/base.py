@@ -1,7 +1,7 @@
-"""What our handlers have in common: who may come in, how the store is asked, and how an error is told.
+"""Base classes of our handlers: access, queries to the store, and error answers.
 
-Our pages run no script and take no style but those in files of this server: what a template, a reason or a name holds
-can never become either. No other site may read what we answer, whatever Flower lets it do.
+Our pages accept scripts and styles only from files of this server: the text of a template, a reason or a name can never
+be executed. Other sites cannot read our answers, whatever Flower allows.
 """
 
 import gzip
@@ -23,10 +23,10 @@ from orchestrator.queries.observer import Observer
 
 T = TypeVar("T")
 
-#: The one rule of style that Cytoscape.js puts into a page; it is let in by its hash.
+#: The one style rule that Cytoscape.js inserts into a page; it is allowed by its hash.
 CYTOSCAPE_STYLE: Final = ".__________cytoscape_container { position: relative; }"
 _ITS_HASH: Final = b64encode(sha256(CYTOSCAPE_STYLE.encode()).digest()).decode()
-#: Pictures may be in the style sheets themselves, as Bootstrap's are.
+#: Images may be in style sheets as ``data:`` URLs, as Bootstrap's are.
 POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -40,13 +40,13 @@ POLICY: Final = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-#: What would let other sites read us.
-_OPENINGS: Final = ("Origin", "Headers", "Methods")
-#: Shorter answers gain nothing by being packed.
+#: The CORS headers of Flower, which we remove.
+_CORS_HEADERS: Final = ("Origin", "Headers", "Methods")
+#: Shorter answers are not compressed.
 _PACKED_BYTES: Final = 1024
-#: Half the time of the best, and a tenth larger.
+#: gzip's level: half the time of the best compression, and a tenth larger.
 _PACKING: Final = 5
-#: Our pages that are about no single stack: key, word, and where each is below the list of stacks.
+#: Our pages that are not about a single stack: key, title, and path below the list of stacks.
 SECTIONS: Final = (
     ("stacks", "Stacks", ""),
     ("nodes", "Nodes", "/nodes"),
@@ -55,18 +55,18 @@ SECTIONS: Final = (
 )
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 NOT_LOGGED_IN: Final = "you are not logged in, or not any more: load the page again"
-UNFORESEEN: Final = "something went wrong that nobody foresaw; the dashboard's log says what"
+UNFORESEEN: Final = "an unexpected error; see the dashboard's log"
 
 
 def status_of(error: IsothermError) -> HTTPStatus:
-    """Return the status that tells a browser of an error."""
+    """Return the HTTP status of an error."""
     kinds = {NotFound: HTTPStatus.NOT_FOUND, InvalidInput: HTTPStatus.BAD_REQUEST}
     kinds[Unavailable] = HTTPStatus.SERVICE_UNAVAILABLE
     return next((status for kind, status in kinds.items() if isinstance(error, kind)), HTTPStatus.CONFLICT)
 
 
-def told(error: IsothermError) -> HTTPError:
-    """Return what tells a browser of an error: its status and its sentence."""
+def http_error(error: IsothermError) -> HTTPError:
+    """Return the HTTP error with an error's status and sentence."""
     status = status_of(error)
     return HTTPError(status, "%s", str(error), reason=status.phrase)
 
@@ -82,10 +82,10 @@ def name_in(authorization: str) -> str:
 
 
 def without_nul(part: str) -> str:
-    """Return a part of an address.
+    """Return a part of an address unchanged.
 
     Raises:
-        HTTPError: it has a NUL, which neither databases nor file systems take.
+        HTTPError: it has a NUL, which neither databases nor file systems accept.
     """
     if "\0" in part:
         raise HTTPError(
@@ -96,15 +96,15 @@ def without_nul(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An answer as it is sent."""
+    """An encoded answer."""
 
     data: bytes
     is_packed: bool
 
 
 def written(value: Mapping[str, Any], *, packs: bool) -> Written:
-    """Return a value as JSON, packed if it may be and that is worth it."""
-    # Member by member: other threads, as the loop's, have to wait while one call writes millions of characters.
+    """Return a value encoded as JSON, compressed if ``packs`` and it is large enough."""
+    # Member by member: a single call that encodes millions of characters would block all other threads.
     members = (f"{_encode(name)}:{_member(each)}" for name, each in value.items())
     data = f"{{{','.join(members)}}}".encode()
     is_packed = packs and len(data) >= _PACKED_BYTES
@@ -116,19 +116,23 @@ def _member(value: Any) -> str:
 
 
 class Known(BaseHandler):  # type: ignore[misc]  # Flower is untyped
-    """Knows who asks."""
+    """Mixin that identifies the visitor."""
 
     def get_current_user(self) -> Any:
-        """Return what Flower returns; credentials that it cannot even compare are wrong ones."""
+        """Return Flower's current user.
+
+        Raises:
+            HTTPError: the credentials are not ASCII, and therefore wrong.
+        """
         try:
             return super().get_current_user()
         except TypeError as error:
-            # hmac compares ASCII alone.
+            # hmac compares only ASCII.
             raise HTTPError(HTTPStatus.UNAUTHORIZED) from error
 
     @property
     def visitor(self) -> Visitor:
-        """Who asks, and what they are to the dashboard."""
+        """The user behind the request, with the role."""
         user = self.current_user
         name = user if isinstance(user, str) else name_in(self.request.headers.get("Authorization", ""))
         return Visitor.of(self.application.mode, name if user else "")
@@ -138,9 +142,9 @@ class StackHandler(Known):
     """Base of all our handlers."""
 
     def set_default_headers(self) -> None:
-        """Close our answers to other sites, and to what is not ours within them."""
+        """Remove Flower's CORS headers, and set our security headers."""
         super().set_default_headers()
-        for each in _OPENINGS:
+        for each in _CORS_HEADERS:
             self.clear_header(f"Access-Control-Allow-{each}")
         self.set_header("Content-Security-Policy", POLICY)
         self.set_header("Referrer-Policy", "same-origin")
@@ -150,16 +154,16 @@ class StackHandler(Known):
         """Return a part of an address, or an argument, as text.
 
         Raises:
-            HTTPError: it is no text, or a part of an address that no name can be.
+            HTTPError: it is not UTF-8, or a part of an address with a NUL.
         """
         decoded: str = super().decode_argument(value, name)
         return decoded if name else without_nul(decoded)
 
     def check_host(self) -> None:
-        """Answer nothing under a name that may be another site's.
+        """Refuse requests for host names that may be another site's.
 
         Raises:
-            HTTPError: it may be.
+            HTTPError: the host is refused.
         """
         refused = host_refusal(self.application.mode, self.request.host_name)
         if refused:
@@ -167,34 +171,34 @@ class StackHandler(Known):
 
     @property
     def observer(self) -> Observer:
-        """What reads the store for us."""
+        """The observer, which reads the store."""
         observer: Observer = self.application.observer
         return observer
 
     def powers(self, stack: str = "") -> dict[str, Any]:
-        """Return what the visitor may do, as :func:`orchestrator.dashboard.access.powers` tells it."""
+        """Return the visitor's rights, as :func:`orchestrator.dashboard.access.powers`."""
         return powers(self.application.mode, self.visitor, stack)
 
     async def ask(self, question: Callable[[], T], *, alike: Hashable = None) -> T:
-        """Return the answer of the store; an error of ours becomes a status and a sentence.
+        """Return the result of a query to the store.
 
         Args:
-            question: Asks the store.
-            alike: What tells this question from others; those who ask the same at once get the same answer. None: it
-                is asked for this visitor alone.
+            question: The query.
+            alike: The key of the query: concurrent queries of one key share a result. None: the result is for this
+                request alone.
 
         Raises:
-            HTTPError: there is no such thing, or the store does not answer.
+            HTTPError: the queried object does not exist, or the store does not answer.
         """
-        asked = (
+        pending = (
             self.application.read(question)
             if alike is None
             else self.application.answers.get(alike, question)
         )
         try:
-            answer: T = await asked
+            answer: T = await pending
         except IsothermError as error:
-            raise told(error) from error
+            raise http_error(error) from error
         return answer
 
     def text(self, name: str, default: str = "") -> str:
@@ -203,9 +207,9 @@ class StackHandler(Known):
         return sent
 
     def sentence_of(self, status_code: int, error: BaseException | None) -> str:
-        """Return what a person is told of an error: nothing that was not written for people."""
+        """Return the sentence that is shown for an error; details of unexpected errors are only logged."""
         if isinstance(error, HTTPError):
-            # Flower refuses without a word whose name and password are wrong.
+            # Flower refuses wrong credentials without a message.
             otherwise = (
                 NOT_LOGGED_IN if status_code == HTTPStatus.UNAUTHORIZED else HTTPStatus(status_code).phrase
             )
@@ -213,24 +217,29 @@ class StackHandler(Known):
         return UNFORESEEN
 
     def ask_for_credentials(self, status_code: int) -> None:
-        """Have the browser ask for a name and a password, where that is how one comes in."""
+        """Have the browser ask for a name and a password, if basic authentication is on."""
         if status_code == HTTPStatus.UNAUTHORIZED and self.application.mode.users:
             self.set_header("WWW-Authenticate", 'Basic realm="flower"')
 
     def without_visitor(self) -> None:
-        """Make sure that to tell an error asks nobody again for what was refused just now."""
+        """Make sure that an error page does not evaluate the refused credentials again."""
         if not hasattr(self, "_current_user"):
             self.current_user = None
 
 
 class PageHandler(StackHandler):
-    """A page: whoever is not logged in is sent to log in."""
+    """A page; visitors who are not logged in are redirected to the login."""
 
-    #: Which of our pages the navigation shows as open.
+    #: The section that the navigation shows as current.
     section: ClassVar[str] = "stacks"
 
     def prepare(self) -> None:
-        """Let those in alone who may."""
+        """Check the host, and that the visitor is logged in.
+
+        Raises:
+            Finish: the visitor was redirected to the login.
+            HTTPError: the host or the credentials are refused.
+        """
         self.check_host()
         if not self.current_user:
             self.redirect(f"{self.get_login_url()}?{urlencode({'next': self.request.uri})}")
@@ -241,7 +250,7 @@ class PageHandler(StackHandler):
         self.render(f"stacks/{template}", section=self.section, sections=SECTIONS, **values)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Tell an error as a page: what went wrong, never where in the program."""
+        """Render an error page with a sentence, never with a traceback."""
         self.without_visitor()
         self.ask_for_credentials(status_code)
         sentence = self.sentence_of(status_code, kwargs.get("exc_info", (None, None))[1])
@@ -249,25 +258,29 @@ class PageHandler(StackHandler):
 
 
 class DataHandler(StackHandler):
-    """JSON for scripts: whoever is not logged in gets 401, for a redirect would lead a script astray."""
+    """JSON for scripts; visitors who are not logged in get 401, because scripts would follow a redirect."""
 
     def prepare(self) -> None:
-        """Let those in alone who may."""
+        """Check the host, and that the visitor is logged in.
+
+        Raises:
+            HTTPError: the host or the credentials are refused.
+        """
         self.check_host()
         if not self.current_user:
             raise HTTPError(HTTPStatus.UNAUTHORIZED, "%s", NOT_LOGGED_IN)
 
     def answer(self, value: Mapping[str, Any]) -> None:
-        """Send a value as JSON, packed if that was asked for and is worth it."""
+        """Send a value as JSON, compressed if the client accepts that and it is large enough."""
         self._send(written(value, packs=self._may_pack()))
 
     async def reply(self, question: Callable[[], Mapping[str, Any]]) -> None:
-        """Send the answer of the store, which may be long: it is written and packed where the store is read.
+        """Send the result of a query to the store, which is encoded and compressed in the reading thread.
 
-        Only what everybody who may look is answered alike at this address: those who ask at once are sent the same.
+        Only for results that are the same for all visitors: concurrent requests for an address share the answer.
 
         Raises:
-            HTTPError: as of :meth:`ask`.
+            HTTPError: as :meth:`ask`.
         """
         packs = self._may_pack()
         alike = self.request.path, self.request.query, packs
@@ -284,7 +297,7 @@ class DataHandler(StackHandler):
         self.finish(text.data)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Tell an error as JSON: ``{"error": SENTENCE}``."""
+        """Send an error as JSON: ``{"error": SENTENCE}``."""
         self.without_visitor()
         self.ask_for_credentials(status_code)
         self.answer({"error": self.sentence_of(status_code, kwargs.get("exc_info", (None, None))[1])})

@@ -1,17 +1,17 @@
-"""The pages about nodes, caches and workers, and their data."""
+"""Handlers of the pages about nodes, caches and workers, and of their data."""
 
 from collections.abc import Awaitable
 from typing import Any, ClassVar, Final
 
 from tornado.web import url
 
-from orchestrator.dashboard.fleet import Fleet, Told
-from orchestrator.dashboard.handlers.base import DataHandler, PageHandler, told
+from orchestrator.dashboard.fleet import Fleet, JsonObject
+from orchestrator.dashboard.handlers.base import DataHandler, PageHandler, http_error
 from orchestrator.errors import IsothermError
 
 
 class NodesPage(PageHandler):
-    """All nodes."""
+    """The page of all nodes."""
 
     section: ClassVar[str] = "nodes"
 
@@ -21,7 +21,7 @@ class NodesPage(PageHandler):
 
 
 class NodePage(PageHandler):
-    """One node; whether there is such a node, its data tell."""
+    """The page of one node; an unknown node is reported by its data."""
 
     section: ClassVar[str] = "nodes"
 
@@ -31,7 +31,7 @@ class NodePage(PageHandler):
 
 
 class CachePage(PageHandler):
-    """What is remembered."""
+    """The page of caches."""
 
     section: ClassVar[str] = "cache"
 
@@ -41,7 +41,7 @@ class CachePage(PageHandler):
 
 
 class WorkersPage(PageHandler):
-    """The processes of the engine."""
+    """The page of the engine's processes."""
 
     section: ClassVar[str] = "workers"
 
@@ -51,62 +51,62 @@ class WorkersPage(PageHandler):
 
 
 class FleetData(DataHandler):
-    """Data of one of these pages."""
+    """Base of the data of these pages."""
 
     @property
     def fleet(self) -> Fleet:
-        """What asks."""
+        """The queries of nodes, caches and workers."""
         fleet: Fleet = self.application.fleet
         return fleet
 
-    async def tell(self, question: Awaitable[Told]) -> None:
-        """Send what is answered.
+    async def send(self, question: Awaitable[JsonObject]) -> None:
+        """Send the result of a query.
 
         Raises:
-            HTTPError: there is no such thing, or nobody answers.
+            HTTPError: the queried object does not exist, or does not answer.
         """
         try:
             self.answer(await question)
         except IsothermError as error:
-            raise told(error) from error
+            raise http_error(error) from error
 
 
 class NodesData(FleetData):
-    """All nodes."""
+    """Data of all nodes."""
 
     async def get(self) -> None:
         """Send them."""
-        await self.tell(self.fleet.nodes())
+        await self.send(self.fleet.nodes())
 
 
 class NodeData(FleetData):
-    """One node."""
+    """Data of one node."""
 
     async def get(self, name: str) -> None:
         """Send it."""
-        await self.tell(self.fleet.node(name))
+        await self.send(self.fleet.node(name))
 
 
 class CacheData(FleetData):
-    """What is remembered."""
+    """Data of the caches."""
 
     async def get(self) -> None:
         """Send it."""
-        await self.tell(self.fleet.caches())
+        await self.send(self.fleet.caches())
 
 
 class WorkersData(FleetData):
-    """The processes of the engine, and what is stuck."""
+    """Data of the engine's processes, and of stuck resources."""
 
     async def get(self) -> None:
         """Send them."""
-        # Flower's memory is its loop's, which is where this runs.
-        await self.tell(self.fleet.workers(self.application.events.state.workers))
+        # Flower's state may be read in its loop alone, which runs this.
+        await self.send(self.fleet.workers(self.application.events.state.workers))
 
 
 ROUTES: Final[list[Any]] = [
     url(r"/stacks/nodes", NodesPage, name="stacks_nodes"),
-    # A node that is called so is reached by another spelling of its name: %64ata.
+    # The page of a node called ``data`` is reached by another spelling: %64ata.
     url(r"/stacks/nodes/data", NodesData, name="stacks_nodes_data"),
     url(r"/stacks/nodes/([^/]+)", NodePage, name="stacks_node"),
     url(r"/stacks/nodes/([^/]+)/data", NodeData, name="stacks_node_data"),

@@ -1,4 +1,4 @@
-"""The data of the graph's page and of the failure's: a picture, the states in it, one resource, and what failed."""
+"""Handlers of the data of graphs and failures: a picture, its states, one resource, and the failed resources."""
 
 from functools import partial
 from http import HTTPStatus
@@ -9,7 +9,7 @@ from tornado.web import HTTPError, url
 from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.views.operations import GraphPicture, Vertex
 
-#: What changes of a vertex while its operation goes on; places, names and edges stay.
+#: The fields of a vertex that change during its operation; positions, names and edges do not.
 CHANGING: Final = (
     "no",
     "state",
@@ -27,16 +27,16 @@ _FIELDS: Final = tuple(Vertex.__dataclass_fields__)
 
 def whole(picture: GraphPicture) -> dict[str, Any]:
     """Return all of a picture as plain JSON types."""
-    return _told(picture, _FIELDS, edges=picture.edges, group_edges=picture.group_edges)
+    return _plain(picture, _FIELDS, edges=picture.edges, group_edges=picture.group_edges)
 
 
 def states(picture: GraphPicture) -> dict[str, Any]:
-    """Return what changes of a picture while its operation goes on, as plain JSON types."""
-    return _told(picture, CHANGING)
+    """Return the changing fields of a picture as plain JSON types."""
+    return _plain(picture, CHANGING)
 
 
-def _told(picture: GraphPicture, fields: tuple[str, ...], **more: Any) -> dict[str, Any]:
-    # Not by ``to_dict``, which copies every value of thousands of vertices, and takes ten times as long.
+def _plain(picture: GraphPicture, fields: tuple[str, ...], **more: Any) -> dict[str, Any]:
+    # Not by ``to_dict``, which copies every value of thousands of vertices and takes ten times as long.
     vertices = [{field: getattr(vertex, field) for field in fields} for vertex in picture.vertices]
     parts = {"vertices", "edges", "group_edges", "groups", "operation"}
     plain = {
@@ -49,13 +49,13 @@ def _told(picture: GraphPicture, fields: tuple[str, ...], **more: Any) -> dict[s
 class GraphData(DataHandler):
     """An operation's graph with positions.
 
-    ``part`` is ``all`` or ``groups``; ``focus`` a resource's name or a vertex' number, and ``depth`` how many edges
-    away from it others may be; with ``states=1`` what changes is told alone.
+    ``part`` is ``all`` or ``groups``; ``focus`` a resource's name or a vertex' number, and ``depth`` the greatest
+    number of edges from it; with ``states=1`` only the changing fields are sent.
     """
 
     async def get(self, name: str) -> None:
         """Send it."""
-        tell = states if self.text("states") == "1" else whole
+        encode = states if self.text("states") == "1" else whole
         question = partial(
             self.observer.graph,
             name,
@@ -64,25 +64,25 @@ class GraphData(DataHandler):
             focus=self.text("focus") or None,
             depth=self.number("depth", 1),
         )
-        # Thousands of vertices are made into plain types where the store is read, too: the loop goes on meanwhile.
-        await self.reply(lambda: tell(question()))
+        # Thousands of vertices are converted in the reading thread, so that the loop is not blocked.
+        await self.reply(lambda: encode(question()))
 
     def number(self, name: str, default: int) -> int:
         """Return an argument that is a whole number, 0 or more.
 
         Raises:
-            HTTPError: it is none.
+            HTTPError: it is not.
         """
-        said = self.text(name) or str(default)
-        if not (said.isascii() and said.isdigit() and len(said) <= 9):
+        sent = self.text(name) or str(default)
+        if not (sent.isascii() and sent.isdigit() and len(sent) <= 9):
             raise HTTPError(
-                HTTPStatus.BAD_REQUEST, "%s is to be a whole number, 0 or more; found %r", name, said[:40]
+                HTTPStatus.BAD_REQUEST, "%s is to be a whole number, 0 or more; found %r", name, sent[:40]
             )
-        return int(said)
+        return int(sent)
 
 
 class VertexData(DataHandler):
-    """All there is to say of one resource in an operation; the address names its vertex by its number."""
+    """The details of one resource in an operation; the address has the number of its vertex."""
 
     async def get(self, name: str, no: str) -> None:
         """Send it."""

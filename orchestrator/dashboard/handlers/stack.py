@@ -1,4 +1,4 @@
-"""The pages about one stack: what they have in common, and the data of their head."""
+"""Handlers of the pages about one stack, and of the data of their common head."""
 
 from functools import partial
 from typing import Any, Final
@@ -19,7 +19,7 @@ TABS: Final = (
     ("outputs", "Outputs"),
     ("history", "History"),
 )
-#: Those that tell of the stack as it is now, whatever operation of the past was looked at before.
+#: The pages that show the present stack, whatever operation was selected before.
 _OF_NOW: Final = frozenset({"resources", "outputs", "history"})
 
 
@@ -27,7 +27,7 @@ async def head_of(handler: StackHandler, name: str, traversal: str) -> HeadView:
     """Return the head of the pages about a stack; ``traversal`` is empty for the operation in force.
 
     Raises:
-        HTTPError: there is no such thing, or the store does not answer.
+        HTTPError: there is no such stack or operation, or the store does not answer.
     """
     question = partial(handler.observer.head, name, traversal or None)
     return await handler.ask(question, alike=("head", name, traversal))
@@ -40,7 +40,7 @@ class StackPage(PageHandler):
     """
 
     def initialize(self, tab: str) -> None:
-        """Keep which of :data:`TABS` it is."""
+        """Set the tab, one of :data:`TABS`."""
         self.tab = tab
 
     async def get(self, name: str) -> None:
@@ -54,7 +54,7 @@ class StackPage(PageHandler):
             tab=self.tab,
             tab_word=dict(TABS)[self.tab],
             tabs=[(tab, word, "" if tab in _OF_NOW else query) for tab, word in TABS],
-            # A deleted stack is found by its id alone once another has its name.
+            # Once another stack has its name, a deleted stack is found only by its id.
             stack_path=head.operation.stack_id if head.deleted_at else name,
             traversal=traversal,
             query=query,
@@ -62,16 +62,16 @@ class StackPage(PageHandler):
 
 
 class StackRoot(PageHandler):
-    """A stack's address without a page: leads to its graph."""
+    """A stack's address without a page: redirects to its graph."""
 
     async def get(self, name: str) -> None:
-        """Lead on."""
+        """Redirect, with the query."""
         query = f"?{self.request.query}" if self.request.query else ""
         self.redirect(f"{self.reverse_url('stack', name)}/{TABS[0][0]}{query}")
 
 
 class HeadData(DataHandler):
-    """The head of the pages about a stack, and what the visitor may do with it."""
+    """The data of the head of a stack's pages, and the visitor's rights."""
 
     async def get(self, name: str) -> None:
         """Send it."""

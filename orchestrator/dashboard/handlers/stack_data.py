@@ -1,4 +1,4 @@
-"""The data of a stack's pages that are read as they are: events, resources, timeline, definition, outputs, history."""
+"""Handlers of a stack's data: events, resources, timeline, history, definition, changes and outputs."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,18 +16,18 @@ from orchestrator.queries.observer import Observer
 
 log = structlog.get_logger()
 
-#: How deep stacks in stacks are looked into.
+#: The greatest depth of nested stacks whose resources are listed.
 _DEEPEST: Final = 100
-#: How many events a page has unless it asks for another number, and how many are read at once to be saved.
+#: The default number of events in a page, and the number in one read for a file.
 _EVENTS: Final = 100
 _SAVED_AT_ONCE: Final = 1000
 
-#: What is asked about a stack by this name, with these arguments.
+#: A query about a stack by its name, with the request's arguments.
 Question = Callable[[Observer, str, Mapping[str, str]], dict[str, Any]]
 
 
 def events(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Return some of a stack's events, newest first; ``more`` says whether there are older ones of the kind."""
+    """Return a page of a stack's events, newest first; ``more`` is true if older ones match."""
     limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
     found = observer.queries.events(
         name,
@@ -41,7 +41,7 @@ def events(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[
 
 
 def resources(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Return a stack's resources, without any value of theirs; those of stacks in it too, where that is asked."""
+    """Return a stack's resources without values; with the argument ``nested`` those of nested stacks too."""
     depth = _DEEPEST if flag(arguments, "nested") else 0
     rows = []
     for view in observer.queries.resources(name, depth=depth):
@@ -53,26 +53,26 @@ def resources(observer: Observer, name: str, arguments: Mapping[str, str]) -> di
 
 
 def timeline(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Return when what was done in an operation."""
+    """Return the timeline of an operation."""
     return observer.timeline(name, traversal_id=arguments.get("traversal") or None).to_dict()
 
 
 def history(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Return a stack's operations, newest first; ``more`` says whether there are older ones."""
+    """Return a page of a stack's operations, newest first; ``more`` is true if there are older ones."""
     limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
     found = observer.queries.history(name, after=arguments.get("after", ""), limit=limit + 1)
     return {"operations": [each.to_dict() for each in found[:limit]], "more": len(found) > limit}
 
 
 class StackData(DataHandler):
-    """What a question about a stack is answered, with the moment at which it was asked."""
+    """The result of a query about a stack, with the moment of the query."""
 
     def initialize(self, question: Question) -> None:
-        """Keep the question."""
+        """Set the query."""
         self.question = question
 
     async def get(self, name: str) -> None:
-        """Send the answer."""
+        """Send the result."""
         arguments = {each: self.text(each) for each in self.request.query_arguments}
         await self.reply(partial(_answered, self.question, self.observer, name, arguments))
 
@@ -81,15 +81,15 @@ def _answered(
     question: Question, observer: Observer, name: str, arguments: Mapping[str, str]
 ) -> dict[str, Any]:
     cursor, as_of = observer.moment()
-    # What was read at once has its own moment.
+    # A result with a moment of its own overrides this one.
     return {"cursor": cursor, "as_of": as_of, **question(observer, name, arguments)}
 
 
 class EventsFile(DataHandler):
-    """All events of a stack that fit, oldest first, as a file to save: one JSON list, however long."""
+    """All matching events of a stack, oldest first, as a file: one JSON list of any length."""
 
     async def get(self, name: str) -> None:
-        """Send it part by part, so that none of it is kept; if the rest cannot be had, break off without an end."""
+        """Send it part by part, with bounded memory; after an error the answer is cut off without an end."""
         arguments = {each: self.text(each) for each in self.request.query_arguments}
         # By its id: another stack may take the name before all is sent.
         project = self.observer.settings.project
@@ -100,7 +100,7 @@ class EventsFile(DataHandler):
         self.set_header("Content-Type", "application/json; charset=UTF-8")
         self.set_header("Content-Disposition", 'attachment; filename="events.json"')
         before = "["
-        # Whoever has enough of it goes.
+        # The client may cancel the download.
         with suppress(StreamClosedError):
             while found:
                 for event in found:
@@ -110,7 +110,7 @@ class EventsFile(DataHandler):
                 try:
                     found = await self.ask(partial(read, after=found[-1].id, wanted=wanted))
                 except HTTPError as error:
-                    # An end would say that this is all of it: as it is, browsers tell that the file is incomplete.
+                    # Without a regular end, browsers report that the file is incomplete.
                     log.warning("a file of events breaks off", stack=stack.name, why=error.get_message())
                     self.request.connection.stream.close()
                     return
@@ -118,7 +118,7 @@ class EventsFile(DataHandler):
 
 
 class DefinitionData(DataHandler):
-    """What a stack was to be by an operation. Whoever is not known sees no values of parameters."""
+    """The definition of an operation. Visitors without a name see no values of parameters."""
 
     async def get(self, name: str) -> None:
         """Send it."""
@@ -130,7 +130,7 @@ class DefinitionData(DataHandler):
 
 
 class ChangesData(DataHandler):
-    """What an operation's definition changed. Whoever is not known sees no values of parameters."""
+    """The changes of an operation's definition. Visitors without a name see no values of parameters."""
 
     async def get(self, name: str) -> None:
         """Send it."""
@@ -141,7 +141,7 @@ class ChangesData(DataHandler):
 
 
 class OutputsData(DataHandler):
-    """A stack's outputs. Whoever is not known sees their names alone."""
+    """A stack's outputs. Visitors without a name see only their names."""
 
     async def get(self, name: str) -> None:
         """Send them."""

@@ -1,4 +1,4 @@
-"""The list of stacks."""
+"""Handlers of the list of stacks."""
 
 from typing import Any, Final
 

@@ -1,7 +1,7 @@
-"""Streams: what happens is told to pages as it does, as server-sent events.
+"""Handlers of streams: events are sent to pages as they happen, as server-sent events.
 
-A page fetches its data with the id of the last event that they have in them, and then listens from there on; what it
-hears twice does it no harm. See docs/dashboard.md for the messages.
+A page fetches its data together with the id of the last event that they include, and then listens from there on;
+duplicates are harmless. See docs/dashboard.md for the messages.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from orchestrator.dashboard.subscription import Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.store.store import Store
 
-#: How long nothing is said before it is said that the stream is there.
+#: The silence after which a ping is sent.
 PING_SECONDS: Final = 15.0
-#: A stream ends after so long, and the browser comes again: whoever may not any more is not let in then.
+#: A stream ends after so long, and the browser reconnects: access is checked again then.
 LIFETIME_SECONDS: Final = 3600.0
-#: How long a browser may take nothing of what it is told.
+#: How long a browser may read nothing.
 PATIENCE_SECONDS: Final = 60.0
-#: How many digits an id has at most.
+#: An event's id.
 _ID: Final = re.compile(r"\d{1,18}", re.ASCII)
 
 
 def topic_of(store: Store, project: str, name: str, *, nested: bool) -> Topic:
-    """Return what somebody listens to who looks at a stack, by name or id.
+    """Return the topic of a stack's stream; the stack is given by name or id.
 
     Raises:
         NotFound: there is no such stack.
@@ -55,7 +55,7 @@ def _above(stack_id: str, parents: dict[str, str | None]) -> Iterator[str]:
 
 
 class StreamHandler(DataHandler):
-    """A stream; of a stack where the address names one, else of all."""
+    """The stream of a stack, or of all stacks if the address has none."""
 
     #: Set by tests.
     patience_seconds: ClassVar[float] = PATIENCE_SECONDS
@@ -63,16 +63,20 @@ class StreamHandler(DataHandler):
 
     @property
     def hub(self) -> Hub:
-        """What reads the history for all streams."""
+        """The hub, which reads the event log for all streams."""
         hub: Hub = self.application.hub
         return hub
 
     def on_connection_close(self) -> None:
-        """Notice that nobody listens any more."""
+        """Mark the stream as closed."""
         self._is_open = False
 
     async def get(self, name: str | None = None) -> None:
-        """Tell what happens until the browser goes."""
+        """Send events until the browser disconnects.
+
+        Raises:
+            HTTPError: there is no such stack, ``since`` is malformed, or there are too many listeners.
+        """
         project = self.application.stack_settings.project
         since = self._since()
         topic = Topic(project)
@@ -91,40 +95,40 @@ class StreamHandler(DataHandler):
             self._is_open = False
 
     def _since(self) -> int | None:
-        """Return the id of the last event that the page knows; None if it knows none, and wants none of the past."""
-        # The browser says it when it comes again by itself; the address is then as it was at first.
-        said = self.request.headers.get("Last-Event-ID") or self.text("since")
-        if not said:
+        """Return the id of the last event that the page has; None if it needs no past events."""
+        # A reconnecting browser sends the header, with its first address unchanged.
+        sent = self.request.headers.get("Last-Event-ID") or self.text("since")
+        if not sent:
             return None
-        if not _ID.fullmatch(said):
+        if not _ID.fullmatch(sent):
             raise HTTPError(
-                HTTPStatus.BAD_REQUEST, "since is to be the id of an event, a number; found %r", said[:40]
+                HTTPStatus.BAD_REQUEST, "since is to be the id of an event, a number; found %r", sent[:40]
             )
-        return int(said)
+        return int(sent)
 
     def _begin(self) -> None:
         self.set_header("Content-Type", "text/event-stream; charset=UTF-8")
-        # Nginx would hold back what is told until it has enough of it, and Tornado would compress each message alone.
+        # Otherwise Nginx would buffer messages, and Tornado would compress each one by itself.
         self.set_header("X-Accel-Buffering", "no")
         self.set_header("Content-Encoding", "identity")
         self.write(RETRY)
 
     async def _sent(self) -> None:
-        """Wait until the browser's side took what was written; one that takes nothing for long is not there any more.
+        """Wait until the data written so far have been sent; a browser that reads nothing for long counts as gone.
 
         Raises:
-            StreamClosedError: it went, or is not there.
+            StreamClosedError: the browser has disconnected, or is gone.
         """
         try:
             async with asyncio.timeout(self.patience_seconds):
                 await self.flush()
         except TimeoutError as error:
-            # Otherwise it would be one of those who listen, and of whom there may be so many, as long as it likes.
+            # Otherwise it would occupy one of the limited listeners for ever.
             self.request.connection.stream.close()
             raise StreamClosedError from error
 
     async def _tell(self, heard: Subscription, since: int | None) -> None:
-        """Tell what was missed, and then what happens."""
+        """Send missed events, then new ones."""
         until = time.monotonic() + LIFETIME_SECONDS
         beats = await self._wait_for_hub(heard)
         last = self.hub.position or 0
@@ -150,7 +154,7 @@ class StreamHandler(DataHandler):
             await self._sent()
 
     async def _wait_for_hub(self, heard: Subscription) -> int:
-        """Wait until it is known where the history is; return how often it was said how it stands."""
+        """Wait until the hub has a position; return its number of beats."""
         beats = self.hub.beats
         while self._is_open and self.hub.position is None:
             if self.hub.trouble:
@@ -161,7 +165,7 @@ class StreamHandler(DataHandler):
         return beats
 
     async def _tell_missed(self, heard: Subscription, since: int, position: int) -> int:
-        """Tell what happened since then, or that too much did; return up to which event the page knows all."""
+        """Send the events after ``since``, or a resync; return the id up to which the page is complete."""
         try:
             async for entries in self.hub.missed(heard.topic, since, position):
                 if entries:
@@ -172,7 +176,7 @@ class StreamHandler(DataHandler):
             self._begin_anew(position)
             return position
         except IsothermError as error:
-            # The browser comes again and says where it was.
+            # The browser reconnects with its position.
             self.write(notice("trouble", {"error": str(error)}))
             self._is_open = False
             return since

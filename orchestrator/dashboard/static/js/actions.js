@@ -1,4 +1,4 @@
-// What an operator may do to the stack of this page: buttons that stay in their places, and a question before each.
+// The operator's actions on the stack of this page: buttons at fixed places, each with a confirmation.
 
 import { byId, el, page, setText } from "./dom.js";
 import { onHead } from "./head.js";
@@ -7,14 +7,14 @@ const WORDS = {
   cancel: { button: "Cancel", verb: "Cancel", after: "What is under way ends, and what was before is brought back." },
   retry: { button: "Try again", verb: "Try again", after: "The stack is given the definition that it has once more." },
   delete: { button: "Delete", verb: "Delete", after: "The stack goes for good, and with it everything that it made." },
-  signal: { button: "Signal", verb: "Signal", after: "A resource is told something, such as a wait condition waits for." },
-  clear_hook: { button: "Clear hook", verb: "Clear hooks of", after: "What stands at a hook goes on." },
+  signal: { button: "Signal", verb: "Signal", after: "The resource receives the signal, such as a wait condition waits for." },
+  clear_hook: { button: "Clear hook", verb: "Clear hooks of", after: "Resources held at a hook continue." },
 };
 
-let offers = null; // What may be done, as the server said last.
+let offers = null; // The actions that are possible, by the server's last answer.
 let seen = ""; // The state of the stack for which it was asked.
 
-/** Ask what may be done, and show it. */
+/** Fetch the possible actions, and show them. */
 async function load() {
   const answer = await fetch(`${page().stack}/actions.json`);
   if (!answer.ok) return;
@@ -144,7 +144,7 @@ function signalFields() {
     elements: [
       el("label", { for: "act-resource", text: "Resource" }),
       resource,
-      el("label", { for: "act-details", text: "What to tell it: a JSON object" }),
+      el("label", { for: "act-details", text: "The signal's data: a JSON object" }),
       details,
     ],
     read: () => {

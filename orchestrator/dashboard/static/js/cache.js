@@ -1,4 +1,4 @@
-// What is remembered of other systems and of nodes, and how well that serves.
+// The constraint caches and the node state cache, with their hit rates.
 
 import { meter, pairs, share, showMeter } from "./amounts.js";
 import { byId, el, page, setText } from "./dom.js";
@@ -62,11 +62,11 @@ function showStates(stats) {
     ["Too old to be given", count(stats.misses.aged ?? 0)],
     ["Answered by another's question", count(stats.shared)],
     ["Age when it was given", duration(stats.mean_age_seconds)],
-    ["Nodes asked", count(stats.asked)],
+    ["Nodes queried", count(stats.asked)],
     ["Nodes that did not answer", count(stats.unanswered)],
     ["Time of an answer", duration(stats.mean_asked_seconds)],
-    ["Made void, of one node", pairs(stats.bumps, count)],
-    ["Made void, of all", pairs(stats.flushes, count)],
+    ["Invalidated, of one node", pairs(stats.bumps, count)],
+    ["Invalidated, of all", pairs(stats.flushes, count)],
     ["Answers not kept", count(stats.refused + stats.unsettled)],
     ["Faults of the store", count(stats.errors)],
   ];

@@ -80,7 +80,7 @@ export class Focus {
     press("graph-listed", list);
     const all = byId("graph-all");
     all.disabled = picture.total > MOST_DRAWN;
-    all.title = all.disabled ? `More than ${count(MOST_DRAWN)} cannot be looked at in one picture: look at groups, or around one` : "";
+    all.title = all.disabled ? `More than ${count(MOST_DRAWN)} cannot be shown in one picture: show groups, or the neighbourhood of one` : "";
     const bar = byId("graph-focus");
     bar.hidden = !focused;
     if (!focused) return;

@@ -174,7 +174,7 @@ function note() {
   const resources = [...picture.vertices.values()].filter((vertex) => vertex.kind === "resource").length;
   const seen = {
     all: `${counted(total, "resource")}. An arrow leads from what is required to what requires it.`,
-    groups: `${counted(total, "resource")} in ${counted(picture.groups.size, "group")}: those of one type in one step. Find one by its name to see what is around it.`,
+    groups: `${counted(total, "resource")} in ${counted(picture.groups.size, "group")}: those of one type in one step. Find one by its name to see its neighbourhood.`,
     focus: `${count(resources)} of ${counted(total, "resource")}${omitted ? `; ${count(omitted)} more are as near and left out` : ""}.`,
   };
   setText(byId("graph-note"), total ? seen[part] : "");

@@ -1,4 +1,4 @@
-// One node: what it has, what is promised of it, and what is on it.
+// One node: its capacity, the promised part of it, and its resources.
 
 import { meter, mib, pairs, showMeter } from "./amounts.js";
 import { byId, el, page, setText } from "./dom.js";
@@ -19,7 +19,7 @@ function stackUrl(stackId, tab) {
 function showFacts(node, answer, version) {
   const told = node.age_seconds === null ? null : answer.as_of - node.age_seconds;
   const facts = [
-    ["Its state was told", told === null ? "not remembered" : `${dateTime(told)} (${agoWords(node.age_seconds + answer.age_seconds)})`],
+    ["Reported", told === null ? "not cached" : `${dateTime(told)} (${agoWords(node.age_seconds + answer.age_seconds)})`],
     ["Agent last seen", node.seen_at === null ? "never" : `${dateTime(node.seen_at)} (${agoWords((node.seen_seconds ?? 0) + answer.age_seconds)})`],
     ["Agent", [node.incarnation, node.holder].filter(Boolean).join(" ") || "–"],
     ["Version", version || "–"],
@@ -29,10 +29,10 @@ function showFacts(node, answer, version) {
     ["Storage", pairs(node.storage)],
     ["Memory", mib(node.memory_mib)],
     ["Kept for the machine itself", mib(node.reserved_memory_mib)],
-    ["Memory free, as it says", mib(node.memory_free_mib)],
+    ["Memory free, as reported", mib(node.memory_free_mib)],
     ["VCPUs", node.vcpus ?? "–"],
     ["Drained", node.drained ? `since ${dateTime(node.drained_at)}` : "no"],
-    ["Made void by its agent", pairs({ ...answer.bumps, ...prefixed(answer.flushes) })],
+    ["Invalidated by its agent", pairs({ ...answer.bumps, ...prefixed(answer.flushes) })],
   ];
   showRows(byId("node-facts"), facts, {
     key: ([name]) => name,
@@ -159,7 +159,7 @@ function show(answer) {
   showTable("residents", answer.residents, RESIDENTS);
   const found = answer.instances;
   setText(byId("node-instances-empty"), answer.no_instances || "There are none.");
-  setText(byId("node-instances-age"), found ? [`as it said ${agoWords(found.age_seconds + answer.age_seconds)}`, found.stale && "it cannot be asked now", ...found.faults].filter(Boolean).join(" · ") : "");
+  setText(byId("node-instances-age"), found ? [`as reported ${agoWords(found.age_seconds + answer.age_seconds)}`, found.stale && "it does not answer now", ...found.faults].filter(Boolean).join(" · ") : "");
   showTable("instances", found?.instances ?? [], INSTANCES);
 }
 

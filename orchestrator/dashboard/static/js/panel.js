@@ -1,4 +1,4 @@
-// The panel beside a graph: all there is to say about one resource, or about one group.
+// The panel beside a graph: the details of one resource, or of one group.
 
 import { el, keepFocus, page, setText, stackUrl } from "./dom.js";
 import { agoElement, count, dateTime, duration, now, untilElement } from "./format.js";
@@ -111,7 +111,7 @@ export class Panel {
 
   links(vertex) {
     const links = [
-      el("button", { type: "button", class: "btn btn-sm btn-outline-primary", text: "Focus", title: "Show what is around it alone", on: { click: () => this.heard.focus(vertex) } }),
+      el("button", { type: "button", class: "btn btn-sm btn-outline-primary", text: "Focus", title: "Show only its neighbourhood", on: { click: () => this.heard.focus(vertex) } }),
       el("a", { class: "btn btn-sm btn-outline-secondary", href: stackUrl("events", { resource: vertex.name }), text: "Events" }),
       el("a", { class: "btn btn-sm btn-outline-secondary", href: tasksUrl(vertex), text: "Tasks", title: TASKS_FOUND }),
     ];
@@ -175,7 +175,7 @@ export class Panel {
     const parts = [
       el("p", { class: "muted", text: `${count(group.total)} in step ${count(group.layer + 1)}` }),
       el("ul", { class: "chips" }, ...states),
-      el("section", { class: "vertex-part" }, el("h3", { text: "Show what is around one" }), el("ul", { class: "vertex-names" }, ...names), more > 0 ? el("p", { class: "muted small", text: `and ${count(more)} more: find them by their names above` }) : null),
+      el("section", { class: "vertex-part" }, el("h3", { text: "Show the neighbourhood of one" }), el("ul", { class: "vertex-names" }, ...names), more > 0 ? el("p", { class: "muted small", text: `and ${count(more)} more: find them by their names above` }) : null),
     ];
     keepFocus(this.body, () => this.body.replaceChildren(...parts));
   }

@@ -27,7 +27,7 @@ export const STATES = Object.freeze(
     ["running", "a worker is at work on it"],
     ["waiting", "under way outside; looked at again in a while"],
     ["retrying", "went wrong and is tried again"],
-    ["held", "stands at a hook until somebody lets it on"],
+    ["held", "held at a hook until an operator clears it"],
     ["done", "is as it is to be"],
     ["unchanged", "was already as it is to be"],
     ["failed", "went wrong for good"],

@@ -133,8 +133,8 @@ function showNote() {
       .sort((one, other) => other[1] - one[1]);
     const all = spent.reduce((sum, [, seconds]) => sum + seconds, 0);
     const kinds = spent.map(([kind, seconds]) => `${kind} ${duration(seconds)}`).join(", ");
-    const told = timeline.operation.ended_at ? "decided how long it all took" : "decide how long it all takes so far";
-    const word = timeline.critical.length === 1 && !timeline.operation.ended_at ? told.replace("decide", "decides") : told;
+    const words = timeline.operation.ended_at ? "determined the total duration" : "determine the total duration so far";
+    const word = timeline.critical.length === 1 && !timeline.operation.ended_at ? words.replace("determine", "determines") : words;
     parts.push(`Critical path: ${counted(timeline.critical.length, "resource")} ${word}, ${duration(all)} (${kinds}).`);
   }
   parts.push(`${count(bars.length)} of ${counted(timeline.bars.length, "resource")} shown.`);

@@ -1,4 +1,4 @@
-// The processes of the engine, by Celery's workers that they belong to, and what is stuck.
+// The processes of the engine, grouped by Celery's workers, and stuck resources.
 
 import { byId, el, page, setText } from "./dom.js";
 import { agoWords, count, counted, duration, elapsed, now, showAgo } from "./format.js";
@@ -11,9 +11,9 @@ const EVERY = 2000; // Milliseconds.
 const COLUMNS = 7;
 const MOST_WORKS = 8; // A process with many threads works on many resources.
 const MEANINGS = {
-  lost: "whoever took it is not heard of any more; it is given to another",
+  lost: "the lease of its worker has expired; another worker takes over",
   undelivered: "no worker has taken it: are there any, and is the broker well?",
-  overdue: "it was to be looked at again, and nobody has: is a coordinator there?",
+  overdue: "its next check is overdue: is a coordinator running?",
 };
 
 /** The address of one of a stack's resources in its graph; without one, of the whole graph. */
@@ -67,9 +67,9 @@ function updateWorker(body, worker) {
 
 function celeryWords({ name, node, heartbeat, processes, not_shown: others }) {
   const more = others ? ` · ${count(others)} more that have stopped` : "";
-  if (!name) return `they do the work of a command, or have not said whose they are${more}`;
+  if (!name) return `they do the work of a command, or have no known worker${more}`;
   if (!heartbeat) return `Celery has not heard of it since this dashboard began${more}`;
-  const heard = heartbeat.seen_seconds === null ? "it said good-bye to Celery" : `Celery heard of it ${agoWords(heartbeat.seen_seconds)}`;
+  const heard = heartbeat.seen_seconds === null ? "it has left Celery" : `Celery's last heartbeat ${agoWords(heartbeat.seen_seconds)}`;
   const away = heartbeat.alive || heartbeat.seen_seconds === null ? "" : ", which is too long";
   const works = heartbeat.active === null ? "" : ` · ${counted(heartbeat.active, "task")} now, ${count(heartbeat.processed ?? 0)} so far`;
   const none = processes.length ? "" : node ? " · an agent, which never uses the database" : " · none of its processes is in the database";
@@ -135,7 +135,7 @@ function showWorks(list, works) {
   });
 }
 
-// -- what is stuck ------------------------------------------------------------------------------------------------
+// -- stuck resources-----------------------------------------------------------------------------------------------
 
 const STUCK = {
   key: (each) => `${each.stack_id} ${each.resource} ${each.why}`,

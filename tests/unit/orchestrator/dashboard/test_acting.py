@@ -104,7 +104,7 @@ def test_the_hook_that_is_named_is_cleared_and_no_other(operator: httpx.Client, 
     standing = {each["resource"] for each in offers(operator, "held")["hooks"]}
     assert standing == {"one[*]", "onea"}
     cleared = act(operator, "held", "clear_hook", resource="one[*]", kind="pre-create")
-    assert cleared.json()["message"] == "let on: one[*] (pre-create)"
+    assert cleared.json()["message"] == "cleared: one[*] (pre-create)"
     assert {each["resource"] for each in offers(operator, "held")["hooks"]} == {"onea"}
     assert act(operator, "held", "cancel").status_code == 202
 

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
-from orchestrator.dashboard.fleet import Heartbeat, heartbeats_of, workers_told
+from orchestrator.dashboard.fleet import Heartbeat, heartbeats_of, workers_data
 from orchestrator.store import migrations
 from orchestrator.store.store import Store
 from orchestrator.views.operations import ProcessView
@@ -46,17 +46,17 @@ def shape(told: Sequence[Any]) -> list[tuple[str, bool, list[int]]]:
 
 def test_processes_stand_with_the_worker_that_they_belong_to() -> None:
     processes = [process(3), process(1), process(2, "coordinator@h", kind="coordinator")]
-    told = workers_told(processes, {"worker@h": beat(), "coordinator@h": beat()})
+    told = workers_data(processes, {"worker@h": beat(), "coordinator@h": beat()})
     assert shape(told) == [("coordinator@h", True, [2]), ("worker@h", True, [1, 3])]
 
 
 def test_what_only_one_of_the_two_knows_is_told_all_the_same() -> None:
-    told = workers_told([process(1), process(2, "", kind="embedded")], {"stranger@h": beat()})
+    told = workers_data([process(1), process(2, "", kind="embedded")], {"stranger@h": beat()})
     assert shape(told) == [("stranger@h", True, []), ("worker@h", False, [1]), ("", False, [2])]
 
 
 def test_an_agent_is_known_by_its_name_and_leads_to_its_node() -> None:
-    told = workers_told([process(1, "agent-odd@h")], {"agent-host1@h": beat(), "agent-@h": beat()})
+    told = workers_data([process(1, "agent-odd@h")], {"agent-host1@h": beat(), "agent-@h": beat()})
     assert {each["name"]: each["node"] for each in told} == {
         "agent-host1@h": "host1",
         "agent-@h": "",
@@ -66,19 +66,19 @@ def test_an_agent_is_known_by_its_name_and_leads_to_its_node() -> None:
 
 def test_those_who_are_there_come_first_and_those_who_said_good_bye_last() -> None:
     processes = [process(1, state="stopped"), process(2, state="silent"), process(3)]
-    [told] = workers_told(processes, {})
+    [told] = workers_data(processes, {})
     assert [each["state"] for each in told["processes"]] == ["present", "silent", "stopped"]
 
 
 def test_of_those_that_have_stopped_the_latest_are_told_and_the_others_counted() -> None:
     gone = [process(pid, "", kind="embedded", state="stopped", seen_at=float(pid)) for pid in range(40)]
-    [told] = workers_told([*gone, process(99, "", kind="embedded")], {})
+    [told] = workers_data([*gone, process(99, "", kind="embedded")], {})
     assert [each["pid"] for each in told["processes"]] == [99, 39, 38, 37, 36, 35]
     assert told["not_shown"] == 35
 
 
 def test_what_a_process_works_on_is_told_with_the_end_of_its_lease() -> None:
-    [told] = workers_told([process(1, works_on=WORKS)], {})
+    [told] = workers_data([process(1, works_on=WORKS)], {})
     assert told["processes"][0]["works_on"] == [
         {
             "stack": "web",

@@ -103,7 +103,7 @@ def test_a_mistake_of_ours_ends_no_stream() -> None:
             await placed(hub)
             with hub.listen(ALL) as listener:
                 log.add(happened(1))
-                await until_so(lambda: "its log tells why" in hub.trouble)
+                await until_so(lambda: "see its log" in hub.trouble)
                 log.add(happened(2))
                 assert await heard(listener, 2) == [1, 2]
                 await until_so(lambda: not hub.trouble and seen == [0, 2])

@@ -221,7 +221,7 @@ def test_figures_are_asked_again_after_a_failure_and_told_only_while_they_are_yo
             await asyncio.sleep(0.0005)
         figures.stop()
         assert {(None, ""), (None, "away")} <= seen
-        assert (None, "its log tells why") in seen
+        assert (None, "see the dashboard's log") in seen
         figures._answered_at -= 1
         assert figures.answer is None
 

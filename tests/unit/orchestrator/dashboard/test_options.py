@@ -106,9 +106,7 @@ def test_actions_without_authentication_are_refused() -> None:
 
 def test_actions_without_operators_are_refused() -> None:
     (told,) = refused("--basic_auth=ann:hidden", "--stack_actions")
-    assert told == (
-        "--stack_actions: nobody is an operator, so nobody could act (for example --stack_operators=ann)"
-    )
+    assert told == ("--stack_actions: there is no operator who could act (for example --stack_operators=ann)")
 
 
 def test_an_operator_who_could_not_come_in_is_refused() -> None:
@@ -121,13 +119,13 @@ def test_an_operator_who_could_not_come_in_is_refused() -> None:
 def test_what_nobody_could_log_in_by_is_refused() -> None:
     (told,) = refused("--auth=.*@example.org")
     assert told.startswith(
-        "--auth: nobody could log in: no --auth_provider is named (such as --auth_provider="
+        "--auth: login would be impossible: no --auth_provider is named (such as --auth_provider="
     )
     (told,) = refused("--auth=.*@example.org", "--auth_provider=flower.views.auth.OctaLoginHandler")
     assert told.endswith("(did you mean 'flower.views.auth.OktaLoginHandler'?)")
     told = "\n".join(refused(*OKTA[:2]))
     for name in ("oauth2_key", "oauth2_secret", "oauth2_redirect_uri"):
-        assert f"--{name}: OktaLoginHandler needs it for anybody to log in" in told
+        assert f"--{name}: OktaLoginHandler needs it for logins" in told
     read_options("isotherm", OKTA, embedded=False)
 
 
@@ -140,7 +138,7 @@ def test_what_flower_reads_of_a_login_from_the_environment_is_enough(monkeypatch
 def test_a_provider_without_anybody_who_may_come_in_is_refused() -> None:
     """Everybody would be let in, and nobody asked."""
     (told,) = refused(*OKTA[1:])
-    assert told == "--auth_provider: without --auth nobody is asked to log in (say by --auth who may come in)"
+    assert told == "--auth_provider: without --auth no login is required (name the allowed users with --auth)"
 
 
 @pytest.mark.parametrize("value", ["hidden", ":hidden"])

@@ -91,7 +91,7 @@ def test_a_page_of_the_past_keeps_to_its_operation(asked: httpx.Client) -> None:
     newest, oldest = told(asked, "/stack/pair/history.json")["operations"]
     page = asked.get(f"/stack/pair/timeline?traversal={oldest['id']}").text
     assert f'href="/stack/pair/events?traversal={oldest["id"]}"' in page
-    assert 'id="stack-past">An operation of the past.' in page
+    assert 'id="stack-past">A past operation.' in page
     # What tells of the stack as it is now keeps to none.
     assert 'href="/stack/pair/resources"' in page
     for tab in ("resources", "outputs", "history"):
