@@ -12,7 +12,7 @@ const WORDS = {
 };
 
 let offers = null; // The actions that are possible, by the server's last answer.
-let seen = ""; // The state of the stack for which it was asked.
+let seen = ""; // The stack's state at that answer.
 
 /** Fetch the possible actions, and show them. */
 async function load() {
@@ -22,7 +22,7 @@ async function load() {
   show();
 }
 
-/** Why an action cannot be had now; empty if it can. */
+/** Why an action is not possible now; empty if it is. */
 function obstacle(action) {
   return offers.actions[action] || offers.unfit[action];
 }
@@ -37,14 +37,14 @@ function show() {
   }
   const refusals = new Set(Object.values(offers.actions));
   if (refusals.size === 1 && !refusals.has("")) {
-    // One reason for all: nothing here would ever be theirs to press.
+    // One reason for all actions: the visitor is not an operator.
     place.replaceChildren(el("p", { class: "act-said", text: [...refusals][0] }));
     return;
   }
   for (const action of Object.keys(WORDS)) {
     const button = document.getElementById(`act-${action}`) ?? place.appendChild(buttonFor(action));
     const why = obstacle(action);
-    // Not `disabled`: a keyboard still gets there, and is told why.
+    // Not `disabled`: the button keeps its focus, and shows the reason.
     button.setAttribute("aria-disabled", String(Boolean(why)));
     button.title = why;
     setText(document.getElementById(`why-${action}`) ?? place.appendChild(reasonFor(action)), why);
@@ -76,9 +76,9 @@ function choose(action) {
   else ask(action);
 }
 
-/** Ask whether it is meant, with what the action needs to know, and send it. */
+/** Ask for confirmation and the action's input, and send the order. */
 function ask(action) {
-  // What is confirmed is what is shown now, whatever the stack becomes meanwhile.
+  // The confirmation is for the operation that is shown now, even if another begins meanwhile.
   const { stack, stack_id, traversal_id, hooks } = offers;
   const { verb, after } = WORDS[action];
   const error = el("p", { class: "trouble", role: "alert", hidden: true });
@@ -172,7 +172,7 @@ function hookFields({ hooks }) {
   return { elements: [el("label", { for: "act-hook", text: "Which" }), choice], read };
 }
 
-/** Send an order; throws what the server said against it. */
+/** Send an order; throws the server's refusal. */
 async function post(action, order) {
   let answer;
   try {
@@ -193,11 +193,11 @@ function token() {
   return document.cookie.match(/(?:^|;\s*)_xsrf=([^;]*)/)?.[1] ?? "";
 }
 
-// The head says when the stack's state is another, or something stands at a hook.
+// The head changes with the stack's state and when a resource is held at a hook.
 onHead(({ operation, counts }) => {
   const now = `${operation.stack_state} ${operation.traversal_id} ${counts.held ?? 0}`;
   if (now === seen) return;
   seen = now;
-  // The head tells what is wrong with the dashboard; and the server refuses by itself what must not be done.
+  // The head shows faults of the dashboard; the server checks every order anyway.
   load().catch(() => {});
 });

@@ -1,8 +1,8 @@
-// Amounts of what there is, and of what is taken of it: a bar, and the same in words.
+// Meters: the used part of an amount as a bar, and in words.
 
 import { el, setText } from "./dom.js";
 
-/** MiB as people read them: `512 MiB`, `15.6 GiB`, `2 TiB`; a dash where nobody could tell. */
+/** An amount of MiB in words: `512 MiB`, `15.6 GiB`, `2 TiB`; a dash if unknown. */
 export function mib(amount) {
   if (amount === null || amount === undefined) return "–";
   const units = ["MiB", "GiB", "TiB"];
@@ -26,7 +26,7 @@ export function pairs(values, tell = String) {
   return told.length ? told.join(", ") : "–";
 }
 
-/** An empty bar, with room for its words. */
+/** An empty meter, with an element for its words. */
 export function meter() {
   return el(
     "div",
@@ -36,7 +36,7 @@ export function meter() {
   );
 }
 
-/** Show how much is taken of what may be taken; more than there is stands out. Words alone where nobody could tell. */
+/** Show the used part of an amount; an excess is highlighted. Only words if the amount is unknown. */
 export function showMeter(element, taken, there, words) {
   const part = element.querySelector(".amount-part");
   const ratio = there ? taken / there : 0;

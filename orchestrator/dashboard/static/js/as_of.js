@@ -1,4 +1,4 @@
-// How current the data on a page are, in its #as-of, and what is wrong, in #trouble; see stacks/base.html.
+// Freshness of a page's data in its #as-of, and faults in #trouble; see stacks/base.html.
 
 import { setText } from "./dom.js";
 import { clock } from "./format.js";

@@ -1,4 +1,4 @@
-// What a timeline tells of one resource in words: each of its spans, how long it was, and why it ended.
+// Details of one bar of a timeline: each span with its duration and the reason of its end.
 
 import { el, stackUrl } from "./dom.js";
 import { clock, duration } from "./format.js";

@@ -40,7 +40,7 @@ function update(row, cache) {
 
 function showRate(element, rate) {
   showMeter(element, rate ?? 0, rate === null ? null : 1, share(rate));
-  // Many hits are no fault.
+  // A high hit rate is not highlighted as an excess.
   element.classList.remove("full");
 }
 

@@ -1,8 +1,8 @@
-// What one operation's definition changed of the one before it, as a difference line by line.
+// Difference between an operation's definition and the one before, line by line.
 
 import { el } from "./dom.js";
 
-/** The lines of a unified diff; what is added and removed is told by its sign as well as by its colour. */
+/** The lines of a unified diff; additions and removals differ by their sign as well as by their colour. */
 function diff(lines, label) {
   const shown = lines.map((line) => {
     const sign = line[0];

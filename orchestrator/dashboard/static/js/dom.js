@@ -1,4 +1,4 @@
-// Elements made from plain values. Text only ever becomes text: names and reasons are whatever somebody wrote.
+// Elements made from plain values. Text is never parsed as markup: names and reasons come from users.
 
 /**
  * Make an element. `attributes`: `class`, `text`, `on` (listeners by event), `data` (dataset), `style` (custom
@@ -33,13 +33,13 @@ function apply(element, attributes) {
   }
 }
 
-/** Set an element's text; it is left alone where it has it, so that nothing is announced or selected anew. */
+/** Set an element's text if it differs, so that nothing is announced or selected anew. */
 export function setText(element, text) {
   const told = String(text);
   if (element.textContent !== told) element.textContent = told;
 }
 
-/** Put something else in the place of an element's children; whoever was at the third thing to press stays at the third. */
+/** Replace an element's children; the focus stays at the control with the same position. */
 export function keepFocus(element, change) {
   const reachable = () => [...element.querySelectorAll("a[href], button, summary, input, select, [tabindex]")];
   const at = reachable().indexOf(document.activeElement);
@@ -54,7 +54,7 @@ export function byId(id) {
   return element;
 }
 
-/** What the server told this page about itself: `stacks` (address of the list), `stack` (of this one), `traversal`. */
+/** The data attributes of this page: `stacks` (address of the list), `stack` (of this one), `traversal`. */
 export function page() {
   return byId("stacks-page").dataset;
 }

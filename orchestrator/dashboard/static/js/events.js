@@ -8,13 +8,13 @@ import { fetchJson, follow } from "./stream.js";
 import { workerWords } from "./worker_names.js";
 
 const PAGE = 100;
-const MOST_NEW = 500; // New ones that are asked for at once.
+const MOST_NEW = 500; // The greatest number of new ones in one request.
 
 const form = byId("events-filters");
 const body = byId("events-rows");
 const button = byId("events-new");
 let events = []; // Those that are shown, newest first.
-let held = []; // Newer ones that wait until somebody wants to see them.
+let held = []; // Newer ones that wait until the user shows them.
 let more = false; // Whether there are older ones than those that are shown.
 let operation = ""; // The operation in force.
 
@@ -62,7 +62,7 @@ function showRest() {
   byId("events-file").href = address("events-file.json");
 }
 
-/** Whether whoever looks sees the newest: then more may come in above. */
+/** Whether the newest event is in view: then new ones are inserted above. */
 function atTop() {
   return body.parentElement.getBoundingClientRect().top > 0;
 }
@@ -134,7 +134,7 @@ const followed = follow(streamUrl(), {
     showAll();
     return answer;
   },
-  // With its filter the server tells which of them are wanted.
+  // The server applies the filter.
   apply: (heard) => {
     if (heard.some((event) => event.stack_id === page().stackId)) void addNewerOnce();
   },

@@ -1,4 +1,4 @@
-// The failure page: the likely root first, with what it blocks; then what failed besides.
+// The failure page: the likely root with the resources it blocks, then other failures.
 
 import { byId, el, keepFocus, page, setText, stackUrl } from "./dom.js";
 import { ANY_DEPTH } from "./focus.js";
@@ -31,14 +31,14 @@ async function load(signal) {
   return failure;
 }
 
-/** The operation that failed, and that this one, a rollback, takes back; null if nobody knows it any more. */
+/** The operation that failed, and that this one, a rollback, takes back; null if its record was purged. */
 async function undone(signal) {
   const { operations } = await fetchJson(`${page().stack}/history.json?limit=${OPERATIONS}`, { signal });
   const at = operations.findIndex(({ id }) => id === operation.traversal_id);
   return operations.slice(at + 1).find(({ action }) => action !== "ROLLBACK") ?? null;
 }
 
-/** Ask anew when something failed, or when the operation is over or another has begun. */
+/** Load anew when something failed, or when the operation is over or another has begun. */
 function apply(events) {
   const { traversal_id: looked } = operation;
   const matters = (event) => event.status === "FAILED" || !event.resource || event.traversal_id !== looked;
@@ -81,7 +81,7 @@ function nothing({ operation: { status, action, reason }, undone: before }) {
 
 function rootPanel(failure, root) {
   const { operation: op } = failure;
-  // In a stack in this stack something failed by itself: that is what there is to know of.
+  // The root is inside a nested stack: its own failure is the relevant one.
   const deep = failure.innermost ?? root;
   const inner = failure.path_stack_id ? stackOf(failure.path_stack_id) : null;
   return el(

@@ -1,5 +1,5 @@
-// What of a graph is looked at: all of it, groups, or what is around one resource; and how: drawn or as a list. It
-// stands in the page's address, so that it can be sent to somebody, and the browser's back leads back.
+// The selected part of a graph (everything, groups, or the neighbourhood of one resource) and its form (drawing or
+// list). It is kept in the page's address, so that links and the browser's history work.
 
 import { byId, el } from "./dom.js";
 import { count } from "./format.js";
@@ -23,7 +23,7 @@ export class Focus {
     window.addEventListener("popstate", () => this.read() && this.heard(true));
   }
 
-  /** Take over what the address says. */
+  /** Read the selection from the address. */
   read() {
     const said = new URLSearchParams(location.search);
     this.now = {
@@ -64,13 +64,13 @@ export class Focus {
     else history.pushState(null, "", address);
   }
 
-  /** The arguments with which the server is asked. */
+  /** The arguments of the request to the server. */
   get asked() {
     const { part, focus, depth } = this.now;
     return focus === null ? { part } : { focus, depth };
   }
 
-  /** Show in the tools what is looked at. */
+  /** Show the selection in the tools. */
   show(picture) {
     const { focus, depth, list } = this.now;
     const focused = picture.part === "focus";

@@ -1,4 +1,4 @@
-// Times, durations and counts as people read them. Times are seconds since the epoch by the database's clock.
+// Times, durations and counts in words. Times are seconds since the epoch by the database's clock.
 
 let ahead = 0; // How far that clock is ahead of the browser's, in seconds.
 
@@ -14,7 +14,7 @@ export function now() {
 
 const two = (number) => String(number).padStart(2, "0");
 
-/** `420 ms`, `4.2 s`, `12 s`, `3 min 07 s`, `2 h 05 min`, `3 d 4 h`; a dash where there is none. As terminals say it. */
+/** `420 ms`, `4.2 s`, `12 s`, `3 min 07 s`, `2 h 05 min`, `3 d 4 h`; a dash where there is none. The same as on terminals. */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   const all = Math.max(0, seconds);

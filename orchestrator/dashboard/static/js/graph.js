@@ -1,4 +1,4 @@
-// The graph page: loads the picture, draws and lists it, and keeps it as it is in the engine.
+// The graph page: loads the picture, draws and lists it, and keeps it up to date.
 
 import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { Focus } from "./focus.js";
@@ -12,11 +12,11 @@ import { stateOf } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 import { VertexList } from "./vertex_list.js";
 
-/** How often the page is painted anew at most: a large drawing takes a while. */
+/** The least interval between two repaints: a large drawing takes a while. */
 const PAINT_MILLISECONDS = 200;
 const PAINT_MANY_MILLISECONDS = 600;
 const MANY = 600;
-/** Events do not tell all: how soon after one the server is asked how all stands, and for what share of the time. */
+/** Events lack some changes: the delay after an event until the states are fetched, and the greatest share of time for it. */
 const ASK_MILLISECONDS = 1000;
 const PAUSE_FACTOR = 10;
 
@@ -84,7 +84,7 @@ async function load(signal) {
     const { no } = (grown && panel.item) || {};
     anew = grown = false;
     picture = new Picture(answer);
-    // Whoever reads on in the panel is not disturbed.
+    // The panel is left as it is while it is read.
     const read = picture.vertices.get(no);
     if (read) panel.keep(read);
     else panel.close();
@@ -105,7 +105,7 @@ async function load(signal) {
 /** Take over what happened. */
 function apply(events) {
   const { traversal_id: shown } = picture.operation;
-  // Another operation has begun: it is the one to look at, unless somebody asked for this one.
+  // Another operation has begun: show it, unless this one was requested by its id.
   if (!page().traversal && events.some((event) => event.traversal_id && event.traversal_id !== shown)) {
     loadAnew();
     return;
@@ -168,7 +168,7 @@ function look() {
   }
 }
 
-/** Say what of the operation is seen, and what has gone wrong in it. */
+/** Describe the shown part of the operation, and its failures. */
 function note() {
   const { part, total, counts, omitted } = picture;
   const resources = [...picture.vertices.values()].filter((vertex) => vertex.kind === "resource").length;
@@ -215,7 +215,7 @@ function go(name) {
   panel.open(vertex, true);
 }
 
-/** Tell those who do not see the drawing what is chosen. */
+/** Announce the chosen item to screen readers. */
 function say(item) {
   const told = !item
     ? ""

@@ -1,4 +1,4 @@
-// The drawing of a graph: Cytoscape's canvas, and the mouse and keys on it. What it shows is told by graph_model.js.
+// The drawing of a graph: Cytoscape's canvas, and the mouse and keys on it. Its data come from graph_model.js.
 
 import cytoscape from "./cytoscape.js";
 import { el } from "./dom.js";
@@ -89,7 +89,7 @@ export class Drawing {
     cy.on("viewport", () => this.hideTip());
     cy.on("zoom", () => this.tellNames());
     frame.addEventListener("keydown", (event) => this.key(event));
-    // The page is scrolled by the wheel until somebody has chosen the drawing.
+    // The wheel scrolls the page until the drawing has the focus.
     frame.addEventListener("wheel", (event) => {
       if (document.activeElement !== frame && !event.ctrlKey) event.stopImmediatePropagation();
     }, { capture: true, passive: true });

@@ -1,12 +1,11 @@
-// What the page knows of an operation's graph: the server's picture, and what events have told since. No element and
-// no drawing in here.
+// Model of an operation's graph: the server's picture, updated by events. Without elements and drawing.
 
 import { STATES } from "./states.js";
 
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 const OVER = new Set(["done", "unchanged"]);
 
-/** The state that an event tells of, or null where it tells of none. */
+/** The state that an event implies, or null if it implies none. */
 export function stateTold(event) {
   if (event.cause === "retry") return "retrying";
   if (event.cause === "lost") return "ready";
@@ -43,7 +42,7 @@ export class Picture {
     return this.part === "all";
   }
 
-  /** Take over what the server says of the whole operation. */
+  /** Take over the server's counts of the whole operation. */
   take(answer) {
     this.operation = answer.operation;
     this.total = answer.total;
@@ -53,7 +52,7 @@ export class Picture {
     this.groups = new Map(answer.groups.map((group) => [group.id, group]));
   }
 
-  /** Whether the server told the states of another graph than this one. */
+  /** Whether the server's states belong to another graph than this one. */
   differs(states) {
     if (states.operation.traversal_id !== this.operation.traversal_id || states.part !== this.part) return true;
     if (states.groups.length !== this.groups.size || states.vertices.length !== this.vertices.size) return true;
@@ -61,7 +60,7 @@ export class Picture {
   }
 
   /**
-   * Take over newer states from the server. What an event has told that the answer cannot know of yet stays.
+   * Take over newer states from the server. States from events that are newer than the answer stay.
    *
    * Returns the vertices that changed, and whether something of theirs is newer than the answer.
    */

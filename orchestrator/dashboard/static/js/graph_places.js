@@ -1,4 +1,4 @@
-// Where boxes stand in the drawing's pixels. The server tells it in units of a box; what is much taller than the frame
+// Positions of boxes in the drawing's pixels. The server sends them in units of a box; what is much taller than the frame
 // (a long chain, groups of many steps) is folded into columns here, for only here it is known how much room there is.
 
 /** A picture that is seen in at least this size is left as it is, and one is folded only if that makes it so much larger. */

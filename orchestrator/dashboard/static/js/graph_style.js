@@ -1,8 +1,8 @@
-// How a graph looks: Cytoscape's style sheet in the page's colours, for the theme that is on.
+// Style of a graph: Cytoscape's style sheet in the colours of the page's theme.
 
 import { FILLED, ICONS, STATES } from "./states.js";
 
-/** Sizes of a resource's box and of a group's card, in the drawing's pixels: the units of the places that the server tells. */
+/** Sizes of a resource's box and of a group's card, in the drawing's pixels: the units of the server's positions. */
 export const BOX = Object.freeze({ width: 168, height: 46 });
 export const CARD = Object.freeze({ width: 232, height: 80, unit: 56 });
 const JOIN_SIZE = 14;

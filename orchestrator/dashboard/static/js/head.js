@@ -12,7 +12,7 @@ import { fetchJson, follow } from "./stream.js";
 let shown = null; // The head that is shown now.
 const heard = new Set();
 
-/** Be told of the head now, if there is one, and whenever it is read again. */
+/** Call a function with the head now, if there is one, and whenever it is read again. */
 export function onHead(listener) {
   heard.add(listener);
   if (shown) listener(shown);

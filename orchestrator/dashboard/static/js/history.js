@@ -1,4 +1,4 @@
-// A stack's operations, newest first, and what each changed of the definition.
+// A stack's operations, newest first, and the changes of each to the definition.
 
 import { changesView } from "./changes.js";
 import { byId, el, page, setText } from "./dom.js";
@@ -69,7 +69,7 @@ function tick() {
   }
 }
 
-/** Show what an operation changed below it, or hide that again. */
+/** Show an operation's changes below it, or hide them again. */
 async function toggle(id) {
   const row = rows.get(id);
   if (row.detail) {
@@ -105,7 +105,7 @@ byId("history-older").addEventListener("click", async (click) => {
 const followed = follow(streamUrl(), {
   async load(signal) {
     const answer = await fetchJson(`${page().stack}/history.json?limit=${PAGE}`, { signal });
-    // Older ones that were asked for stay.
+    // Older ones that were loaded on demand stay.
     const told = new Set(answer.operations.map((each) => each.id));
     const older = answer.more ? operations.filter((each) => !told.has(each.id)) : [];
     operations = [...answer.operations, ...older];

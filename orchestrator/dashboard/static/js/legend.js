@@ -1,4 +1,4 @@
-// The legend of a graph: each state with its icon, its word and how many there are; pressed, it shows those alone.
+// The legend of a graph: each state with its icon, its word and how many there are; a pressed state is the only one shown.
 
 import { el, setText } from "./dom.js";
 import { count } from "./format.js";

@@ -7,7 +7,7 @@ function labelAll() {
   for (const table of document.querySelectorAll(".stacks-page table.list")) {
     const heads = table.tHead?.rows[0]?.cells ?? [];
     for (const { cells, parentElement } of table.rows) {
-      // A row of another shape tells something of its own.
+      // A row of another shape has no column headings.
       if (parentElement === table.tHead || cells.length !== heads.length) continue;
       for (const cell of cells) if (cell.tagName === "TD") cell.dataset.label ??= heads[cell.cellIndex].textContent;
     }

@@ -1,4 +1,4 @@
-// Where nodes are shown, and the states of nodes, caches and processes: whose look each has.
+// Addresses of nodes, and the looks of the states of nodes, caches and processes.
 
 import { el, page } from "./dom.js";
 import { count } from "./format.js";
@@ -11,7 +11,7 @@ const LOOKS = {
   drained: "held",
   unreachable: "failed",
   failing: "retrying",
-  // Of caches, and of what a node says of its hypervisors and storage.
+  // Of caches, and of a node's hypervisors and storage.
   ok: "done",
   disabled: "unchanged",
   wrong: "failed",

@@ -72,7 +72,7 @@ byId("nodes-search").addEventListener("input", showList);
 poll(`${page().stacks}/nodes/data`, {
   every: EVERY,
   show(answer) {
-    // An age is of when they were asked, not of now.
+    // Ages are as of the time of the answer.
     nodes = answer.nodes.map((node) => ({
       ...node,
       age_seconds: node.age_seconds === null ? null : node.age_seconds + answer.age_seconds,

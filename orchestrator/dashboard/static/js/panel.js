@@ -27,7 +27,7 @@ export class Panel {
     });
   }
 
-  /** Show one; `byKey`: whoever opened it reads on in it. */
+  /** Show one; with `byKey` the focus moves into the panel. */
   async open(item, byKey = false) {
     this.item = item;
     this.frame.hidden = false;
@@ -41,7 +41,7 @@ export class Panel {
     else await this.load();
   }
 
-  /** Close it; `byHand`: whoever read in it goes back to where it was opened. */
+  /** Close it; with `byHand` the focus returns to where it was opened. */
   close(byHand = false) {
     if (this.frame.hidden) return;
     clearTimeout(this.timer);
@@ -65,7 +65,7 @@ export class Panel {
     this.timer = setTimeout(() => this.load(), AGAIN_MILLISECONDS);
   }
 
-  /** The groups were told anew. */
+  /** The groups were loaded anew. */
   updateGroups(groups) {
     if (!this.item?.counts) return;
     const group = groups.get(this.item.id);

@@ -1,4 +1,4 @@
-// Data that no event tells of: asked for again and again while somebody looks, with their age.
+// Data without events: polled while the page is visible, and shown with their age.
 
 import { showAsOf } from "./as_of.js";
 import { setClock } from "./format.js";

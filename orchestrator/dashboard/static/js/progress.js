@@ -4,7 +4,7 @@ import { el, setText } from "./dom.js";
 import { count } from "./format.js";
 import { STATES, badge, stateOf } from "./states.js";
 
-// What is over comes first, so that the bar fills from the left.
+// Finished states come first, so that the bar fills from the left.
 const ORDER = ["done", "unchanged", "failed", "running", "retrying", "held", "waiting", "ready", "unreached", "blocked"];
 
 /** Show how many of `total` are in each state as a bar; parts are kept, so that their widths move smoothly. */
@@ -22,7 +22,7 @@ export function showBar(bar, counts, total) {
   }
 }
 
-/** How much of an operation is over, as `42 %`; never 100 % before all of it is. */
+/** The finished share of an operation, as `42 %`; never 100 % before all of it is. */
 export function percent(done, total) {
   if (!total) return "–";
   return `${Math.floor((100 * done) / total)} %`;

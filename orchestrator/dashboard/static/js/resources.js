@@ -1,4 +1,4 @@
-// A stack's resources as they are now: all of them are kept here, and as many are shown as somebody wants to see.
+// A stack's present resources: all are kept here, and shown in portions on demand.
 
 import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { agoElement, count, counted } from "./format.js";
@@ -50,7 +50,7 @@ function stepsOf(all) {
     for (const name of behind) left.set(name, left.get(name) - 1);
     ready = [...new Set(behind)].filter((name) => !left.get(name));
   }
-  // Nobody knows yet what those require that were not begun.
+  // The requirements of resources that were not begun are not known yet.
   for (const { name, action } of all) if (action === "INIT") steps.set(name, Infinity);
   return steps;
 }
@@ -90,7 +90,7 @@ function newRow(resource) {
   );
 }
 
-/** Those that are asked for, in the order that is. */
+/** The matching resources, in the selected order. */
 function wantedOnes() {
   const text = search.value.trim().toLowerCase();
   const found = resources.filter(
@@ -174,7 +174,7 @@ more.addEventListener("click", () => {
   const before = body.children.length;
   most += MORE;
   show();
-  // Who read with the keyboard reads on.
+  // The keyboard's focus stays in its place.
   if (more.parentElement.hidden) body.children[before]?.querySelector("a")?.focus({ preventScroll: true });
 });
 
@@ -188,7 +188,7 @@ const followed = follow(streamUrl(), {
     steps = stepsOf(resources);
     isKnown = true;
     show();
-    // Many are not asked for all the time.
+    // Large lists are loaded less often.
     pause = Math.max(1000, 5 * (performance.now() - asked));
     return answer;
   },

@@ -1,4 +1,4 @@
-// Rows that stay the same elements while what they tell changes: what has the focus keeps it, and nothing jumps.
+// Rows that stay the same elements while their contents change, so that the focus stays and nothing jumps.
 
 /**
  * Show `items` as the children of `body`, in their order. `key` names an item; `make` makes the element of one that is

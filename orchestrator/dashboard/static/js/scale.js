@@ -1,4 +1,4 @@
-// How times become places on a line: pure, and without a page.
+// Mapping of times to positions on an axis. Pure functions.
 
 const STEPS = [
   0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800,

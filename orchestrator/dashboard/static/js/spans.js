@@ -1,4 +1,4 @@
-// The kinds of spans that a bar of a timeline is made of, and how each looks: by its shape, not by its colour alone.
+// The kinds of spans in a bar of a timeline; each differs by its shape, not only by its colour.
 
 import { byId, svg } from "./dom.js";
 

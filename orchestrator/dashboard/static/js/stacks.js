@@ -30,7 +30,7 @@ function readAddress() {
   for (const name of ["nested", "deleted"]) form.elements.namedItem(name).checked = wanted[name] === "1";
 }
 
-/** Ask for other stacks, or in another order. */
+/** Load other stacks, or another order. */
 function want(change, { keepsPage = false } = {}) {
   Object.assign(wanted, keepsPage ? {} : { offset: 0 }, change);
   const asked = query();
@@ -140,7 +140,7 @@ function fill(row, stack) {
   }
   showBadge(state.firstChild, stack.deleted_at ? "unreached" : lookOf(stack.status), stack.state);
   state.firstChild.title = stack.reason;
-  // Somebody has to let it on: that is not to be seen in a bar alone.
+  // An operator has to clear the hook: the bar alone does not show that.
   const { held = 0 } = stack.counts;
   state.lastChild.hidden = !held;
   if (held) showBadge(state.lastChild, "held", `${held} held`);

@@ -7,7 +7,7 @@
 //     apply(events) { ... },   // behind `cursor` of the answer, in their order; the same one twice is harmless
 //     every: 250,              // milliseconds between two calls of `apply` at least
 //   });
-//   followed.refresh();        // load again: the events alone do not tell what is needed
+//   followed.refresh();        // load again: the events alone are not enough
 //
 // `load` returns an object with `cursor` and `as_of`. It is called again whenever events may have been missed.
 // An address of null stands for what does not change any more: it is loaded, and nothing is followed.
@@ -18,11 +18,11 @@ import { showAsOf } from "./as_of.js";
 import { setClock } from "./format.js";
 
 const MOST_WAITING = 5000; // Events that wait for `apply`: beyond, loading anew is less work.
-const STALE_AFTER = 10_000; // Milliseconds without word from the server.
-const HIDDEN_FOR = 30_000; // A page that nobody has looked at for so long needs no connection: browsers have few.
+const STALE_AFTER = 10_000; // Milliseconds without a message from the server.
+const HIDDEN_FOR = 30_000; // A page hidden for so long closes its connection: browsers have few.
 const LONGEST_PAUSE = 10_000;
 
-/** What the server refused, or why it could not be asked; `status` is 0 if it did not answer. */
+/** A refusal of the server, or a failed request; `status` is 0 without an answer. */
 export class Refused extends Error {
   constructor(sentence, status) {
     super(sentence);
@@ -165,7 +165,7 @@ class Stream {
   #source = null;
   #followers = new Set();
   #unloaded = new Set();
-  #troubles = new Map(); // Sentences by who cannot do his work.
+  #troubles = new Map(); // Sentences by the follower that failed.
   #lastId = null;
   #asOf = null;
   #heardAt = performance.now();
@@ -198,7 +198,7 @@ class Stream {
     else this.#close();
   }
 
-  /** Somebody was loaded; with the first, where the stream begins is known. */
+  /** A follower was loaded; the first one sets where the stream begins. */
   loaded(follower, asOf) {
     this.#troubles.delete(follower);
     this.#unloaded.delete(follower);
@@ -216,7 +216,7 @@ class Stream {
   #openIfAllLoaded() {
     if (this.#source || this.#unloaded.size || this.#over || this.#url === null) return;
     const cursors = [...this.#followers].map((each) => each.cursor).filter((each) => each !== null);
-    // If nothing could be loaded, the stream tells when that may be tried again with success.
+    // If nothing could be loaded, a working stream shows when to try again.
     if (this.#lastId === null && cursors.length) this.#lastId = Math.min(...cursors);
     this.#open();
   }
@@ -227,7 +227,7 @@ class Stream {
     const query = this.#lastId === null ? "" : `${this.#url.includes("?") ? "&" : "?"}since=${this.#lastId}`;
     const source = new EventSource(this.#url + query);
     this.#source = source;
-    let blind = this.#lastId === null; // Nobody knew from where on to listen.
+    let blind = this.#lastId === null; // No follower had a position to listen from.
     const on = (name, heard) =>
       source.addEventListener(name, (message) => {
         if (message.lastEventId) this.#lastId = Number(message.lastEventId);
@@ -268,7 +268,7 @@ class Stream {
     clearTimeout(this.#retryTimer);
   }
 
-  /** Find out why, which an EventSource does not tell, and try again later if that may help. */
+  /** Find out why, which an EventSource does not report, and try again later if that may help. */
   async #refused() {
     this.#close();
     this.#attempts += 1;
@@ -310,7 +310,7 @@ class Stream {
     return this.#wasOpen ? "reconnecting" : "connecting";
   }
 
-  /** Say how current it all is. */
+  /** Show the freshness of the data. */
   #show() {
     const state = this.#state();
     const silent = state === "stale" ? "the dashboard was not heard of for a while: this is what was known then" : undefined;

@@ -64,7 +64,7 @@ copy.addEventListener("click", async () => {
     await navigator.clipboard.writeText(byId("template-source").textContent);
     setText(copy, "Copied");
   } catch {
-    // Browsers give the clipboard to secure pages alone.
+    // Browsers allow the clipboard only on secure pages.
     getSelection().selectAllChildren(byId("template-source"));
     setText(copy, "Selected");
   }

@@ -16,7 +16,7 @@ import { workerWords } from "./worker_names.js";
 const NAMES_WIDTH = matchMedia("(max-width: 40rem)").matches ? 140 : 240; // As --names-width.
 const SPARE = 12; // Rows above and below those that are seen.
 const MOST_ZOOM = 400;
-const EDGE = 92; // Free space behind the last bar, for what is said there: `23 min 04 s` at most.
+const EDGE = 92; // Free space behind the last bar, for its duration: `23 min 04 s` at most.
 
 const chart = byId("timeline-chart");
 const inner = byId("timeline-inner");
@@ -268,14 +268,14 @@ const followed = follow(streamUrl(), {
     const asked = performance.now();
     timeline = await fetchJson(stackUrl("timeline.json"), { signal });
     showAll();
-    // A large one is not asked for all the time.
+    // A large timeline is loaded less often.
     pause = Math.max(1000, 5 * (performance.now() - asked));
     return timeline;
   },
   apply: () => setTimeout(() => followed.refresh(), pause - 1000),
   every: 1000,
 });
-// What goes on grows while one looks.
+// Running spans grow with the time.
 setInterval(() => timeline && !timeline.operation.ended_at && drawSoon(), 500);
 // Another operation may have begun.
 onHead((head) => {

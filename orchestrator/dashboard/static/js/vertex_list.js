@@ -1,4 +1,4 @@
-// The list that is equal to a drawing: the same resources or groups in the same states, for keys and screen readers.
+// The list equivalent of a drawing: the same resources or groups and states, for keyboards and screen readers.
 
 import { el, setText } from "./dom.js";
 import { count, counted } from "./format.js";
@@ -74,7 +74,7 @@ export class VertexList {
 
   groupRow(group) {
     const cells = { states: el("span", { class: "chips" }), names: el("td", { class: "wrap muted" }) };
-    // It is not the group of then that is opened, but what has become of it.
+    // Open the group's present version, not the listed one.
     const open = () => this.open(this.picture.groups.get(group.id));
     const row = el(
       "tr",

@@ -1,20 +1,20 @@
-// What a process is called: the name of its worker as Celery's tools have it, and its number on its machine.
+// Names of processes: the Celery name of the worker, and the process id on its machine.
 
 import { el, page } from "./dom.js";
 
-/** The parts of a process' name as leases and events tell it: `w1@host:3520:1795315705.03`. */
+/** The parts of a process' name as in leases and events: `w1@host:3520:1795315705.03`. */
 function partsOf(process) {
   const [, worker, pid] = /^(.+):(\d+):\d+\.\d+$/.exec(process ?? "") ?? [null, process ?? "", ""];
   return { worker, pid };
 }
 
-/** A process as people read it: `w1@host 3520`; empty for nobody. */
+/** A process in words: `w1@host 3520`; empty for none. */
 export function workerWords(process) {
   const { worker, pid } = partsOf(process);
   return pid ? `${worker} ${pid}` : worker;
 }
 
-/** The same as an element, which leads to Flower's page about the worker while there may be one; a dash for nobody. */
+/** The same as an element, which leads to Flower's page about the worker while there may be one; a dash for none. */
 export function workerElement(process) {
   const { worker, pid } = partsOf(process);
   if (!worker) return "–";

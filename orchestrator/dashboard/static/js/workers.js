@@ -23,7 +23,7 @@ function resourceUrl(stackId, resource) {
   return `${base}/${encodeURIComponent(stackId)}/graph${focus}`;
 }
 
-/** What work is called: the end of an operation is no resource's. */
+/** The words for a piece of work: the end of an operation has no resource. */
 function workName(resource) {
   return resource || "the end of the operation";
 }
