@@ -105,14 +105,14 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
             Unavailable: the store does not answer within :data:`ANSWER_SECONDS`.
         """
 
-        def asked() -> T:
+        def run() -> T:
             with impatient(PATIENCE_SECONDS):
                 return question()
 
         try:
             # A query that has not begun by then is cancelled.
             async with asyncio.timeout(ANSWER_SECONDS):
-                answer: T = await self.io_loop.run_in_executor(self._readers, asked)
+                answer: T = await self.io_loop.run_in_executor(self._readers, run)
         except TimeoutError as error:
             message = f"the database has not answered within {ANSWER_SECONDS:g} seconds"
             raise Unavailable(message) from error

@@ -121,7 +121,7 @@ def check_database(settings: Settings) -> Check:
     if _is_to_be_made(settings):
         return Check(name="database", ok=True, detail="will be made by the first command")
     hint = "start the database, or correct ISOTHERM_DATABASE_URL"
-    return _asked("database", lambda: ping(settings.effective_database_url), "answers", hint)
+    return _reachable("database", lambda: ping(settings.effective_database_url), "answers", hint)
 
 
 def check_schema(settings: Settings) -> Check:
@@ -218,11 +218,11 @@ def check_processes(settings: Settings) -> Iterator[Check]:
         )
 
 
-def _asked(name: str, ask: Callable[[], object], answer: str, hint: str) -> Check:
+def _reachable(name: str, ping: Callable[[], object], detail: str, hint: str) -> Check:
     try:
-        ask()
+        ping()
     except Unavailable as error:
         return Check(name=name, ok=False, detail=str(error), hint=hint, is_service=True)
     except InvalidInput as error:
         return Check(name=name, ok=False, detail=str(error), hint=hint)
-    return Check(name=name, ok=True, detail=answer)
+    return Check(name=name, ok=True, detail=detail)

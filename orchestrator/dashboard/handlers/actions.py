@@ -24,7 +24,7 @@ class ActionHandler(DataHandler):
 
     async def look(self, name: str) -> tuple[StackRow, list[HookView]]:
         """Return a stack, and its resources that are held at hooks."""
-        return await self.ask(partial(_look, self.application.store, name, self.observer.settings.project))
+        return await self.fetch(partial(_look, self.application.store, name, self.observer.settings.project))
 
 
 class Offers(ActionHandler):

@@ -179,7 +179,7 @@ class StackHandler(Known):
         """Return the visitor's rights, as :func:`orchestrator.dashboard.access.powers`."""
         return powers(self.application.mode, self.visitor, stack)
 
-    async def ask(self, question: Callable[[], T], *, alike: Hashable = None) -> T:
+    async def fetch(self, question: Callable[[], T], *, alike: Hashable = None) -> T:
         """Return the result of a query to the store.
 
         Args:
@@ -280,11 +280,11 @@ class DataHandler(StackHandler):
         Only for results that are the same for all visitors: concurrent requests for an address share the answer.
 
         Raises:
-            HTTPError: as :meth:`ask`.
+            HTTPError: as :meth:`fetch`.
         """
         packs = self._may_pack()
         alike = self.request.path, self.request.query, packs
-        self._send(await self.ask(lambda: written(question(), packs=packs), alike=alike))
+        self._send(await self.fetch(lambda: written(question(), packs=packs), alike=alike))
 
     def _may_pack(self) -> bool:
         return "gzip" in self.request.headers.get("Accept-Encoding", "")

@@ -30,7 +30,7 @@ async def head_of(handler: StackHandler, name: str, traversal: str) -> HeadView:
         HTTPError: there is no such stack or operation, or the store does not answer.
     """
     question = partial(handler.observer.head, name, traversal or None)
-    return await handler.ask(question, alike=("head", name, traversal))
+    return await handler.fetch(question, alike=("head", name, traversal))
 
 
 class StackPage(PageHandler):

@@ -108,7 +108,7 @@ class EventsFile(DataHandler):
                     before = ","
                 await self.flush()
                 try:
-                    found = await self.ask(partial(read, after=found[-1].id, wanted=wanted))
+                    found = await self.fetch(partial(read, after=found[-1].id, wanted=wanted))
                 except HTTPError as error:
                     # Without a regular end, browsers report that the file is incomplete.
                     log.warning("a file of events breaks off", stack=stack.name, why=error.get_message())
@@ -124,8 +124,8 @@ class DefinitionData(DataHandler):
         """Send it."""
         traversal = self.text("traversal") or None
         sees = self.visitor.sees_values
-        cursor, as_of = await self.ask(self.observer.moment)
-        shown = await self.ask(lambda: self.observer.definition(name, traversal, shows_values=sees))
+        cursor, as_of = await self.fetch(self.observer.moment)
+        shown = await self.fetch(lambda: self.observer.definition(name, traversal, shows_values=sees))
         self.answer({**shown.to_dict(), "cursor": cursor, "as_of": as_of})
 
 
@@ -135,8 +135,8 @@ class ChangesData(DataHandler):
     async def get(self, name: str) -> None:
         """Send it."""
         traversal, sees = self.text("traversal"), self.visitor.sees_values
-        cursor, as_of = await self.ask(self.observer.moment)
-        shown = await self.ask(lambda: self.observer.changes(name, traversal, shows_values=sees))
+        cursor, as_of = await self.fetch(self.observer.moment)
+        shown = await self.fetch(lambda: self.observer.changes(name, traversal, shows_values=sees))
         self.answer({**shown.to_dict(), "cursor": cursor, "as_of": as_of})
 
 

@@ -82,7 +82,7 @@ class StreamHandler(DataHandler):
         topic = Topic(project)
         if name is not None:
             nested = self.text("nested") == "1"
-            topic = await self.ask(partial(topic_of, self.application.store, project, name, nested=nested))
+            topic = await self.fetch(partial(topic_of, self.application.store, project, name, nested=nested))
         try:
             with self.hub.listen(topic) as heard:
                 # The page may have read on before the hub did.
