@@ -169,7 +169,7 @@ def test_a_client_that_is_not_installed_is_named_with_the_nearest() -> None:
 
 
 def test_a_client_is_asked_only_for_what_it_knows() -> None:
-    with pytest.raises(PluginMistake, match="client 'images' was asked for 'flavor'"):
+    with pytest.raises(PluginMistake, match="client 'images' looks up no 'flavor'"):
         clients_of().of("p").get("images").find("flavor", "m1")
 
 
