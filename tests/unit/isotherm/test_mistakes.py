@@ -354,9 +354,9 @@ def test_a_look_up_that_returns_nothing_is_told_with_what_was_asked(directory: P
 def test_a_constraint_that_returns_true_is_told(directory: Path) -> None:
     package = Package(directory, ("return None if value % 10 == 0 else", "return value % 10 == 0 or"))
     constraint = package.load("constraints")["shop.round"]
-    said = import_module("orchestrator.plugins.custom")._said
+    verdict = import_module("orchestrator.plugins.custom")._verdict
     with pytest.raises(PluginMistake, match=r"'shop\.round' returned a bool, not a sentence or None"):
-        said(constraint, 10, None)
+        verdict(constraint, 10, None)
 
 
 def test_a_helper_of_its_own_is_no_mistake(directory: Path) -> None:
