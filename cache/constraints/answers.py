@@ -151,7 +151,7 @@ class Answers:
                 self._report_garbage(other)
         return None
 
-    def _value_in(self, entry: bytes) -> Any:
+    def _value_in(self, entry: bytes) -> object:
         """Return the value in an entry, or why there is none."""
         try:
             return value_in(entry)

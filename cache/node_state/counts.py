@@ -97,5 +97,5 @@ class Tally:
             )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else value

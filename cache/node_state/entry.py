@@ -87,7 +87,7 @@ class Entry:
             return None
 
 
-def _own_copy(packed: bytes) -> Any:
+def _own_copy(packed: bytes) -> object:
     """Return the packed data as new objects, which no other caller has."""
     fast = _to_be_copied(packed)
     # Safe: only what this very process wrote a moment ago, in its own memory.

@@ -6,7 +6,6 @@ pickle would.
 
 import json
 import time
-from typing import Any
 
 import msgpack
 from dogpile.cache.api import CantDeserializeException
@@ -16,7 +15,7 @@ from dogpile.cache.region import value_version
 _LATEST = 1e11
 
 
-def pack(value: Any) -> bytes:
+def pack(value: object) -> bytes:
     """Return ``value`` as bytes; tuples come back as lists.
 
     Raises:
@@ -27,7 +26,7 @@ def pack(value: Any) -> bytes:
     return packed
 
 
-def unpack(data: bytes) -> Any:
+def unpack(data: bytes) -> object:
     """Return the value that ``data`` was made of.
 
     Raises:
@@ -39,13 +38,13 @@ def unpack(data: bytes) -> Any:
         raise CantDeserializeException(str(error)) from error
 
 
-def entry_of(value: Any) -> bytes:
+def entry_of(value: object) -> bytes:
     """Return the entry that a region reads as ``value``."""
     metadata = {"ct": time.time(), "v": value_version}
     return b"%b|%b" % (json.dumps(metadata).encode(), pack(value))
 
 
-def value_in(entry: bytes) -> Any:
+def value_in(entry: bytes) -> object:
     """Return the value in an entry.
 
     Raises:

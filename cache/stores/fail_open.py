@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import structlog
 from dogpile.cache.api import NO_VALUE, CacheBackend, CantDeserializeException, SerializedReturnType
@@ -167,7 +167,7 @@ class FailOpen(ProxyBackend):
 
         return self._try(ask, False, always=True)
 
-    def deserialize(self, payload: bytes) -> Any:
+    def deserialize(self, payload: bytes) -> object:
         """Return the value in an entry; called by the region.
 
         Raises:

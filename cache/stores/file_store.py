@@ -132,7 +132,7 @@ class FileStore(DBMBackend, FillLocks):
         except Exception:  # noqa: BLE001
             return None
 
-    def _locks_in(self, file: Any) -> dict[str, tuple[bytes, float]]:
+    def _locks_in(self, file: object) -> dict[str, tuple[bytes, float]]:
         """Return the fill locks that have not expired; none where another program has written."""
         try:
             locks = msgpack.unpackb(_read(file, self._locks_key) or msgpack.packb({}))

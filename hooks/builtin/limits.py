@@ -7,7 +7,7 @@ one stack.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -33,7 +33,7 @@ class Limit(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_number(cls, value: Any) -> Any:
+    def _from_number(cls, value: object) -> object:
         return value if isinstance(value, Mapping) else {"refuse": value}
 
     @model_validator(mode="after")

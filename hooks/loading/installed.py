@@ -145,7 +145,7 @@ class _Finding(Generic[AnyHook]):
     """The loading of one name, from entry points to a hook."""
 
     def __init__(
-        self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, configured: Any
+        self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, configured: object
     ) -> None:
         self._base = base
         self._entries, self._entry, self._path, self._configured = entries, entries[0], path, configured

@@ -36,7 +36,7 @@ def place_of(member: Any) -> str:
     return f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
 
 
-def _call_mistakes(name: str, member: Any, contract: type) -> Iterator[str]:
+def _call_mistakes(name: str, member: object, contract: type) -> Iterator[str]:
     """Yield why a method cannot be called as the contract does."""
     promised = inspect.getattr_static(contract, name)
     if name.startswith("_") or not inspect.isroutine(getattr(contract, name)):

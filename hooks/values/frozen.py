@@ -30,7 +30,7 @@ class FrozenDict(dict[str, Any]):
     def __copy__(self) -> dict[str, Any]:
         return dict(self)
 
-    def __deepcopy__(self, _memo: Any) -> dict[str, Any]:
+    def __deepcopy__(self, _memo: object) -> dict[str, Any]:
         return {name: thawed(value) for name, value in self.items()}
 
 
@@ -51,7 +51,7 @@ class FrozenList(list[Any]):
     def __copy__(self) -> list[Any]:
         return list(self)
 
-    def __deepcopy__(self, _memo: Any) -> list[Any]:
+    def __deepcopy__(self, _memo: object) -> list[Any]:
         return [thawed(value) for value in self]
 
 
@@ -66,7 +66,7 @@ def frozen(value: Any) -> Any:
     return value
 
 
-def thawed(value: Any) -> Any:
+def thawed(value: object) -> object:
     """Return a changeable copy of a value, at any depth: plain maps and lists."""
     if isinstance(value, Mapping):
         return {name: thawed(each) for name, each in value.items()}

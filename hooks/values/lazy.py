@@ -52,7 +52,7 @@ class LazyMapping(Mapping[str, Any]):
         object.__setattr__(self, "_key", _Key())
         _CONTENTS[self._key] = _Content(read)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         return _CONTENTS[self._key].held()[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -70,7 +70,7 @@ class LazyMapping(Mapping[str, Any]):
     def __copy__(self) -> dict[str, Any]:
         return dict(self)
 
-    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+    def __deepcopy__(self, memo: object) -> dict[str, Any]:
         return _CONTENTS[self._key].held().__deepcopy__(memo)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:

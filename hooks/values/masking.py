@@ -1,7 +1,7 @@
 """Messages about the options of hooks, without their values: any may be a secret."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic_core import ErrorDetails
@@ -57,7 +57,7 @@ def without_secrets(text: str, options: BaseModel) -> str:
     return text
 
 
-def _secrets(value: Any) -> Iterator[str]:
+def _secrets(value: object) -> Iterator[str]:
     if isinstance(value, SecretStr):
         yield from filter(None, [value.get_secret_value()])
     elif isinstance(value, SecretBytes):

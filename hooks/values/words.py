@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -14,7 +14,7 @@ MOST_CHARACTERS: Final = 2000
 _IN_URL: Final = re.compile(r"(\w+://)[^/@\s]*@")
 
 
-def words_of(error: BaseException, options: Any = None) -> str:
+def words_of(error: BaseException, options: object = None) -> str:
     """Return the message of a hook's error; its type if it has none, or raises when converted to text.
 
     Secrets among the hook's ``options`` are removed, and what precedes an @ in a URL, which may be one.
@@ -31,18 +31,18 @@ def is_on_purpose(error: BaseException) -> bool:
     return isinstance(error, HookError) and not isinstance(error, ReadOnly)
 
 
-def fault_of(error: BaseException, options: Any = None) -> str:
+def fault_of(error: BaseException, options: object = None) -> str:
     """Return the same as :func:`words_of`, after the error's type where it is no message for users."""
     text = words_of(error, options)
     return text if is_on_purpose(error) else tellable(f"{type(error).__name__}: {text}")
 
 
-def trace_of(error: BaseException, options: Any = None) -> str:
+def trace_of(error: BaseException, options: object = None) -> str:
     """Return a hook's error with its traceback, for the log, without secrets."""
     return _masked("".join(traceback.format_exception(error)), options)
 
 
-def _masked(text: str, options: Any) -> str:
+def _masked(text: str, options: object) -> str:
     if isinstance(options, BaseModel):
         text = without_secrets(text, options)
     return _IN_URL.sub(rf"\1{MASK}@", text)

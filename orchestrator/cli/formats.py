@@ -45,7 +45,7 @@ def fields_table(fields: Mapping[str, Any], title: str = "") -> Table:
     return Table(columns=("field", "value"), rows=rows, title=title, keeps_lines=True, has_header=False)
 
 
-def show(form: str, data: Any, *tables: Table) -> None:
+def show(form: str, data: object, *tables: Table) -> None:
     """Write ``data`` as JSON or YAML, or ``tables`` in the format ``table``."""
     if form == "json":
         click.echo(as_json(data))
@@ -83,12 +83,12 @@ def console_for_messages() -> "Console":
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def as_json(data: Any, *, indent: int | None = 2) -> str:
+def as_json(data: object, *, indent: int | None = 2) -> str:
     """Return JSON in ASCII, so that no locale can misread it."""
     return json.dumps(data, indent=indent, default=str)
 
 
-def as_yaml(data: Any) -> str:
+def as_yaml(data: object) -> str:
     """Return YAML, with keys in the order of ``data``."""
     from orchestrator.template import writer
 
@@ -103,7 +103,7 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return a value as text: a string as it is, an empty string for None, anything else as JSON."""
     if value is None:
         return ""

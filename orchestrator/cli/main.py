@@ -2,7 +2,6 @@
 
 import io
 import sys
-from typing import Any
 
 import click
 
@@ -44,7 +43,7 @@ from orchestrator.errors import IsothermError
 class Boundary(click.Group):
     """A group that lets no error through: each becomes a message on stderr and an exit code."""
 
-    def invoke(self, context: click.Context) -> Any:
+    def invoke(self, context: click.Context) -> object:
         """Run the command; every error ends it with a message and an exit code."""
         shell = context.ensure_object(Shell)
         try:

@@ -113,7 +113,7 @@ def _yes_or_no(value: bool | None) -> str:
     return "" if value is None else "yes" if value else "no"
 
 
-def _words(value: Any) -> Any:
+def _words(value: object) -> object:
     if isinstance(value, bool):
         return _yes_or_no(value)
     return ", ".join(value) if isinstance(value, list) else value

@@ -22,7 +22,7 @@ _READING: Final = ("GET", "HEAD", "OPTIONS")
 class Control(Known):
     """Mixin that refuses changing requests by role, before Flower's own checks."""
 
-    def prepare(self) -> Any:
+    def prepare(self) -> object:
         """Check the role, then do what Flower does.
 
         Raises:

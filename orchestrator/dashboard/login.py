@@ -15,7 +15,7 @@ _WANTED_DAYS: Final = 1 / 24
 class ComesBack(BaseHandler):  # type: ignore[misc]  # Flower is untyped
     """Mixin of a login handler that returns to the requested page: a provider redirects to one address only."""
 
-    def set_oauth_state(self) -> Any:
+    def set_oauth_state(self) -> object:
         """Store the requested page in a cookie, then do what Flower does."""
         page = self.get_query_argument("next", "")
         if is_safe_redirect(page):
@@ -24,7 +24,7 @@ class ComesBack(BaseHandler):  # type: ignore[misc]  # Flower is untyped
             self.clear_cookie(_WANTED)
         return super().set_oauth_state()
 
-    def get_argument(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def get_argument(self, name: str, *args: Any, **kwargs: Any) -> object:
         """Return an argument; for ``next``, the page stored in the cookie, if any."""
         kept = self.get_secure_cookie(_WANTED) if name == "next" else None
         if kept is None:

@@ -109,7 +109,7 @@ def _unstorable(sent: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(path=name, message=f"it has {wrong}")
 
 
-def _parts(value: Any) -> Iterator[tuple[Any, int]]:
+def _parts(value: object) -> Iterator[tuple[Any, int]]:
     """Yield a value and all nested values and keys, each with its depth."""
     waiting = [(value, 0)]
     while waiting:
@@ -132,7 +132,7 @@ def _wrong_in(part: tuple[Any, int]) -> str:
     return ""
 
 
-def _kind_of(value: Any) -> str:
+def _kind_of(value: object) -> str:
     kinds = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
     return kinds.get(type(value), "a number")
 

@@ -74,7 +74,7 @@ class _Options:
         self._definitions = definitions
 
     def within(
-        self, schema: Mapping[str, Any], path: tuple[str, ...], values: Any, depth: int
+        self, schema: Mapping[str, Any], path: tuple[str, ...], values: object, depth: int
     ) -> Iterator[OptionView]:
         """Yield the options of a table."""
         required = schema.get("required", ())
@@ -96,7 +96,7 @@ class _Options:
                 yield from self._inside(resolved, (*path, name), given, depth + 1)
 
     def _inside(
-        self, schema: Mapping[str, Any], path: tuple[str, ...], values: Any, depth: int
+        self, schema: Mapping[str, Any], path: tuple[str, ...], values: object, depth: int
     ) -> Iterator[OptionView]:
         if schema.get("properties"):
             yield from self.within(schema, path, values, depth)

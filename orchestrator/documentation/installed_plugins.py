@@ -56,11 +56,11 @@ def _check_constraint(entry: EntryPoint, found: Any) -> None:
     make_constraint(entry.name, found)
 
 
-def _check_function(entry: EntryPoint, found: Any) -> None:
+def _check_function(entry: EntryPoint, found: object) -> None:
     as_functions([(entry.name, found)])
 
 
-def _check_nothing(entry: EntryPoint, found: Any) -> None:
+def _check_nothing(entry: EntryPoint, found: object) -> None:
     """Accept every plugin that can be loaded."""
 
 
@@ -197,7 +197,7 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
     return PluginDetails(plugin=view, description=_about(plugin), options=options, asked=asked)
 
 
-def _model_options(plugin: Any, attribute: str, said: Mapping[str, Any]) -> tuple[OptionView, ...]:
+def _model_options(plugin: object, attribute: str, said: Mapping[str, Any]) -> tuple[OptionView, ...]:
     """Return the options of the model in this attribute of a class, which may be missing."""
     model = getattr(plugin, attribute, None)
     return tuple(options_of(model, said)) if isinstance(model, type) and issubclass(model, BaseModel) else ()
@@ -279,7 +279,7 @@ def _client_options(kind: type[ClientPlugin], said: Mapping[str, Any]) -> Iterat
         )
 
 
-def _about(found: Any) -> str:
+def _about(found: object) -> str:
     """Return a plugin's description, else the first line of its docstring."""
     said = getattr(found, "description", "")
     return said if isinstance(said, str) and said else cleandoc(found.__doc__ or "").partition("\n")[0]

@@ -77,7 +77,7 @@ def _warnings(given: Iterable[object]) -> list[str]:
     return warnings
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
+def _plain(value: object, depth: int = 0) -> object:
     """Return a copy made of plain maps and lists.
 
     Raises:

@@ -195,7 +195,7 @@ def _properties(expression: Expression, stack: StackDefinition, hidden: frozense
     return plain if isinstance(plain, FrozenDict) else FrozenDict({WHOLE: plain})
 
 
-def _shown(expression: Expression, stack: StackDefinition, hidden: frozenset[str]) -> Any:
+def _shown(expression: Expression, stack: StackDefinition, hidden: frozenset[str]) -> object:
     """Return a value with secrets masked; UNKNOWN if it cannot be evaluated or exceeds the limits."""
     try:
         value = expression.shown(stack, hidden, later=UNKNOWN)
@@ -205,7 +205,7 @@ def _shown(expression: Expression, stack: StackDefinition, hidden: frozenset[str
     return value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a frozen copy of a value, with UNKNOWN in place of what is not plain data."""
     if value.__class__ in SCALARS:
         return value
@@ -335,7 +335,7 @@ def _resource_from_wire(data: Sequence[Any]) -> FrozenResource:
     )
 
 
-def _packable(value: Any) -> Any:
+def _packable(value: object) -> object:
     if isinstance(value, str):
         return _packable_text(value)
     if value is UNKNOWN:

@@ -121,7 +121,7 @@ def has_failed(was: tuple[str, str]) -> bool:
 
 
 def is_validated(
-    kind: type[Resource], was: tuple[str, str], applied: Any, given: Any, *, refresh: bool
+    kind: type[Resource], was: tuple[str, str], applied: object, given: object, *, refresh: bool
 ) -> bool:
     """Whether properties are validated before an update begins: not where nothing can come of it."""
     return (
@@ -160,7 +160,7 @@ def _why_replaced(it: Subject) -> str:
     return _state(it) if beyond_repair else ""
 
 
-def _may_be(value: Any, other: Any) -> bool:
+def _may_be(value: object, other: object) -> bool:
     """Whether two values may turn out to be the same once all of both is known."""
     if value is UNKNOWN or other is UNKNOWN:
         return True

@@ -255,7 +255,7 @@ def standing(row: ResourceRow | Presence) -> tuple[bool, bool, float]:
     return _is_there(row), row.replaced_by is None, row.created_at
 
 
-def _said(fragment: Fragment) -> Any:
+def _said(fragment: Fragment) -> object:
     """Return what a fragment says, without where in the text it stood."""
     definition = fragment.get("definition", {})
     said = {key: value for key, value in definition.items() if key not in PLACE_KEYS and key != "v"}

@@ -86,7 +86,7 @@ def _lasting(resource: Resource, recorded: Mapping[AttributePath, Any]) -> dict[
     }
 
 
-def _ask(resource: Resource, path: AttributePath) -> Any:
+def _ask(resource: Resource, path: AttributePath) -> object:
     """Return an attribute; the one that stands for all of them is a map."""
     if isinstance(resource, StackResource):
         return resource.attribute_at(path)
@@ -96,7 +96,7 @@ def _ask(resource: Resource, path: AttributePath) -> Any:
     return _value(resource, name)
 
 
-def _value(resource: Resource, name: str) -> Any:
+def _value(resource: Resource, name: str) -> object:
     value = resource.attribute(name)
     schema = resource.attributes_schema.get(name)
     if schema is not None and schema.type is not None and not _is_of(schema.type, value):
@@ -113,7 +113,7 @@ def _value(resource: Resource, name: str) -> Any:
     return value
 
 
-def _is_of(kind: PropertyType, value: Any) -> bool:
+def _is_of(kind: PropertyType, value: object) -> bool:
     if isinstance(value, bool) and kind is not PropertyType.ANY:
         return kind is PropertyType.BOOLEAN
     return value is None or isinstance(value, _PLAIN[kind])

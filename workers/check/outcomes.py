@@ -246,7 +246,7 @@ class Outcomes:
         *,
         reason: str = "",
         seconds: float = 0.0,
-        token: Any = None,
+        token: object = None,
         reference: str | None = None,
         node_data: NodeData | None = None,
         untouched: bool = False,

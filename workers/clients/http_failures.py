@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, unquote
 
 from hooks.http.outcome import RequestFailed, one_line
@@ -43,7 +43,7 @@ def _forms(secret: str) -> Iterator[str]:
         yield json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Yield all texts and numbers in a value of plain types, without the keys of its maps."""
     match value:
         case str():

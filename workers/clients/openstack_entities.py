@@ -141,7 +141,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 _DOMAIN: Final = Kind(service="identity", path="/domains", key="domain", lists="domains", uuids=False)
 
 
-def look_up(proxy: Any, entity: str, text: str) -> str:
+def look_up(proxy: object, entity: str, text: str) -> str:
     """Return the id of the entity with this id or name.
 
     Args:
@@ -161,7 +161,7 @@ def look_up(proxy: Any, entity: str, text: str) -> str:
     return _look_up(proxy, entity, kind, text, {})
 
 
-def _look_up(proxy: Any, entity: str, kind: Kind, text: str, within: Mapping[str, str]) -> str:
+def _look_up(proxy: object, entity: str, kind: Kind, text: str, within: Mapping[str, str]) -> str:
     if not within and kind.may_be_id(text) and (found := _by_id(proxy, kind, text)) is not None:
         return found
     ids = _by_name(proxy, kind, text, within)
@@ -186,7 +186,7 @@ def _by_id(proxy: Any, kind: Kind, text: str) -> str | None:
     return found if isinstance(found, str) and found.casefold() == text.casefold() else None
 
 
-def _by_name(proxy: Any, kind: Kind, name: str, within: Mapping[str, str]) -> tuple[str, ...]:
+def _by_name(proxy: object, kind: Kind, name: str, within: Mapping[str, str]) -> tuple[str, ...]:
     narrowed = {} if kind.narrowed is None else {"name": kind.narrowed(name)}
     for query in kind.queries:
         if ids := _named(getattr(proxy, kind.lists)(**query, **narrowed, **within), name):

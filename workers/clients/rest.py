@@ -173,7 +173,7 @@ class RestApi:
             return
         raise RequestFailed(f"it answered {phrase(status)}{why}", status)
 
-    def _failure(self, asked: str, request: Request, body: Any, error: RequestFailed) -> HttpError:
+    def _failure(self, asked: str, request: Request, body: object, error: RequestFailed) -> HttpError:
         why = str(error)
         if error.answer is not None and error.status:
             queried = [value for _, value in request.url.params.multi_items()]

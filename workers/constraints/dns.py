@@ -26,7 +26,7 @@ class DnsName(CustomConstraint):
 
     name = "dns_name"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of a name."""
         return _fault(value)
 
@@ -67,7 +67,7 @@ class RelativeDnsName(CustomConstraint):
         return None
 
 
-def _fault(value: Any) -> str | None:
+def _fault(value: object) -> str | None:
     reason = _reason(value) if isinstance(value, str) else "it is no text"
     return reason and f"{shown(value)} is no DNS name: {reason}"
 

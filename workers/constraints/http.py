@@ -1,7 +1,5 @@
 """Existence in HTTP APIs, and configured APIs: ``http.exists``, ``http.api``."""
 
-from typing import Any
-
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.custom import ClientConstraint
 from workers.clients.http import API, PATH, split_path
@@ -23,7 +21,7 @@ class HttpExists(ClientConstraint):
     client = "http"
     entity = PATH
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of a path as it is written."""
         found = fault_of_path(split_path(value)[1]) if isinstance(value, str) else "a path is a text"
         return f"{shown(value)} is no path of an HTTP API: {found}" if found else None

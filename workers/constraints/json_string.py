@@ -1,7 +1,6 @@
 """Texts that hold JSON: ``json_string``."""
 
 import json
-from typing import Any
 
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.custom import CustomConstraint
@@ -12,7 +11,7 @@ class JsonString(CustomConstraint):
 
     name = "json_string"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of the text."""
         reason = _reason(value) if isinstance(value, str) else "it is no text"
         return reason and f"{shown(value)} is no JSON: {reason}"
@@ -30,5 +29,5 @@ def _reason(text: str) -> str | None:
     return None
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> object:
     raise ValueError(f"{constant} is no number of JSON")

@@ -5,7 +5,7 @@ Only the syntax is checked.
 
 import ipaddress
 import re
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.custom import CustomConstraint
@@ -18,7 +18,7 @@ class IpAddr(CustomConstraint):
 
     name = "ip_addr"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of an address."""
         return None if isinstance(value, str) and _is_address(value) else f"{shown(value)} is no IP address"
 
@@ -31,7 +31,7 @@ class NetCidr(CustomConstraint):
 
     name = "net_cidr"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of a network."""
         return (
             None
@@ -45,7 +45,7 @@ class IpOrCidr(CustomConstraint):
 
     name = "ip_or_cidr"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of an address or a network."""
         if isinstance(value, str) and (_is_address(value) or _is_network(value)):
             return None
@@ -57,7 +57,7 @@ class MacAddr(CustomConstraint):
 
     name = "mac_addr"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of an address."""
         return (
             None if isinstance(value, str) and _MAC.fullmatch(value) else f"{shown(value)} is no MAC address"

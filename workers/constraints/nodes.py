@@ -13,7 +13,7 @@ class Node(ClientConstraint):
     client = "nodes"
     entity = NODE
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of a name as it is written."""
         return None if value == "" else super().fault(value)
 

@@ -1,7 +1,5 @@
 """Existence in an OpenStack cloud, by id or name: the client ``openstack`` must find exactly one."""
 
-from typing import Any
-
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.custom import ClientConstraint
 
@@ -23,11 +21,11 @@ class NovaKeypair(_InTheCloud):
     name = "nova.keypair"
     entity = "keypair"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of a name as it is written; empty text is valid, as templates use it for "without a key"."""
         return None if value == "" else super().fault(value)
 
-    def fault_by(self, value: Any, clients: NamedClients) -> str | None:
+    def fault_by(self, value: object, clients: NamedClients) -> str | None:
         """Return the fault of a name that the cloud does not have."""
         return None if value == "" else super().fault_by(value, clients)
 

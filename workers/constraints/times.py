@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 from croniter import CroniterError, croniter
 from iso8601 import ParseError, parse_date
@@ -32,7 +32,7 @@ class CronExpression(CustomConstraint):
 
     name = "cron_expression"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of an expression."""
         reason = _cron_reason(value) if isinstance(value, str) else "it is no text"
         return reason and f"{shown(value)} is no cron expression: {reason}"
@@ -43,7 +43,7 @@ class Timezone(CustomConstraint):
 
     name = "timezone"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of the name."""
         if isinstance(value, str) and (not value or value in _zones()):
             return None
@@ -56,7 +56,7 @@ class Iso8601(CustomConstraint):
 
     name = "iso_8601"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of the time."""
         if isinstance(value, str) and _parsed(value) is not None:
             return None
@@ -75,7 +75,7 @@ class Expiration(CustomConstraint):
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the fault of the time, by this machine's clock."""
         if value == "":
             return None

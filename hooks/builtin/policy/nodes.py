@@ -171,7 +171,7 @@ class Reader:
                 f"{self._file}: it has more than {_MOST_NODES} values, with its aliases expanded"
             )
 
-    def _scalar(self, node: ScalarNode) -> Any:
+    def _scalar(self, node: ScalarNode) -> object:
         kind = node.tag.removeprefix(_TAG)
         if kind == "null":
             self.fault(

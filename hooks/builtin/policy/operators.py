@@ -19,7 +19,7 @@ from hooks.builtin.policy.values import (
 class Operator(Protocol):
     """A comparison of a value; as text, the words that follow the value's path."""
 
-    def holds(self, value: Any) -> Truth:
+    def holds(self, value: object) -> Truth:
         """Return whether it holds for a value, NOTHING or PERHAPS."""
 
 
@@ -29,7 +29,7 @@ class Exists:
 
     wanted: bool
 
-    def holds(self, value: Any) -> Truth:
+    def holds(self, value: object) -> Truth:
         """Return whether it holds for a value, NOTHING or PERHAPS."""
         return None if value is PERHAPS else (value is not NOTHING) == self.wanted
 
@@ -43,7 +43,7 @@ class Equals:
 
     wanted: Any
 
-    def holds(self, value: Any) -> Truth:
+    def holds(self, value: object) -> Truth:
         """Return whether it holds for a value, NOTHING or PERHAPS."""
         return False if value is NOTHING else same(self.wanted, value)
 
@@ -57,7 +57,7 @@ class OneOf:
 
     wanted: tuple[Any, ...]
 
-    def holds(self, value: Any) -> Truth:
+    def holds(self, value: object) -> Truth:
         """Return whether it holds for a value, NOTHING or PERHAPS."""
         # The common spellings are looked up in a set, instead of compared one by one.
         if value.__class__ is str and value in self.wanted:
@@ -74,7 +74,7 @@ class Contains:
 
     wanted: Any
 
-    def holds(self, value: Any) -> Truth:
+    def holds(self, value: object) -> Truth:
         """Return whether it holds for a value, NOTHING or PERHAPS."""
         if isinstance(value, list):
             return (self.wanted.__class__ is str and self.wanted in value) or some(
@@ -97,7 +97,7 @@ class Matches:
     pattern: str
     fits: Callable[[bytes], bool]
 
-    def holds(self, value: Any) -> Truth:
+    def holds(self, value: object) -> Truth:
         """Return whether it holds for a value, NOTHING or PERHAPS."""
         if is_hidden(value):
             return None
@@ -115,7 +115,7 @@ class AtLeast:
 
     wanted: int | float
 
-    def holds(self, value: Any) -> Truth:
+    def holds(self, value: object) -> Truth:
         """Return whether it holds for a value, NOTHING or PERHAPS."""
         number = as_number(value)
         return (None if is_hidden(value) else False) if number is None else number >= self.wanted
@@ -130,7 +130,7 @@ class AtMost:
 
     wanted: int | float
 
-    def holds(self, value: Any) -> Truth:
+    def holds(self, value: object) -> Truth:
         """Return whether it holds for a value, NOTHING or PERHAPS."""
         number = as_number(value)
         return (None if is_hidden(value) else False) if number is None else number <= self.wanted

@@ -80,14 +80,14 @@ def _step(found: re.Match[str]) -> Step:
     return found["quoted"] if found["quoted"] is not None else found["name"]
 
 
-def _first(properties: Mapping[str, Any], step: Step) -> Any:
+def _first(properties: Mapping[str, Any], step: Step) -> object:
     value = properties.get(step)  # type: ignore[arg-type]  # the first step is a name
     if value is None:
         return PERHAPS if _WHOLE in properties else NOTHING
     return value
 
 
-def _next(value: Any, step: Step) -> Any:
+def _next(value: object, step: Step) -> object:
     if isinstance(value, dict) and isinstance(step, str):
         found = value.get(step)
     elif isinstance(value, list) and isinstance(step, int):
@@ -97,7 +97,7 @@ def _next(value: Any, step: Step) -> Any:
     return NOTHING if found is None else found
 
 
-def _items(value: Any) -> Iterable[Any]:
+def _items(value: object) -> Iterable[Any]:
     if isinstance(value, dict):
         return [NOTHING if each is None else each for each in value.values()]
     if isinstance(value, list):

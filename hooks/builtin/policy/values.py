@@ -6,7 +6,7 @@ A template may spell a value in several ways that a resource type treats alike: 
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from hooks.builtin.policy.truth import Truth, every
 from hooks.values.masking import MASK
@@ -31,7 +31,7 @@ def is_hidden(value: object) -> bool:
     return value is UNKNOWN or value is PERHAPS or (isinstance(value, str) and MASK in value)
 
 
-def same(wanted: Any, found: Any) -> Truth:
+def same(wanted: object, found: object) -> Truth:
     """Return whether a value equals the one in a rule."""
     if wanted.__class__ is found.__class__ is str:
         return True if wanted == found else None if MASK in found else False
@@ -46,7 +46,7 @@ def same(wanted: Any, found: Any) -> Truth:
     return _same_scalar(wanted, found)
 
 
-def _same_scalar(wanted: Any, found: Any) -> bool:
+def _same_scalar(wanted: object, found: object) -> bool:
     if isinstance(wanted, bool) or isinstance(found, bool):
         return _as_boolean(wanted) is not None and _as_boolean(wanted) == _as_boolean(found)
     if isinstance(wanted, (int, float)) or isinstance(found, (int, float)):

@@ -111,14 +111,14 @@ def written(value: Mapping[str, Any], *, packs: bool) -> Written:
     return Written(gzip.compress(data, _PACKING) if is_packed else data, is_packed)
 
 
-def _member(value: Any) -> str:
+def _member(value: object) -> str:
     return f"[{','.join(map(_encode, value))}]" if isinstance(value, list | tuple) else _encode(value)
 
 
 class Known(BaseHandler):  # type: ignore[misc]  # Flower is untyped
     """Mixin that identifies the visitor."""
 
-    def get_current_user(self) -> Any:
+    def get_current_user(self) -> object:
         """Return Flower's current user.
 
         Raises:

@@ -341,7 +341,7 @@ class NodeClient:
         return request.id
 
 
-def _result_in(node: str, found: Operation) -> Any:
+def _result_in(node: str, found: Operation) -> object:
     if found.error is not None:
         raise error_of(node, found.error)
     return found.result

@@ -16,7 +16,7 @@ _BREAKS: Final = frozenset("\x85\u2028\u2029")
 class _Dumper(yaml.SafeDumper):
     """Writes scripts as blocks, and no aliases: an equal map always gives the same text."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (the base's signature)
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 (the base's signature)
         """Write no anchors: whether two values are one object in memory is chance."""
         return True
 

@@ -57,7 +57,7 @@ resources:
         ),
     }
 
-    def handle_create(self) -> Any:
+    def handle_create(self) -> object:
         """Return the seconds to wait."""
         super().handle_create()
         return self._seconds_of("CREATE")
@@ -66,7 +66,7 @@ resources:
         """Complete when the time is over."""
         return self._look(token)
 
-    def handle_delete(self) -> Any:
+    def handle_delete(self) -> object:
         """Return the seconds to wait."""
         return self._seconds_of("DELETE")
 
@@ -74,7 +74,7 @@ resources:
         """Complete when the time is over."""
         return self._look(token)
 
-    def handle_suspend(self) -> Any:
+    def handle_suspend(self) -> object:
         """Return the seconds to wait."""
         return self._seconds_of("SUSPEND")
 
@@ -82,7 +82,7 @@ resources:
         """Complete when the time is over."""
         return self._look(token)
 
-    def handle_resume(self) -> Any:
+    def handle_resume(self) -> object:
         """Return the seconds to wait."""
         return self._seconds_of("RESUME")
 

@@ -149,7 +149,7 @@ outputs:
             if not is_unknown(part) and _ID.fullmatch(part["config"]):
                 raise _not_referred_to(index)
 
-    def handle_create(self) -> Any:
+    def handle_create(self) -> object:
         """Compose the message."""
         self.state.data["config"] = self._message()
         return super().handle_create()

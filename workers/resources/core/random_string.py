@@ -154,7 +154,7 @@ outputs:
             veiled = "the minimums add up to more characters than the length"
             raise PropertyError(("length",), message, veiled=veiled)
 
-    def handle_create(self) -> Any:
+    def handle_create(self) -> object:
         """Generate the text, unless an earlier attempt already did."""
         if "value" not in self.state.data:
             self.state.data["value"] = generate(self.properties["length"], demands(self.properties))

@@ -112,7 +112,7 @@ def _refuse_repeated(section: str, ports: Sequence[Any]) -> None:
             raise PropertyError((section, index, "name"), message, veiled=veiled)
 
 
-def _check_default(path: tuple[str | int, ...], value: Any, type_name: str) -> None:
+def _check_default(path: tuple[str | int, ...], value: object, type_name: str) -> None:
     try:
         typed(value, _TYPES[type_name])
     except PropertyError as error:

@@ -102,7 +102,7 @@ resources:
         "output": Attribute("The stored value.", PropertyType.STRING, cache_mode=CacheMode.NONE)
     }
 
-    def handle_create(self) -> Any:
+    def handle_create(self) -> object:
         """Store the value, or fail if configured; return the seconds to wait."""
         if not self.properties["fail"]:
             super().handle_create()
@@ -122,7 +122,7 @@ resources:
         replace = changes.after.get("update_replace", self.properties.get("update_replace"))
         return bool(replace) and "value" in changes.names
 
-    def handle_update(self, changes: PropertyChanges) -> Any:
+    def handle_update(self, changes: PropertyChanges) -> object:
         """Store a changed value, or fail if configured; an unchanged value takes no time."""
         if "value" not in changes.names:
             return 0
@@ -142,7 +142,7 @@ resources:
         """Store the value of a snapshot."""
         self.state.data["value"] = entry["value"]
 
-    def handle_delete(self) -> Any:
+    def handle_delete(self) -> object:
         """Return the seconds to wait."""
         return self._seconds_of("delete")
 

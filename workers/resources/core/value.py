@@ -26,7 +26,7 @@ _TYPES: Final = {
 _SCHEMAS: Final = {name: {"value": Property(type=type_)} for name, type_ in _TYPES.items()}
 
 
-def typed(value: Any, type_name: str | None) -> Any:
+def typed(value: object, type_name: str | None) -> object:
     """Return ``value`` converted like a property of that type; lists may be comma-separated text, and json its text.
 
     Raises:
@@ -41,7 +41,7 @@ def typed(value: Any, type_name: str | None) -> Any:
     return convert_properties(_SCHEMAS[type_name], {"value": value})["value"]
 
 
-def _parsed(value: Any) -> Any:
+def _parsed(value: object) -> object:
     found = value
     if isinstance(value, str):
         try:

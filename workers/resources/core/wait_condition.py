@@ -183,11 +183,11 @@ outputs:
         )
     }
 
-    def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+    def check_create_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
         """Check the signals so far."""
         return self._look()
 
-    def check_update_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+    def check_update_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
         """Wait again, for as long: a higher count needs more signals."""
         return self._look()
 

@@ -21,7 +21,7 @@ def fault_of_expression(expression: str) -> str:
     return ""
 
 
-def found_at(expression: str, document: Any) -> Any:
+def found_at(expression: str, document: object) -> object:
     """Return the value of a JMESPath expression in an answer; None where there is none.
 
     Raises:
@@ -36,7 +36,7 @@ def found_at(expression: str, document: Any) -> Any:
         ) from None
 
 
-def as_id(value: Any) -> str | None:
+def as_id(value: object) -> str | None:
     """Return a value as an id; None where it cannot be one."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
@@ -62,7 +62,7 @@ class Phase(Enum):
 _LISTS: Final = {"failed": Phase.FAILED, "ready": Phase.READY, "gone": Phase.GONE}
 
 
-def phase_of(value: Any, status: Mapping[str, Any]) -> Phase:
+def phase_of(value: object, status: Mapping[str, Any]) -> Phase:
     """Return the phase of a state, by the property ``status``."""
     for name, phase in _LISTS.items():
         if any(_same(value, listed) for listed in status[name] or ()):
@@ -70,11 +70,11 @@ def phase_of(value: Any, status: Mapping[str, Any]) -> Phase:
     return Phase.BETWEEN
 
 
-def _same(value: Any, listed: Any) -> bool:
+def _same(value: object, listed: object) -> bool:
     return value == listed and isinstance(value, bool) == isinstance(listed, bool)
 
 
-def as_seen(body: Mapping[str, Any], compare: Mapping[str, str], document: Any) -> dict[str, Any]:
+def as_seen(body: Mapping[str, Any], compare: Mapping[str, str], document: object) -> dict[str, Any]:
     """Return the body with the API's values at the places in ``compare``, and the sent ones elsewhere.
 
     Raises:
@@ -86,7 +86,7 @@ def as_seen(body: Mapping[str, Any], compare: Mapping[str, str], document: Any) 
     return seen
 
 
-def overlapping(sent: Any, present: Any) -> Any:
+def overlapping(sent: object, present: object) -> object:
     """Return the part of ``present`` that corresponds to ``sent``: APIs add to objects.
 
     Equal to what was sent if and only if all of it is present.

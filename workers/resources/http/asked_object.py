@@ -94,7 +94,7 @@ class AskedObject(Resource):
         self._refuse_too_late(f"it is {state}")
         return self._later()
 
-    def _refuse_failed(self, document: Any, status: Mapping[str, Any]) -> Phase:
+    def _refuse_failed(self, document: object, status: Mapping[str, Any]) -> Phase:
         value = found_at(status["json"], document)
         phase = phase_of(value, status)
         if phase is Phase.FAILED or (phase is Phase.GONE and self.state.action != "DELETE"):
@@ -104,7 +104,7 @@ class AskedObject(Resource):
             raise ResourceFailure(f"it is {self._shown(value)}{why}")
         return phase
 
-    def _shown(self, value: Any) -> str:
+    def _shown(self, value: object) -> str:
         if not isinstance(value, str):
             return shown(value)
         return shown_text(value, list(texts_in(texts_that_were_sent(self.properties))))

@@ -185,13 +185,13 @@ outputs:
         """Continue with the object that was found."""
         return True
 
-    def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+    def check_create_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
         """Check whether it can be used."""
         return self._is_ready()
 
     # -- adopting ----------------------------------------------------------------------------------------------
 
-    def check_adopt_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+    def check_adopt_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
         """Check whether it can be used."""
         return self._is_ready()
 
@@ -232,7 +232,7 @@ outputs:
         self._document = None
         return True
 
-    def check_update_complete(self, token: Any) -> bool | Wait:
+    def check_update_complete(self, token: object) -> bool | Wait:
         """Check whether it can be used again."""
         return self._is_ready() if token else True
 
@@ -268,7 +268,7 @@ outputs:
         self._document = None
         return bool(self._properties_of("delete").get("awaited"))
 
-    def check_delete_complete(self, token: Any) -> bool | Wait:
+    def check_delete_complete(self, token: object) -> bool | Wait:
         """Check whether the object is gone."""
         if not token:
             return True
@@ -285,7 +285,7 @@ outputs:
 
     # -- observation -------------------------------------------------------------------------------------------
 
-    def check_check_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
+    def check_check_complete(self, token: object) -> bool:  # noqa: ARG002 (the contract's signature)
         """Check whether it reached a state in which it is unusable."""
         document, status = self._read(), self._properties_of("status")
         if document is not None and status:

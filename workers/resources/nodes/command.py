@@ -11,7 +11,7 @@ from orchestrator.plugins.properties import PropertyError
 from workers.agent.commands.launcher import MARKER
 
 
-def parse_command(command: Any) -> list[str]:
+def parse_command(command: object) -> list[str]:
     """Return the arguments of a command, given as a list or as one text in shell syntax.
 
     No shell is involved: nothing is expanded, piped or redirected. Numbers in a list become text.
@@ -36,7 +36,7 @@ def parse_command(command: Any) -> list[str]:
     return arguments
 
 
-def _argument(item: Any, index: int) -> str:
+def _argument(item: object, index: int) -> str:
     if isinstance(item, (str, int, float)) and not isinstance(item, bool):
         return str(item)
     raise PropertyError(("command", index), f"expected a text or a number, found {type(item).__name__}")

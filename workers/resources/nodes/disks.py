@@ -86,7 +86,7 @@ def refuse_vague_disks(disks: Sequence[Any]) -> None:
             raise PropertyError(("disks", index), f"expected one of volume and size, found {found}")
 
 
-def room_asked(disks: Any) -> dict[str, int]:
+def room_asked(disks: object) -> dict[str, int]:
     """Return the MiB of an instance's own disks, by storage unit."""
     room: dict[str, int] = {}
     for disk in RequestedDisk.parse(disks):
@@ -95,7 +95,7 @@ def room_asked(disks: Any) -> dict[str, int]:
     return room
 
 
-def node_of_volumes(disks: Any) -> str:
+def node_of_volumes(disks: object) -> str:
     """Return the node in the ids of an instance's volumes, as far as they are known; empty if there is none."""
     return next(
         (disk.volume.partition("/")[0] for disk in RequestedDisk.parse(disks) if "/" in disk.volume), ""

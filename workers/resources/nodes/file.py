@@ -98,7 +98,7 @@ outputs:
             return SETTLING
         return self._put_new()
 
-    def check_create_complete(self, token: Any) -> bool | Wait:
+    def check_create_complete(self, token: object) -> bool | Wait:
         """Return whether the file exists."""
         if token == SETTLING:
             return Wait(0, token=SETTLED)

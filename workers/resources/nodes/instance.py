@@ -188,7 +188,7 @@ outputs:
 
     # -- snapshots ---------------------------------------------------------------------------------------------
 
-    def handle_snapshot(self) -> Any:
+    def handle_snapshot(self) -> object:
         """Begin a snapshot, where its hypervisor supports it; elsewhere nothing is saved.
 
         Raises:

@@ -34,7 +34,7 @@ PLACING_PROPERTIES: Final[Mapping[str, Property]] = {
 }
 
 
-def parse_labels(labels: Any) -> dict[str, str]:
+def parse_labels(labels: object) -> dict[str, str]:
     """Return labels as text; unknown values are left out.
 
     Raises:
@@ -74,7 +74,7 @@ def node_requirements(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def number_or_zero(value: Any) -> int:
+def number_or_zero(value: object) -> int:
     """Return a size in a template; 0 where it is unknown yet, or no number."""
     try:
         return max(0, int(value)) if isinstance(value, (str, int, float)) else 0

@@ -266,7 +266,7 @@ outputs:
             self._signal(self._stop_signal, go_on=True)
         return self._token("")
 
-    def check_delete_complete(self, token: Any) -> bool | Wait:
+    def check_delete_complete(self, token: object) -> bool | Wait:
         """Return whether all of it has ended; kill what outlives the grace."""
         if not self.may_be_somewhere:
             return True

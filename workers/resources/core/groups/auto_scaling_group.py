@@ -229,6 +229,6 @@ outputs:
             return path
         return (f"resource.{names[int(within[0])]}", *within[1:])
 
-    def own_attribute(self, name: str) -> Any:
+    def own_attribute(self, name: str) -> object:
         """Return the number of members, or an attribute of every group."""
         return len(self.members()) if name == "current_size" else super().own_attribute(name)

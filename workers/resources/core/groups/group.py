@@ -97,15 +97,15 @@ class Group(MemberStack):
         }
         return Child(template=template_of(resources), file=f"{self.name} (its members)", asks=self.asks())
 
-    def handle_create(self) -> Any:
+    def handle_create(self) -> object:
         """Begin to make the first members."""
         return self._start(creating=True)
 
-    def resume_create(self) -> Any:
+    def resume_create(self) -> object:
         """Continue after an interrupted create."""
         return self._start(creating=True)
 
-    def handle_adopt(self) -> Any:
+    def handle_adopt(self) -> object:
         """Begin to adopt existing members, by the present definition."""
         self.settle()
         roster, key = self.roster.knowing(self.definition())
@@ -115,7 +115,7 @@ class Group(MemberStack):
         self.state.data = {**self.state.data, ROSTER: roster.to_data()}
         return {**super().handle_adopt(), "aim": self._aim(), "creating": True, "until": None}
 
-    def handle_update(self, changes: PropertyChanges) -> Any:  # noqa: ARG002 (the contract's signature)
+    def handle_update(self, changes: PropertyChanges) -> object:  # noqa: ARG002 (the contract's signature)
         """Begin to change the members to the wanted ones; pass an update on even if nothing changes here."""
         return self._start(creating=False)
 

@@ -37,7 +37,7 @@ class MemberStack(StackResource):
         """
         raise NotImplementedError
 
-    def own_attribute(self, name: str) -> Any:
+    def own_attribute(self, name: str) -> object:
         """Return an attribute of the schema that needs no member; None if there is no such attribute."""
         if name == REFS:
             return [member.reference_id for member in self.members()]
@@ -76,7 +76,7 @@ class MemberStack(StackResource):
         """Return an attribute as a whole."""
         return self.attribute_at((name,))
 
-    def attribute_at(self, path: AttributePath) -> Any:
+    def attribute_at(self, path: AttributePath) -> object:
         """Return the value at ``path``: of this resource, of all its members or of one."""
         path = self.named(path)
         name = str(path[0])

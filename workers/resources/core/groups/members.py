@@ -50,7 +50,7 @@ def _ids(member: Member) -> list[str]:
     return [each for each in (member.uuid, member.physical_id, member.reference_id) if each]
 
 
-def indexed(value: Any, variable: str, name: str) -> Any:
+def indexed(value: object, variable: str, name: str) -> object:
     """Return ``value`` with ``variable`` replaced by the member's ``name`` in every text; keys of maps stay."""
     if isinstance(value, str):
         return value.replace(variable, name)

@@ -201,7 +201,7 @@ outputs:
         """Return the names of the members, by number."""
         return sorted(self.roster.members, key=int)
 
-    def own_attribute(self, name: str) -> Any:
+    def own_attribute(self, name: str) -> object:
         """Return the names that are not reused, or an attribute of every group."""
         if name == "removed_rsrc_list":
             return sorted(self.removed, key=int)

@@ -80,6 +80,6 @@ def written_out(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {section: value for section, value in definition.items() if value or section == "type"}
 
 
-def is_known(definition: Any) -> bool:
+def is_known(definition: object) -> bool:
     """Return whether enough of a definition is known for a template: its type, and the names of its properties."""
     return isinstance(definition, Mapping) and UNKNOWN not in definition.values()

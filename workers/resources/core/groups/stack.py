@@ -101,7 +101,7 @@ outputs:
             timeout_minutes=self.properties["timeout"],
         )
 
-    def attribute_at(self, path: AttributePath) -> Any:
+    def attribute_at(self, path: AttributePath) -> object:
         """Return the value at ``path``; an output's error is reported too."""
         if path[0] == "outputs" and len(path) > 1:
             return follow(self.stacks.output(str(path[1])), path[2:])
