@@ -40,7 +40,7 @@ from orchestrator.errors import (
 )
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 from orchestrator.plugins.clients import ClientMisconfigured
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 
 __all__ = [
     "AmbiguousName",

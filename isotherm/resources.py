@@ -18,12 +18,12 @@
     raise it from ``handle_create`` when another try may help and certainly nothing was made
 """
 
-from orchestrator.plugins.resource import (
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import (
     CANNOT_TELL,
     CannotTell,
     NothingDone,
     PropertyChanges,
-    Resource,
     ResourceFailure,
     ResourceState,
     RetryableFailure,

@@ -15,7 +15,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.documentation.example import Examples
 from orchestrator.plugins.clients import ClientPlugin
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.plugins.resource import PropertyChanges, Resource, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, Wait
 from orchestrator.views.stacks import StackView
 from workers.check.contract import storable
 

@@ -17,8 +17,9 @@ from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
 from orchestrator.errors import NotFound
 from orchestrator.planning.matching import node_data_of
 from orchestrator.plugins.properties import convert_properties
-from orchestrator.plugins.resource import Resource, ResourceState
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.steps import ResourceState
 from orchestrator.plugins.validating import typed_properties
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store

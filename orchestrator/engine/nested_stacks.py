@@ -20,8 +20,8 @@ from orchestrator.model.messages import (
 )
 from orchestrator.model.nested_stack import AtRest, Family, Fence, NestedJob, Nesting
 from orchestrator.planning.stored_templates import load_template
-from orchestrator.plugins.resource import ResourceFailure
 from orchestrator.plugins.stack_resource import Child, ChildState, Member
+from orchestrator.plugins.steps import ResourceFailure
 from orchestrator.queries.outputs import outputs_of
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.stacks.snapshots import SnapshotRow

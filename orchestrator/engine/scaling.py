@@ -16,8 +16,9 @@ from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.nested_stacks import ChangesStacks, TakenOver
 from orchestrator.engine.signals import SIGNAL_TRIES, UNSIGNALLED, signalled
 from orchestrator.errors import Conflict
-from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.scaling import ScalableResource, Scaling, ScalingResource
+from orchestrator.plugins.steps import ResourceFailure
 from orchestrator.store.stacks.scalings import Decided
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store

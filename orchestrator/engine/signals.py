@@ -8,8 +8,9 @@ from orchestrator.definition import StackDefinition
 from orchestrator.engine.idle_nested_stacks import resource_of
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import CheckOrder
-from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.scaling import ScalingResource
+from orchestrator.plugins.steps import ResourceFailure
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.template_resource import kind_of_type

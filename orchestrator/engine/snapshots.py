@@ -20,8 +20,9 @@ from orchestrator.model.messages import SnapshotJob
 from orchestrator.model.plan import DesiredResource
 from orchestrator.planning.comparison import refuse_nested
 from orchestrator.plugins.clients import Clients
-from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import INSIDE
+from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from orchestrator.plugins.validating import typed_properties
 from orchestrator.store.stacks.snapshots import Entry, NewSnapshot, SnapshotRow
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow

@@ -21,7 +21,8 @@ from orchestrator.planning.decision import (
 )
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import Resource, ResourceState
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceState
 from orchestrator.plugins.validating import typed_properties
 from orchestrator.store.machines.reservations import membership
 from orchestrator.template.hiding import HIDDEN

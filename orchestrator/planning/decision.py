@@ -13,7 +13,8 @@ from hooks.values.unknown import UNKNOWN
 from orchestrator.definition import is_unknown
 from orchestrator.model.actions import CHECK, RESUME, SNAPSHOT, SUSPEND
 from orchestrator.plugins.properties import Property
-from orchestrator.plugins.resource import CANNOT_TELL, CannotTell, PropertyChanges, Resource
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import CANNOT_TELL, CannotTell, PropertyChanges
 
 #: In which an object may be anything between what it was and what it was to become.
 _HALF_WAY: Final = (("UPDATE", "IN_PROGRESS"), ("RESTORE", "IN_PROGRESS"))

@@ -15,7 +15,8 @@ import msgpack
 
 from orchestrator.definition import AttributePath, follow
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 
 #: The key in a resource's data of the adopt entries for its stack, until it is adopted.
 ENTRIES: Final = "adopted"

@@ -22,7 +22,8 @@ from orchestrator.placement.plugin import Placement
 from orchestrator.placement.rules import GROUP_TYPE
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import Property, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure
 from orchestrator.store.store import Store
 from workers.resources.nodes.placement_group import PlacementGroup
 

@@ -11,7 +11,8 @@ from hooks.errors import ReadOnly
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.config.settings import Settings
-from orchestrator.plugins.resource import PropertyChanges, Resource
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.queries.stacks import StackQueries
 from tests.scenarios.test_nested import FILES, root
 from tests.scenarios.test_updates import template, value

@@ -12,7 +12,8 @@ from orchestrator.plugins.clients import ClientPlugin, ClientPlugins
 from orchestrator.plugins.custom import ClientConstraint, Custom, CustomConstraints
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.plugins.resource import PropertyChanges, Resource, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, Wait
 from orchestrator.plugins.translation import Resolve
 from tests.scenarios.telling import reason, states
 from tests.scenarios.world import World

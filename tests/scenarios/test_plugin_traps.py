@@ -7,7 +7,8 @@ import pytest
 from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, LifecycleContext, LifecyclePlugin
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict
-from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure
 from tests.scenarios.telling import patched, reason, rows_of, states
 from tests.scenarios.test_updates import ids, present, template, value
 from tests.scenarios.world import World

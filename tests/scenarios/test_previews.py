@@ -15,7 +15,8 @@ from orchestrator.model.messages import StackJob
 from orchestrator.planning.comparison import Comparison, compare
 from orchestrator.plugins.constraints import Length
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.store import tables
 from orchestrator.store.stacks.stacks import StackRow

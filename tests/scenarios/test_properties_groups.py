@@ -9,7 +9,8 @@ from orchestrator.errors import InvalidInput
 from orchestrator.plugins.group_declarations import parse_groups
 from orchestrator.plugins.groups import XOR
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges
 from tests.scenarios.telling import reason
 from tests.scenarios.world import World
 from tests.unit.orchestrator.plugins.cases import case

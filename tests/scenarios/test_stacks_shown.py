@@ -2,7 +2,8 @@
 
 from hooks.lifecycle import LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
-from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
 

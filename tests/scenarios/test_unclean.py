@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure
 from orchestrator.store.stacks.unclean import LEFT, UNCLEAN
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.telling import reason, rows_of, states

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import IsothermError
-from orchestrator.plugins.resource import Resource, ResourceFailure, RetryableFailure
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure, RetryableFailure
 from tests.scenarios.telling import patched, reason, states
 from tests.scenarios.test_language import outputs
 from tests.scenarios.test_nested import FILES

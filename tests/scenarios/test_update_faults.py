@@ -8,7 +8,8 @@ import pytest
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.model.messages import END
 from orchestrator.plugins.properties import Property, PropertyType
-from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
 

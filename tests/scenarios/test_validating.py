@@ -9,7 +9,8 @@ from orchestrator.definition import UNKNOWN
 from orchestrator.errors import InvalidInput
 from orchestrator.plugins.constraints import Length
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, Wait
 from tests.scenarios.telling import reason
 from tests.scenarios.world import World
 

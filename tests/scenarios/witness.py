@@ -10,7 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, RetryableFailure, Wait
 from tests.scenarios.definitions import TYPES, Definition, enabled, size_of, value_of
 from tests.scenarios.world import World
 

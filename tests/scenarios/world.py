@@ -38,7 +38,8 @@ from orchestrator.model.messages import (
 )
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, RetryableFailure, Wait
 from orchestrator.store.database import Database
 from orchestrator.store.direct import driver_of
 from orchestrator.store.nodes.claims import Claim, Outcome, Timings

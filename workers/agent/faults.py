@@ -13,7 +13,7 @@ from orchestrator.nodes.rpc.errors import (
     RpcRetryable,
 )
 from orchestrator.nodes.rpc.messages import Fault
-from orchestrator.plugins.resource import ResourceFailure, RetryableFailure
+from orchestrator.plugins.steps import ResourceFailure, RetryableFailure
 from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, NoInstance
 from workers.agent.locks import LockTaken
 from workers.agent.storage.storage import StorageFault, StorageFull

@@ -14,7 +14,7 @@ from typing import Any
 
 from orchestrator.config.settings import Settings
 from orchestrator.nodes.rpc.errors import RpcRefused
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.files.allowed import allowed_directory, allowed_file
 from workers.agent.hypervisors.hypervisor import InstanceSpec
 from workers.agent.names import fault_of_name

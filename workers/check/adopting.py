@@ -9,7 +9,8 @@ from typing import Any
 
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, is_unknown
 from orchestrator.errors import IsothermError
-from orchestrator.plugins.resource import CannotTell, Resource
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import CannotTell
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.definitions import ResourceDefinition
 

@@ -12,8 +12,9 @@ import structlog
 from orchestrator.definition import AttributePath, follow
 from orchestrator.errors import IsothermError
 from orchestrator.plugins.properties import EVERY_ATTRIBUTE, CacheMode, PropertyType
-from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.steps import ResourceFailure
 
 log = structlog.get_logger()
 

@@ -1,7 +1,8 @@
 """What an update of a resource comes to, decided with what only a worker knows; nothing is changed."""
 
 from orchestrator.planning.decision import Action, Subject, decide, is_in_doubt
-from orchestrator.plugins.resource import PropertyChanges, Resource
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.validating import typed_properties
 from orchestrator.store.nodes.claims import Claim
 

@@ -10,9 +10,7 @@ from orchestrator.definition import (
     StackDefinition,
 )
 from orchestrator.plugins.clients import Clients
-from orchestrator.plugins.resource import (
-    Resource,
-)
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import ChildStack
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.definitions import ResourceDefinition

@@ -6,7 +6,8 @@ from typing import Any, Final
 from hooks.loading.overrides import place_of
 from orchestrator.errors import PluginMistake
 from orchestrator.model.codec import Codec
-from orchestrator.plugins.resource import Resource, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import Wait
 from orchestrator.store.nodes.claims import Outcome
 
 #: Characters that no database stores in a text.

@@ -8,7 +8,8 @@ from typing import Any
 
 from orchestrator.model.actions import CHECK, OPERATIONS, RESUME, is_fit
 from orchestrator.model.messages import CONVERGE
-from orchestrator.plugins.resource import CannotTell, Resource, ResourceFailure, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import CannotTell, ResourceFailure, Wait
 from orchestrator.store.nodes.claims import Claim
 
 

@@ -19,12 +19,8 @@ from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import CONVERGE
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.plugins.properties import PropertyNotVerified
-from orchestrator.plugins.resource import (
-    NothingDone,
-    Resource,
-    ResourceFailure,
-    RetryableFailure,
-)
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import NothingDone, ResourceFailure, RetryableFailure
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.traversals.operation_rows import TakenOver
 from orchestrator.template.template_resource import kind_of_type

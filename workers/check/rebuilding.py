@@ -15,12 +15,9 @@ from orchestrator.model.messages import CLEANUP
 from orchestrator.planning.decision import is_validated
 from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.properties import PropertyError, convert_properties
-from orchestrator.plugins.resource import (
-    Resource,
-    ResourceFailure,
-    ResourceState,
-)
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from orchestrator.plugins.validating import typed_properties, valid_properties
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.definitions import RETAIN, ResourceDefinition

@@ -9,12 +9,9 @@ from typing import Any
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import (
-    Resource,
-    ResourceFailure,
-    Wait,
-)
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.steps import ResourceFailure, Wait
 from orchestrator.plugins.validating import valid_properties
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 import psutil
 
-from orchestrator.plugins.resource import RetryableFailure
+from orchestrator.plugins.steps import RetryableFailure
 from workers.agent.commands.account import Account
 from workers.agent.commands.identity import is_alive, start_mark
 from workers.agent.commands.launcher import LOCK, LOG, ORDER, STATUS, Answer

@@ -3,7 +3,7 @@
 from pathlib import Path, PurePosixPath
 
 from orchestrator.config.settings import Settings
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 
 
 def fault_of_path(text: str) -> str:

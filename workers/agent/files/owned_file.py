@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from orchestrator.plugins.resource import ResourceFailure, RetryableFailure
+from orchestrator.plugins.steps import ResourceFailure, RetryableFailure
 from workers.agent.files.directories import MadeDirectories
 from workers.agent.records import read_record, sync_directory, write_record
 

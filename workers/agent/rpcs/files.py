@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from orchestrator.nodes.rpc.errors import RpcRefused
 from orchestrator.nodes.rpc.registry import Effect, node_rpc
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.agent import Agent
 from workers.agent.files.allowed import allowed_file, root_of
 from workers.agent.files.owned_file import OwnedFile, digest

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.nodes.rpc.registry import Effect, node_rpc
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.agent import Agent
 from workers.agent.commands.environment import environment
 from workers.agent.commands.readiness import Probe

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedValues, Range
 from orchestrator.plugins.properties import Property, PropertyType
-from orchestrator.plugins.resource import Wait
+from orchestrator.plugins.steps import Wait
 from workers.resources.core.row import RowResource
 
 _YEAR_SECONDS: Final = 365 * 24 * 3600

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 from workers.resources.core.row import RowResource
 
 CLASSES: Final[Mapping[str, str]] = {

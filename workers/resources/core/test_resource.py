@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from orchestrator.plugins.constraints import Constraint, Range
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.resources.core.row import RowResource
 
 #: The polling interval of ``wait_secs: -1``, which only the stack's time-out ends.

@@ -12,7 +12,7 @@ from typing import Any, Final
 from hooks.values.nearest import Nearest
 from orchestrator.plugins.constraints import AllowedValues, Range, shown
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
-from orchestrator.plugins.resource import ResourceFailure, Wait
+from orchestrator.plugins.steps import ResourceFailure, Wait
 from workers.resources.core.row import RowResource
 
 SUCCESS: Final = "SUCCESS"

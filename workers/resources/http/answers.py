@@ -9,7 +9,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from orchestrator.errors import cut
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 
 
 def fault_of_expression(expression: str) -> str:

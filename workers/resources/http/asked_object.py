@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.constraints import shown
-from orchestrator.plugins.resource import Resource, ResourceFailure, RetryableFailure, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure, RetryableFailure, Wait
 from workers.clients.http import HttpClient
 from workers.clients.http_failures import HttpError, HttpUnavailable, shown_text, texts_in
 from workers.clients.rest import Answer

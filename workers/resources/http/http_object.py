@@ -7,7 +7,7 @@ import structlog
 
 from orchestrator.plugins.groups import AT_MOST_ONE
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
-from orchestrator.plugins.resource import (
+from orchestrator.plugins.steps import (
     CANNOT_TELL,
     CannotTell,
     NothingDone,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 from workers.clients.http_options import plain_header
 
 POST: Final = "POST"

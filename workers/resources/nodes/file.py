@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedPattern
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.files.allowed import fault_of_file_path
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource
 from workers.resources.nodes.placing import PLACING_PROPERTIES

@@ -7,7 +7,7 @@ from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.nodes.rpc.errors import NotSupported, NotThere
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.commands.readiness import ReadyWhen
 from workers.agent.files.allowed import fault_of_path
 from workers.agent.hypervisors.hypervisor import Disk, InstanceSpec, InstanceState

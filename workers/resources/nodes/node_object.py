@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.nodes.rpc.names import is_node_name
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 from workers.resources.nodes.node_resource import NodeResource
 
 

@@ -16,7 +16,8 @@ from orchestrator.nodes.rpc.errors import RpcRetryable, StillRunning
 from orchestrator.nodes.rpc.names import is_node_name
 from orchestrator.plugins.asks import LOCAL_NODE, Asks
 from orchestrator.plugins.properties import Property
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, RetryableFailure, Wait
 from workers.clients.nodes import NodesClient
 from workers.resources.nodes.placing import PLACING_PROPERTIES, node_requirements, parse_labels
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.commands.readiness import ReadyWhen
 from workers.agent.files.allowed import fault_of_path
 from workers.clients.masking import masked

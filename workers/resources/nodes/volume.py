@@ -7,7 +7,7 @@ from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Wait
+from orchestrator.plugins.steps import PropertyChanges, Wait
 from workers.resources.nodes.node_object import NodeObject
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, Unfinished
 from workers.resources.nodes.placing import PLACING_PROPERTIES, node_requirements, number_or_zero

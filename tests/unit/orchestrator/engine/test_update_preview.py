@@ -18,7 +18,8 @@ from orchestrator.model.messages import StackJob
 from orchestrator.planning.comparison import compare
 from orchestrator.plugins.constraints import Length
 from orchestrator.plugins.properties import Property, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.store import tables
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.views.stacks import ResourcePlan, UpdatePlan

@@ -10,7 +10,8 @@ from hooks.values.unknown import UNKNOWN
 from orchestrator.config.settings import Settings
 from orchestrator.placement.requests import Fate, NotTellable, PlacementRequests, is_placed, requests_of
 from orchestrator.placement.rules import GROUP_TYPE, Policy
-from orchestrator.plugins.resource import PropertyChanges, Resource
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.support import Support, SupportStatus
 from tests.scenarios.placing import TYPES, PretendedInstance
 

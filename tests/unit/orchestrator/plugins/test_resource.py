@@ -2,7 +2,8 @@
 
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
-from orchestrator.plugins.resource import CANNOT_TELL, Resource, ResourceState
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import CANNOT_TELL, ResourceState
 
 
 def test_a_type_that_does_not_look_says_so_and_not_that_the_object_is_gone() -> None:

@@ -7,7 +7,8 @@ import pytest
 from orchestrator.config.limits import Limits
 from orchestrator.model.messages import CheckOrder
 from orchestrator.plugins.properties import Property, PropertyType
-from orchestrator.plugins.resource import CANNOT_TELL, Resource
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import CANNOT_TELL
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.template import Template
 from tests.unit.workers.resources.core.made import make

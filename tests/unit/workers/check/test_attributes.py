@@ -8,7 +8,7 @@ import pytest
 from orchestrator.definition import NodeData, ResourceProxy
 from orchestrator.errors import NotFound
 from orchestrator.plugins.properties import Attribute
-from orchestrator.plugins.resource import ResourceFailure, RetryableFailure
+from orchestrator.plugins.steps import ResourceFailure, RetryableFailure
 from orchestrator.store.nodes.claims import Ending
 from tests.unit.workers.check.test_step import made, step
 from tests.unit.workers.resources.core.made import make

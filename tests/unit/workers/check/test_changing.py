@@ -10,7 +10,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.model.messages import CONVERGE, CheckOrder
 from orchestrator.plugins.properties import Property, PropertyType, convert_properties
-from orchestrator.plugins.resource import CANNOT_TELL, CannotTell, Resource, ResourceState
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import CANNOT_TELL, CannotTell, ResourceState
 from orchestrator.store.nodes.claims import Claim
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 

@@ -10,14 +10,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.model.messages import CONVERGE, OPERATE, CheckOrder
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Property, PropertyType
-from orchestrator.plugins.resource import (
-    CANNOT_TELL,
-    CannotTell,
-    Resource,
-    ResourceFailure,
-    RetryableFailure,
-    Wait,
-)
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import CANNOT_TELL, CannotTell, ResourceFailure, RetryableFailure, Wait
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from workers.check.context import CheckContext
 from workers.check.step import take_step

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.plugins.resource import RetryableFailure
+from orchestrator.plugins.steps import RetryableFailure
 from workers.agent.commands.process_table import ProcessTable
 from workers.agent.commands.supervised import Status, SupervisedProcess
 from workers.agent.hypervisors.control_groups import ControlGroups

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgpack
 
-from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
 from orchestrator.plugins.stack_resource import ENTRIES, Child
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.resources.core.groups.batches import AT_ONCE, Batching, Present, next_batch
 from workers.resources.core.groups.member_stack import MemberStack
 from workers.resources.core.groups.roster import Roster, template_of, written_out

@@ -7,8 +7,8 @@ from typing import Any, Final
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.constraints import AllowedValues, Length, Range, shown
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
-from orchestrator.plugins.resource import ResourceFailure
 from orchestrator.plugins.scaling import ScalableResource, Scaling, ScalingResource
+from orchestrator.plugins.steps import ResourceFailure
 from workers.resources.core.row import RowResource
 
 CHANGE: Final = "change_in_capacity"

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.plugins.properties import check_properties, convert_properties
-from orchestrator.plugins.resource import Resource, ResourceState
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceState
 
 #: When the action under way was first claimed, unless a test says otherwise.
 STARTED = 1000.0

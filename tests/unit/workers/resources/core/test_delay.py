@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.plugins.resource import PropertyChanges, ResourceState, Wait
+from orchestrator.plugins.steps import PropertyChanges, ResourceState, Wait
 from tests.unit.workers.resources.core.made import STARTED, UUID, errors, make
 from workers.resources.core.delay import Delay
 

@@ -1,6 +1,6 @@
 """``OS::Heat::None``."""
 
-from orchestrator.plugins.resource import PropertyChanges
+from orchestrator.plugins.steps import PropertyChanges
 from tests.unit.workers.resources.core.made import UUID, errors, make
 from workers.resources.core.none import NoneResource
 

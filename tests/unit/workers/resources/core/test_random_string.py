@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import ResourceFailure, ResourceState
+from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from tests.unit.workers.resources.core.made import UUID, errors, make, validate
 from workers.resources.core.random_string import CLASSES, Demand, RandomString, generate
 

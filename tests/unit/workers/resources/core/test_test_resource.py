@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, ResourceState, Wait
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.core.made import STARTED, UUID, errors, make
 from workers.resources.core.test_resource import TestResource
 

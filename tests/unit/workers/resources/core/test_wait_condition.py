@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
+from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.core.made import STARTED, UUID, errors, make
 from workers.resources.core.wait_condition import (
     UpdateWaitConditionHandle,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 from workers.resources.http.answers import (
     Phase,
     as_id,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.plugins.properties import convert_properties
-from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.steps import ResourceFailure
 from workers.resources.http.requests import HttpRequest, Requests, filled_in, places_in, with_token
 from workers.resources.http.schema import PROPERTIES
 

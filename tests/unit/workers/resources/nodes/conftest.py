@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.plugins.resource import ResourceState
+from orchestrator.plugins.steps import ResourceState
 from tests.unit.workers.resources.nodes.machine import Machine
 
 

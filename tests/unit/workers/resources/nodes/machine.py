@@ -13,7 +13,8 @@ import psutil
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.plugins.properties import convert_properties
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceState, Wait
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import PropertyChanges, ResourceState, Wait
 from tests.unit.workers.resources.nodes.direct import DirectNodes, clients_of
 from workers.agent.commands.launcher import MARKER
 from workers.resources.nodes.file import NodeFile

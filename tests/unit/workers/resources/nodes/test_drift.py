@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.plugins.resource import Wait
+from orchestrator.plugins.steps import Wait
 from tests.unit.orchestrator.cli.test_end_to_end import run
 from tests.unit.workers.resources.nodes.machine import Machine, has_ended
 

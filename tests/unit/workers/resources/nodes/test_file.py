@@ -11,7 +11,7 @@ import pytest
 from orchestrator.config.settings import Settings
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError, check_properties
-from orchestrator.plugins.resource import ResourceFailure, ResourceState
+from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from tests.unit.workers.resources.nodes.machine import Machine, changes
 from workers.resources.nodes.file import NodeFile
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.plugins.resource import ResourceFailure, ResourceState
+from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, changes
 

@@ -10,7 +10,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
+from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.nodes.machine import Machine, changes
 from workers.agent.hypervisors.fake import Fake
 from workers.agent.hypervisors.hypervisor import CannotDo, InstanceState

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
+from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.nodes.machine import Machine, changes, free_port, has_ended
 from workers.agent.commands.launcher import MARKER
 from workers.resources.nodes.process import NodeProcess

@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
+from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, has_ended
 from workers.agent.commands import launcher

@@ -10,7 +10,7 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
+from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.nodes.machine import Machine, free_port, has_ended
 from tests.unit.workers.resources.nodes.test_process import FOREVER, python, running
 

@@ -6,7 +6,7 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
+from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.nodes.machine import Machine, changes, free_port, has_ended
 
 FOREVER = ["sleep", "1000"]

@@ -13,7 +13,8 @@ from orchestrator.config.limits import Limits
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
 from orchestrator.plugins.properties import check_properties, convert_properties
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.plugins.resource import Resource, ResourceState
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceState
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import load_template
 from orchestrator.template.template import Template

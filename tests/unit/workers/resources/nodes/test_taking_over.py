@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.plugins.resource import ResourceFailure, ResourceState
+from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from tests.unit.workers.resources.nodes.machine import Machine
 
 FOREVER = ["sleep", "1000"]

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 from orchestrator.definition import AttributePath
 from orchestrator.plugins.properties import convert_properties
-from orchestrator.plugins.resource import ResourceFailure, ResourceState
 from orchestrator.plugins.stack_resource import Child, ChildState, Member, StackResource
+from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from tests.unit.workers.resources.core.made import STARTED, UUID, make
 
 S = TypeVar("S", bound=StackResource)

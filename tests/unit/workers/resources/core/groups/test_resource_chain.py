@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError, convert_properties
-from orchestrator.plugins.resource import PropertyChanges
+from orchestrator.plugins.steps import PropertyChanges
 from tests.unit.workers.resources.core.groups.fake_child import FakeChild, make_stack
 from tests.unit.workers.resources.core.made import validate
 from workers.resources.core.groups.resource_chain import ResourceChain

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import ResourceFailure, ResourceState
 from orchestrator.plugins.scaling import Scaling
+from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from tests.unit.workers.resources.core.groups.fake_child import FakeChild, make_stack
 from tests.unit.workers.resources.core.made import STARTED, UUID, make, validate
 from workers.resources.core.groups.auto_scaling_group import AutoScalingGroup
