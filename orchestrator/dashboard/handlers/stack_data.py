@@ -93,9 +93,9 @@ class EventsFile(DataHandler):
         arguments = {each: self.text(each) for each in self.request.query_arguments}
         # By its id: another stack may take the name before all is sent.
         project = self.observer.settings.project
-        stack = await self.ask(lambda: self.application.store.past.stack(name, project=project))
+        stack = await self.fetch(lambda: self.application.store.past.stack(name, project=project))
         read = partial(self.observer.queries.events, stack.id, limit=_SAVED_AT_ONCE)
-        found = await self.ask(lambda: read(wanted=event_filter(arguments)))
+        found = await self.fetch(lambda: read(wanted=event_filter(arguments)))
         wanted = event_filter(arguments)
         self.set_header("Content-Type", "application/json; charset=UTF-8")
         self.set_header("Content-Disposition", 'attachment; filename="events.json"')
@@ -146,8 +146,8 @@ class OutputsData(DataHandler):
     async def get(self, name: str) -> None:
         """Send them."""
         sees = self.visitor.sees_values
-        cursor, as_of = await self.ask(self.observer.moment)
-        outputs = [each.to_dict() for each in await self.ask(lambda: self.observer.queries.outputs(name))]
+        cursor, as_of = await self.fetch(self.observer.moment)
+        outputs = [each.to_dict() for each in await self.fetch(lambda: self.observer.queries.outputs(name))]
         if not sees:
             outputs = [{**each, "value": None, "error": ""} for each in outputs]
         self.answer({"outputs": outputs, "shows_values": sees, "cursor": cursor, "as_of": as_of})
