@@ -38,20 +38,20 @@ def carry_out(task: str, job: Mapping[str, Any]) -> None:
 
     def begin() -> None:
         read = JOBS[task].from_wire(job)
-        with _told_if_not_loaded():
+        with _reporting_import_errors():
             # Event sinks are registered before the first event; the pump's own threads may start later.
             runtime().pump.register()
         runtime().coordinator.begin(read)
 
     with about_job(task, job_id=_name_in(job, "job_id"), stack=_name_in(job, "name")):
         _carry_out(job, begin)
-    with _told_if_not_loaded():
+    with _reporting_import_errors():
         runtime().pump.wake()
 
 
 def finish_traversal(order: list[Any]) -> None:
     """Do the post-operation work of a traversal."""
-    with _told_if_not_loaded():
+    with _reporting_import_errors():
         try:
             runtime().coordinator.finish(CheckOrder.from_wire(order))
         except TakenOver as error:
@@ -62,7 +62,7 @@ def finish_traversal(order: list[Any]) -> None:
 
 def sweep() -> None:
     """Sweep until no more nodes are due."""
-    with _told_if_not_loaded():
+    with _reporting_import_errors():
         while runtime().coordinator.sweep().more:
             continue
 
@@ -70,14 +70,14 @@ def sweep() -> None:
 def watch_nodes() -> None:
     """Watch the machines that are due; after an error, the next order tries again."""
     try:
-        with _told_if_not_loaded():
+        with _reporting_import_errors():
             runtime().node_watcher.look()
     except (IsothermError, StateStoreFailed) as error:
         log.warning("nodes are looked after later", reason=str(error))
 
 
 @contextmanager
-def _told_if_not_loaded() -> Iterator[None]:
+def _reporting_import_errors() -> Iterator[None]:
     """Log an error if plugins cannot be loaded any more, and leave the work to other processes."""
     try:
         yield
@@ -128,7 +128,7 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
 
 
 def _begin() -> None:
-    with _told_if_not_loaded():
+    with _reporting_import_errors():
         runtime().pump.start()
 
 

@@ -16,12 +16,12 @@ from cache.node_state.errors import NodeError
 from cache.node_state.lease import Lease
 from cache.node_state.leases import Leases
 from cache.node_state.reading import Fetch, Reading
-from cache.node_state.requests import Snapshot, SnapshotRequest
+from cache.node_state.requests import MachineState, MachineStateRequest
 from cache.node_state.store import NodeStateStore
 from cache.node_state.verdict import Question
 
 #: The default request.
-EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
+EVERYTHING: Final = MachineStateRequest(everything=True, bootid=True)
 
 
 class NodeStateCache:
@@ -66,16 +66,16 @@ class NodeStateCache:
             fill_full=fill_full,
         )
 
-    def snapshot(
+    def machine_state(
         self,
         node: str,
-        request: SnapshotRequest = EVERYTHING,
+        request: MachineStateRequest = EVERYTHING,
         *,
         max_age_seconds: float | None = None,
         force: bool = False,
         allow_stale: bool = False,
         timeout_seconds: float | None = None,
-    ) -> Snapshot:
+    ) -> MachineState:
         """Return the state of a machine: the cached one, or else fetched from its agent now.
 
         Sections that the machine's backends could not report are in the answer with their status. An answer that is
@@ -98,16 +98,16 @@ class NodeStateCache:
             return self._reading.answer(question, None)
         return self._reading.answer(question, self._reading.look([node])[0])
 
-    def snapshot_many(
+    def machine_states(
         self,
         nodes: Iterable[str],
-        request: SnapshotRequest = EVERYTHING,
+        request: MachineStateRequest = EVERYTHING,
         *,
         max_age_seconds: float | None = None,
         allow_stale: bool = False,
         timeout_seconds: float | None = None,
-    ) -> Mapping[str, Snapshot | NodeError]:
-        """Return for each node what :meth:`snapshot` would return or raise, in the order of the names given.
+    ) -> Mapping[str, MachineState | NodeError]:
+        """Return for each node what :meth:`machine_state` would return or raise, in the order of the names given.
 
         The store is read once; agents that must be called are called concurrently.
         """
@@ -272,7 +272,7 @@ class NodeStateCache:
     def _question(
         self,
         node: str,
-        request: SnapshotRequest,
+        request: MachineStateRequest,
         max_age_seconds: float | None,
         allow_stale: bool,
         timeout_seconds: float | None,

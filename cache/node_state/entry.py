@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 import msgpack
 
-from cache.node_state.requests import ABSENT, OK, SCHEMA_VERSION, Section, Snapshot, SnapshotRequest
+from cache.node_state.requests import ABSENT, OK, SCHEMA_VERSION, MachineState, MachineStateRequest, Section
 
 #: The number of sections of which this process keeps a form that is copied fast.
 _MOST_COPIED: Final = 128
@@ -24,34 +24,36 @@ class Entry:
     incarnation: str
     boot_id: str
     #: The sections that were named when it was fetched.
-    request: SnapshotRequest
+    request: MachineStateRequest
     #: Whether it holds every section that the machine has.
     complete: bool
     #: The data of ok sections by key, packed.
     sections: Mapping[str, bytes]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, request: SnapshotRequest) -> Self:
+    def of(cls, machine_state: MachineState, request: MachineStateRequest) -> Self:
         """Return the entry of a state that was fetched by ``request``: its ok sections."""
-        ok = {key: each.data for key, each in snapshot.sections.items() if each.status == OK}
-        failed = any(each.status not in (OK, ABSENT) for each in snapshot.sections.values())
+        ok = {key: each.data for key, each in machine_state.sections.items() if each.status == OK}
+        failed = any(each.status not in (OK, ABSENT) for each in machine_state.sections.values())
         return cls(
-            taken_at=snapshot.taken_at,
-            incarnation=snapshot.incarnation,
-            boot_id=snapshot.boot_id,
+            taken_at=machine_state.taken_at,
+            incarnation=machine_state.incarnation,
+            boot_id=machine_state.boot_id,
             request=request,
             complete=request.everything and not failed,
             sections={key: msgpack.packb(data) for key, data in ok.items()},
         )
 
-    def fulfils(self, request: SnapshotRequest) -> bool:
+    def fulfils(self, request: MachineStateRequest) -> bool:
         """Return whether it holds every requested section."""
         return (self.complete or not request.everything) and request.keys <= self.sections.keys()
 
-    def snapshot(self, node: str, request: SnapshotRequest, *, age_seconds: float, stale: bool) -> Snapshot:
+    def machine_state(
+        self, node: str, request: MachineStateRequest, *, age_seconds: float, stale: bool
+    ) -> MachineState:
         """Return the requested sections; the caller may change the result."""
         wanted = self.sections.keys() if request.everything else self.sections.keys() & request.keys
-        return Snapshot(
+        return MachineState(
             node=node,
             taken_at=self.taken_at,
             incarnation=self.incarnation,
@@ -79,7 +81,7 @@ class Entry:
                 taken_at=taken_at,
                 incarnation=incarnation,
                 boot_id=boot_id,
-                request=SnapshotRequest.from_wire(request),
+                request=MachineStateRequest.from_wire(request),
                 complete=complete,
                 sections=sections,
             )
@@ -103,9 +105,9 @@ def _to_be_copied(packed: bytes) -> bytes | None:
         return None
 
 
-def joined(request: SnapshotRequest, other: SnapshotRequest) -> SnapshotRequest:
+def joined(request: MachineStateRequest, other: MachineStateRequest) -> MachineStateRequest:
     """Return a request for the sections of both; the first alone where both would be too much."""
-    both = SnapshotRequest(
+    both = MachineStateRequest(
         hypervisors=request.hypervisors | other.hypervisors,
         storage=request.storage | other.storage,
         bootid=request.bootid or other.bootid,
@@ -114,11 +116,11 @@ def joined(request: SnapshotRequest, other: SnapshotRequest) -> SnapshotRequest:
     return both if len(both.keys) <= _MOST_NAMED else request
 
 
-def only(snapshot: Snapshot, request: SnapshotRequest) -> Mapping[str, Section]:
+def only(machine_state: MachineState, request: MachineStateRequest) -> Mapping[str, Section]:
     """Return the sections of a state that are requested."""
     if request.everything:
-        return snapshot.sections
+        return machine_state.sections
     sections: dict[str, Any] = {
-        key: section for key, section in snapshot.sections.items() if key in request.keys
+        key: section for key, section in machine_state.sections.items() if key in request.keys
     }
     return sections

@@ -24,14 +24,14 @@ from cache.node_state.errors import (
     NodeUnreachable,
     StateStoreFailed,
 )
-from cache.node_state.requests import Snapshot, SnapshotRequest
+from cache.node_state.requests import MachineState, MachineStateRequest
 from cache.node_state.store import Fill, Kept, Look, NodeStateStore, Tokens
 from cache.node_state.verdict import Hit, Miss, Question, judge, lease_in, refusal
 from cache.stores.single_flight import Flight, Flights
 from cache.stores.suggestion import suggestion
 
 #: Calls an agent: its node name, the request, and the time-out in seconds. Raises a NodeError.
-Fetch = Callable[[str, SnapshotRequest, float], Snapshot]
+Fetch = Callable[[str, MachineStateRequest, float], MachineState]
 
 #: How long an agent that did not answer is left out: doubled after each further failure, up to the second figure.
 FIRST_FAILURE_SECONDS: Final = 5.0
@@ -76,7 +76,7 @@ class Reading:
         self._rpc_timeout_seconds = rpc_timeout_seconds
         self._fill_full = fill_full
         #: By node: the tokens and the request of the call under way.
-        self._flights: Flights[tuple[Tokens | None, SnapshotRequest], Snapshot] = Flights()
+        self._flights: Flights[tuple[Tokens | None, MachineStateRequest], MachineState] = Flights()
         #: The incarnation and boot id in each node's last reply.
         self._seen: dict[str, tuple[str, str]] = {}
         self._silent_until = float("-inf")
@@ -92,7 +92,7 @@ class Reading:
             self._failed(error)
             return [None] * len(nodes)
 
-    def answer(self, question: Question, look: Look | None) -> Snapshot:
+    def answer(self, question: Question, look: Look | None) -> MachineState:
         """Return the answer to a question about a node of which the store holds ``look``.
 
         Raises:
@@ -123,14 +123,14 @@ class Reading:
             ):
                 raise
             age_seconds = max(0.0, look.now - look.kept.began_at) if look.kept else 0.0
-            return entry.snapshot(question.node, question.request, age_seconds=age_seconds, stale=True)
+            return entry.machine_state(question.node, question.request, age_seconds=age_seconds, stale=True)
 
     def answers(
         self, questions: Sequence[Question], looks: Sequence[Look | None]
-    ) -> Mapping[str, Snapshot | NodeError]:
+    ) -> Mapping[str, MachineState | NodeError]:
         """Return what :meth:`answer` returns or raises for each; agents are called concurrently."""
 
-        def outcome(question: Question, look: Look | None) -> Snapshot | NodeError:
+        def outcome(question: Question, look: Look | None) -> MachineState | NodeError:
             try:
                 return self.answer(question, look)
             except NodeError as error:
@@ -176,35 +176,37 @@ class Reading:
         """Make waiting callers stop waiting."""
         self._closed.set()
 
-    def _serve(self, question: Question, hit: Hit) -> Snapshot:
+    def _serve(self, question: Question, hit: Hit) -> MachineState:
         self._tally.hit(hit.age_seconds)
-        return hit.entry.snapshot(question.node, question.request, age_seconds=hit.age_seconds, stale=False)
+        return hit.entry.machine_state(
+            question.node, question.request, age_seconds=hit.age_seconds, stale=False
+        )
 
-    def _join(self, question: Question, look: Look, entry: Entry | None) -> Snapshot:
+    def _join(self, question: Question, look: Look, entry: Entry | None) -> MachineState:
         """Call the agent, or join a call of another thread that began under the current tokens."""
         request, node = question.request, question.node
-        mine: Flight[tuple[Tokens | None, SnapshotRequest], Snapshot] = Flight((look.tokens, request))
+        mine: Flight[tuple[Tokens | None, MachineStateRequest], MachineState] = Flight((look.tokens, request))
 
-        def fits(flight: Flight[tuple[Tokens | None, SnapshotRequest], Snapshot]) -> bool:
+        def fits(flight: Flight[tuple[Tokens | None, MachineStateRequest], MachineState]) -> bool:
             # Its reply is not older than the last change that had ended at this look: each change replaces a token.
             tokens, under_way = flight.generation
             return tokens is not None and tokens == look.tokens and under_way.everything >= request.everything
 
         led = False
 
-        def lead() -> Snapshot:
+        def lead() -> MachineState:
             nonlocal led
             led = True
             return self._fill(question, entry)
 
-        snapshot = self._flights.join(node, mine, fits, lead, 2 * question.timeout_seconds + 1)
-        if not led and not request.keys <= snapshot.sections.keys():
+        machine_state = self._flights.join(node, mine, fits, lead, 2 * question.timeout_seconds + 1)
+        if not led and not request.keys <= machine_state.sections.keys():
             return self._fill(question, entry)
         if not led:
             self._tally.add("shared")
-        return replace(snapshot, sections=only(snapshot, request))
+        return replace(machine_state, sections=only(machine_state, request))
 
-    def _fill(self, question: Question, entry: Entry | None) -> Snapshot:
+    def _fill(self, question: Question, entry: Entry | None) -> MachineState:
         """Call the agent, or wait for another process that does so already."""
         request = self._widened(question.request, entry)
         node, owner = question.node, uuid.uuid4().hex
@@ -216,15 +218,15 @@ class Reading:
                 self._failed(error)
                 return self._ask(question, request)
             if fill.claimed:
-                snapshot = self._late(question, owner)
-                return snapshot or self._ask_for_all(question, request, owner, fill)
+                machine_state = self._late(question, owner)
+                return machine_state or self._ask_for_all(question, request, owner, fill)
             if fill.dirty or time.monotonic() > patience_ends or self._closed.is_set():
                 return self._ask(question, request)
-            snapshot = self._wait(question, patience_ends)
-            if snapshot is not None:
-                return snapshot
+            machine_state = self._wait(question, patience_ends)
+            if machine_state is not None:
+                return machine_state
 
-    def _late(self, question: Question, owner: str) -> Snapshot | None:
+    def _late(self, question: Question, owner: str) -> MachineState | None:
         """Return the answer that another process stored before this caller got its fill lock; None: none did.
 
         Raises:
@@ -234,15 +236,15 @@ class Reading:
         if look is None:
             return None
         try:
-            snapshot = self._answer_of_another(question, look)
+            machine_state = self._answer_of_another(question, look)
         except NodeError:
             self._best_effort(lambda: self._store.release(question.node, owner, answered=False))
             raise
-        if snapshot is not None:
+        if machine_state is not None:
             self._best_effort(lambda: self._store.release(question.node, owner))
-        return snapshot
+        return machine_state
 
-    def _wait(self, question: Question, patience_ends: float) -> Snapshot | None:
+    def _wait(self, question: Question, patience_ends: float) -> MachineState | None:
         """Return another process's answer; None: it will not do, or takes too long.
 
         Raises:
@@ -254,14 +256,14 @@ class Reading:
             look = self.look([question.node])[0]
             if look is None:
                 return None
-            snapshot = self._answer_of_another(question, look)
-            if snapshot is not None:
-                return snapshot
+            machine_state = self._answer_of_another(question, look)
+            if machine_state is not None:
+                return machine_state
             if not look.filling or look.dirty:
                 return None
         return None
 
-    def _answer_of_another(self, question: Question, look: Look) -> Snapshot | None:
+    def _answer_of_another(self, question: Question, look: Look) -> MachineState | None:
         refused = refusal(question, look)
         if refused is not None:
             raise refused
@@ -270,17 +272,21 @@ class Reading:
             return None
         self._tally.add("shared")
         age_seconds = verdict.age_seconds
-        return verdict.entry.snapshot(question.node, question.request, age_seconds=age_seconds, stale=False)
+        return verdict.entry.machine_state(
+            question.node, question.request, age_seconds=age_seconds, stale=False
+        )
 
     def _rest(self, seconds: float) -> bool:
         """Wait for a moment; True: waiting is over."""
         return self._closed.wait(seconds)
 
-    def _ask_for_all(self, question: Question, request: SnapshotRequest, owner: str, fill: Fill) -> Snapshot:
+    def _ask_for_all(
+        self, question: Question, request: MachineStateRequest, owner: str, fill: Fill
+    ) -> MachineState:
         """Call the agent, and store its reply unless a token was replaced meanwhile."""
         node = question.node
         try:
-            snapshot = self._ask(question, request)
+            machine_state = self._ask(question, request)
         except NodeUnreachable as error:
             kind = "timeout" if isinstance(error, NodeTimeout) else "unreachable"
             self._best_effort(
@@ -296,30 +302,30 @@ class Reading:
             answered = isinstance(error, NodeError)
             self._best_effort(lambda: self._store.release(node, owner, answered=answered))
             raise
-        if snapshot.unsettled:
+        if machine_state.unsettled:
             self._tally.add("unsettled")
             self._best_effort(lambda: self._store.release(node, owner))
-            return snapshot
-        kept = Kept(tokens=fill.tokens, began_at=fill.now, data=Entry.of(snapshot, request).to_bytes())
+            return machine_state
+        kept = Kept(tokens=fill.tokens, began_at=fill.now, data=Entry.of(machine_state, request).to_bytes())
         until = fill.now + self._ttl_seconds
         if self._best_effort(lambda: self._store.keep(node, owner, kept, until)) is False:
             self._tally.add("refused")
-        return snapshot
+        return machine_state
 
-    def _ask(self, question: Question, request: SnapshotRequest) -> Snapshot:
+    def _ask(self, question: Question, request: MachineStateRequest) -> MachineState:
         """Call the agent; stores nothing."""
         started = time.monotonic()
         try:
-            snapshot = self._fetch(question.node, request, question.timeout_seconds)
+            machine_state = self._fetch(question.node, request, question.timeout_seconds)
         except NodeError:
             self._tally.add("unanswered")
             raise
         finally:
             self._tally.asked(time.monotonic() - started)
-        self.seen(question.node, snapshot.incarnation, snapshot.boot_id)
-        return snapshot
+        self.seen(question.node, machine_state.incarnation, machine_state.boot_id)
+        return machine_state
 
-    def _widened(self, request: SnapshotRequest, entry: Entry | None) -> SnapshotRequest:
+    def _widened(self, request: MachineStateRequest, entry: Entry | None) -> MachineStateRequest:
         wider = joined(request, entry.request) if entry else request
         return replace(wider, bootid=True, everything=True) if self._fill_full else wider
 

@@ -44,7 +44,7 @@ class HypervisorSection:
 
     @property
     def key(self) -> str:
-        """The section's key in a snapshot."""
+        """The section's key in a machine state."""
         return f"hv:{self.type}:{hashlib.sha256(self.parameters.encode()).hexdigest()[:12]}"
 
 
@@ -59,7 +59,7 @@ class StorageSection:
 
     @property
     def key(self) -> str:
-        """The section's key in a snapshot."""
+        """The section's key in a machine state."""
         return f"disk:{self.type}:{self.name}:{int(self.exclusive)}"
 
 
@@ -68,7 +68,7 @@ BOOTID_KEY: Final = "bootid"
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotRequest:
+class MachineStateRequest:
     """The requested sections of a machine; by default every section that it has."""
 
     hypervisors: frozenset[HypervisorSection] = field(default_factory=frozenset)
@@ -127,7 +127,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class MachineState:
     """The state that a machine reported at one moment."""
 
     node: str
@@ -146,7 +146,7 @@ class Snapshot:
     #: Whether it was served from the cache.
     cached: bool = False
 
-    def lacks(self, request: SnapshotRequest) -> frozenset[str]:
+    def lacks(self, request: MachineStateRequest) -> frozenset[str]:
         """Return the keys of the requested sections that are missing, or not ok."""
         return frozenset(
             key for key in request.keys if key not in self.sections or self.sections[key].status != OK

@@ -15,7 +15,7 @@ from cache.node_state.errors import (
     SchemaMismatch,
 )
 from cache.node_state.lease import Lease
-from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
+from cache.node_state.requests import SCHEMA_VERSION, MachineStateRequest
 from cache.node_state.store import Failure, Look
 
 #: The errors of failed calls, by their kind in the store.
@@ -54,7 +54,7 @@ class Question:
     """A read of one machine's state, and the conditions under which an entry will do."""
 
     node: str
-    request: SnapshotRequest
+    request: MachineStateRequest
     #: How old it may be.
     max_age_seconds: float
     #: How long the agent may take.

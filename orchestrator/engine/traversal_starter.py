@@ -154,7 +154,9 @@ class TraversalStarter:
         )
         plan_of = planned_by(
             [plan_row(row) for row in rows],
-            lambda planned: plan_update(desired_resources, matches, planned, action=action, told=cleanups),
+            lambda planned: plan_update(
+                desired_resources, matches, planned, action=action, cleanup_data=cleanups
+            ),
         )
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row

@@ -1,4 +1,4 @@
-"""What an update would do, told before it does anything.
+"""Preview of an update: its effect on each resource, without performing it.
 
 It works on what was compared, asks each resource type about what is on record, and makes no resource.
 """
@@ -53,7 +53,7 @@ class DryRun:
         content: Callable[[str], str],
         clients: NamedClients | None = None,
     ) -> None:
-        """Keep what is told of; ``content`` reads a stored file by its digest, ``clients`` find the ids of names."""
+        """Keep the comparison; ``content`` reads a stored file by its digest, ``clients`` find the ids of names."""
         self._clients = clients
         self._compared, self._types, self._limits = compared, types, limits
         self._content = content
@@ -142,7 +142,7 @@ class DryRun:
                 if row.properties is None
                 else typed_properties(kind, row.properties, clients=self._clients)
             ),
-            replace=match.told.get("replace", ""),
+            replace=match.step_data.get("replace", ""),
             refresh=self._compared.refresh,
             besides=self._besides(desired, match, row),
         )
@@ -200,12 +200,12 @@ class DryRun:
         applied = row.properties or {}
         for name in names:
             new = decided.changes.after.get(name) if name in decided.changed else UNKNOWN
-            told = shown.get(name, new) if isinstance(shown, dict) else shown
+            value = shown.get(name, new) if isinstance(shown, dict) else shown
             old = applied.get(name, decided.changes.before.get(name))
             yield PropertyChange(
                 name=name,
                 before=self._shown_before(name, definition, row, old),
-                after=KNOWN_LATER if is_unknown(told) else kept(told),
+                after=KNOWN_LATER if is_unknown(value) else kept(value),
                 meaning=meaning_of(kind.properties_schema.get(name)).value,
                 is_certain=name in decided.changed,
             )

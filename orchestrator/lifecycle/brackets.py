@@ -31,12 +31,12 @@ from hooks.values.words import words_of
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of
-from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
 from orchestrator.lifecycle.frozen_stacks import shown_from_wire, shown_to_wire, stack_shown, with_rows
-from orchestrator.lifecycle.telling import notify
-from orchestrator.lifecycle.working import Working
+from orchestrator.lifecycle.post_op import notify
+from orchestrator.lifecycle.pre_op import answer_of
+from orchestrator.lifecycle.running_operations import RunningOperations
 from orchestrator.model.nested_stack import Fence
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
@@ -90,7 +90,7 @@ class Brackets:
         # Names in before and after were validated at loading; a plugin of that name may be disabled.
         named = [name for plugin in plugins for name in (*plugin.before, *plugin.after)]
         self._plugins = in_order(plugins, known=named)
-        self._working = Working()
+        self._working = RunningOperations()
 
     # -- before ------------------------------------------------------------------------------------------------
 

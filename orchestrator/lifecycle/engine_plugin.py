@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from cache.node_state.errors import NodeError
 from cache.node_state.lease import Lease
-from cache.node_state.requests import Snapshot
+from cache.node_state.requests import MachineState
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.config.settings import Settings
 from orchestrator.plugins.resource import Resource
@@ -24,9 +24,9 @@ class Nodes(Protocol):
     def leases(self) -> Mapping[str, Lease]:
         """Return the leases of the agents that run now, by machine."""
 
-    def snapshot_many(
+    def machine_states(
         self, nodes: Iterable[str], request: Any, **how: Any
-    ) -> Mapping[str, Snapshot | NodeError]:
+    ) -> Mapping[str, MachineState | NodeError]:
         """Return for each machine its state, or why it cannot be read."""
 
 

@@ -11,9 +11,9 @@ from hooks.loading.calling import TookTooLong
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, Problem
 from orchestrator.lifecycle.answers import STACK
-from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
+from orchestrator.lifecycle.pre_op import answer_of
 from orchestrator.sandbox.budget import outside
 
 #: The operation id of a preview.

@@ -66,7 +66,7 @@ class Match:
     adopting: Mapping[str, Any] | None = None
     #: Additional data for the step: why the row is replaced in any case (``replace``), whether it is compared with the
     #: real object (``refresh``), or whether its attributes are read again (``reread``).
-    told: Mapping[str, Any] = field(default_factory=dict)
+    step_data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,14 +148,14 @@ def plan_update(
     rows: Sequence[Row],
     *,
     action: str = "UPDATE",
-    told: Callable[[str], Mapping[str, Any]] | None = None,
+    cleanup_data: Callable[[str], Mapping[str, Any]] | None = None,
 ) -> Plan:
     """Plan the change from the existing rows to the desired resources, and the cleanup of other rows.
 
     The plan visits resources that are not clean, and all their direct and indirect dependents; a clean dependent is
     only updated if a requirement turns out to have changed. Every visited row may be replaced, so each has a cleanup
-    node too, which waits for those of its dependents. ``told`` returns the additional data for the cleanup of a row, by
-    its id, in place of ``Row.fragment``; it is called for the rows that are cleaned up.
+    node too, which waits for those of its dependents. ``cleanup_data`` returns, by the id of a
+    row, the additional data for its cleanup in place of ``Row.fragment``; it is called for rows that are cleaned up.
 
     Raises:
         CircularDependency: resources require each other in a circle.
@@ -175,14 +175,14 @@ def plan_update(
         elif name in visited:
             weave.add(name, _converging(desired, match), desired.requires, data=True)
     desired_rows = {match.row.id: name for name, match in matches.items() if match.row}
-    _plan_cleanup(weave, rows, desired_rows, visited, told)
+    _plan_cleanup(weave, rows, desired_rows, visited, cleanup_data)
     return Plan(action=action, nodes=weave.finished())
 
 
 def _converging(desired: DesiredResource, match: Match) -> PlannedNode:
     fragment = dict(desired.fragment)
     if match.row:
-        fragment |= {"old": True, **match.told}
+        fragment |= {"old": True, **match.step_data}
     if match.adopting:
         fragment["adopting"] = match.adopting
     return PlannedNode(
@@ -203,7 +203,7 @@ def _plan_cleanup(
     rows: Sequence[Row],
     desired_rows: Mapping[str, str],
     visited: Collection[str],
-    told: Callable[[str], Mapping[str, Any]] | None,
+    cleanup_data: Callable[[str], Mapping[str, Any]] | None,
 ) -> None:
     """Add the cleanup of rows that are not desired, and of those that may be replaced."""
     there = {
@@ -221,7 +221,7 @@ def _plan_cleanup(
             phase=CLEANUP,
             resource_id=row.id,
             action="DELETE",
-            fragment={**(told(row_id) if told else row.fragment), "retried": True},
+            fragment={**(cleanup_data(row_id) if cleanup_data else row.fragment), "retried": True},
             quiet=row_id in desired_rows,
         )
         after = {_cleanup_of(other) for other in graph.requirements[row_id]}

@@ -8,7 +8,7 @@ import structlog
 
 from cache.node_state.errors import NodeError, NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
-from cache.node_state.requests import OK, Snapshot
+from cache.node_state.requests import OK, MachineState
 from hooks.values.nearest import Nearest
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.nodes.inquiry import Answer, NodeInquiry, reached
@@ -74,7 +74,7 @@ class NodeAdmin:
         agent = self._asking.agent(name) if view.state == UP else {}
         return NodeDetails(
             node=view,
-            sections=tuple(section_views(answer)) if isinstance(answer, Snapshot) else (),
+            sections=tuple(section_views(answer)) if isinstance(answer, MachineState) else (),
             residents=tuple(resident_view(each) for each in self._machines.residents(name)),
             version=agent.get("version", ""),
             bumps=agent.get("bumps", {}),
@@ -268,6 +268,6 @@ class NodeAdmin:
 
 
 def _caching(answer: Answer, view: NodeView) -> str:
-    if isinstance(answer, Snapshot) and answer.unsettled:
+    if isinstance(answer, MachineState) and answer.unsettled:
         return "it is being changed: its answer is not remembered"
     return "it is drained: its answer is not remembered" if view.drained else "its answer is remembered"

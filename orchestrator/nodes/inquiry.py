@@ -9,18 +9,18 @@ from typing import Any, Final, Protocol
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeError, NodeOffline, StateStoreFailed
 from cache.node_state.lease import Lease
-from cache.node_state.requests import Snapshot, SnapshotRequest
+from cache.node_state.requests import MachineState, MachineStateRequest
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.calls import VERSION_RPC
 from orchestrator.store.machines.machines import MachineRow
 
 #: The request for the whole state of a machine.
-EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
+EVERYTHING: Final = MachineStateRequest(everything=True, bootid=True)
 #: How many machines are queried in parallel.
 _AT_ONCE: Final = 32
 
 #: A machine's state, or why it cannot be read.
-Answer = Snapshot | NodeError
+Answer = MachineState | NodeError
 
 
 class Nodes(Protocol):
@@ -36,7 +36,7 @@ class Nodes(Protocol):
     def ask(self, node: str, rpc: str) -> Any:
         """Call a read RPC of a machine."""
 
-    def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
+    def fetch(self, node: str, request: MachineStateRequest, timeout_seconds: float, /) -> MachineState:
         """Query a machine, bypassing the cache."""
 
 
@@ -62,7 +62,7 @@ class NodeInquiry:
 
     def remembered(self, rows: Sequence[MachineRow], leases: Mapping[str, Lease]) -> Mapping[str, Answer]:
         """Return the states of machines, from the cache where they are fresh; stale ones where a machine is silent."""
-        found = self.nodes.cache.snapshot_many([row.name for row in rows], EVERYTHING, allow_stale=True)
+        found = self.nodes.cache.machine_states([row.name for row in rows], EVERYTHING, allow_stale=True)
         return self._past_the_cache(rows, leases, found)
 
     def _past_the_cache(
@@ -77,13 +77,13 @@ class NodeInquiry:
         def better(name: str, answer: Answer) -> Answer:
             now = direct.get(name, answer)
             # A stale state is better than an error.
-            return answer if isinstance(now, NodeError) and isinstance(answer, Snapshot) else now
+            return answer if isinstance(now, NodeError) and isinstance(answer, MachineState) else now
 
         return {name: better(name, answer) for name, answer in found.items()}
 
     def anew(self, rows: Sequence[MachineRow], leases: Mapping[str, Lease]) -> Mapping[str, Answer]:
         """Return the states of machines, queried past the cache, which stores them."""
-        forced = _in_parallel(rows, partial(self.nodes.cache.snapshot, force=True))
+        forced = _in_parallel(rows, partial(self.nodes.cache.machine_state, force=True))
         return self._past_the_cache(rows, leases, forced)
 
     def agent(self, name: str) -> Mapping[str, Any]:
@@ -108,7 +108,7 @@ def reached() -> Iterator[None]:
         raise Unavailable(str(error)) from error
 
 
-def _in_parallel(rows: Sequence[MachineRow], ask: Callable[[str], Snapshot]) -> dict[str, Answer]:
+def _in_parallel(rows: Sequence[MachineRow], ask: Callable[[str], MachineState]) -> dict[str, Answer]:
     """Query machines in parallel; return the state of each, or its error."""
 
     def answer(name: str) -> Answer:
@@ -125,4 +125,4 @@ def _in_parallel(rows: Sequence[MachineRow], ask: Callable[[str], Snapshot]) -> 
 
 
 def _is_offline(answer: Answer) -> bool:
-    return answer.stale if isinstance(answer, Snapshot) else isinstance(answer, NodeOffline)
+    return answer.stale if isinstance(answer, MachineState) else isinstance(answer, NodeOffline)

@@ -5,7 +5,7 @@ from typing import Any
 
 from cache.node_state.errors import NodeError, NodeUnreachable
 from cache.node_state.lease import Lease
-from cache.node_state.requests import INSTANCES_DATA, NODE_DATA, OK, Section, Snapshot
+from cache.node_state.requests import INSTANCES_DATA, NODE_DATA, OK, MachineState, Section
 from orchestrator.store.machines.machines import MachineRow, Resident
 from orchestrator.views.nodes import (
     FAILING,
@@ -21,7 +21,7 @@ from orchestrator.views.nodes import (
 def node_view(
     row: MachineRow,
     lease: Lease | None,
-    answer: Snapshot | NodeError,
+    answer: MachineState | NodeError,
     promised: Mapping[str, int],
     *,
     booted: bool,
@@ -37,7 +37,7 @@ def node_view(
     """
     report, totals = row.report, row.report.get("totals", {})
     state, reason = _state(row, lease, answer)
-    known = answer if isinstance(answer, Snapshot) else None
+    known = answer if isinstance(answer, MachineState) else None
     return NodeView(
         name=row.name,
         state=state,
@@ -66,7 +66,7 @@ def node_view(
     )
 
 
-def _state(row: MachineRow, lease: Lease | None, answer: Snapshot | NodeError) -> tuple[str, str]:
+def _state(row: MachineRow, lease: Lease | None, answer: MachineState | NodeError) -> tuple[str, str]:
     if lease is None and not row.incarnation:
         return UNREACHABLE, "its agent came and went while nobody looked"
     if lease is None:
@@ -85,7 +85,7 @@ def _state(row: MachineRow, lease: Lease | None, answer: Snapshot | NodeError) -
     return UP, "; ".join(failed)
 
 
-def section_views(answer: Snapshot) -> Iterator[SectionView]:
+def section_views(answer: MachineState) -> Iterator[SectionView]:
     """Yield the views of a machine's hypervisors, and then of its storage units, by name."""
     for key, section in sorted(answer.sections.items()):
         kind, _, rest = key.partition(":")
@@ -118,7 +118,7 @@ def section_views(answer: Snapshot) -> Iterator[SectionView]:
             )
 
 
-def instance_views(answer: Snapshot, residents: Mapping[str, Resident]) -> Iterator[InstanceView]:
+def instance_views(answer: MachineState, residents: Mapping[str, Resident]) -> Iterator[InstanceView]:
     """Yield a machine's instances, by stack, resource and name; ``residents`` are its resources, by id."""
     found = []
     for key, section in answer.sections.items():
@@ -156,7 +156,7 @@ def resident_view(row: Resident) -> ResidentView:
     )
 
 
-def _memory_free(answer: Snapshot) -> int | None:
+def _memory_free(answer: MachineState) -> int | None:
     """Return the least free memory that a hypervisor reports: they share the machine."""
     reported = [
         section.data["memory_free_mib"]
@@ -166,7 +166,7 @@ def _memory_free(answer: Snapshot) -> int | None:
     return min(reported, default=None)
 
 
-def _count(answer: Snapshot) -> int | None:
+def _count(answer: MachineState) -> int | None:
     counts = [section.instances for section in section_views(answer) if section.kind == "hypervisor"]
     # Unknown if one hypervisor's number is.
     return None if None in counts else sum(each or 0 for each in counts)

@@ -105,7 +105,7 @@ class NodeWatcher:
         if not names:
             return
         # Fresh states cost no call; stale ones are served to others until the machine has answered.
-        found = self._nodes.cache.snapshot_many(
+        found = self._nodes.cache.machine_states(
             names, EVERYTHING, max_age_seconds=self._refresh_after_seconds
         )
         for name, answer in sorted(found.items()):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from orchestrator.plugins.asks import Asks
+from orchestrator.plugins.machine_requirements import MachineRequirements
 
 #: The kinds of capacity; storage has one for each unit: ``disk:NAME``.
 MEMORY: Final = "memory_mib"
@@ -29,22 +29,22 @@ class Host:
     #: Why nothing may be placed on it; empty if it is open.
     closed: str = ""
 
-    def objection(self, asks: Asks) -> str:
+    def objection(self, requirements: MachineRequirements) -> str:
         """Return why a resource with these requirements cannot be here, whatever is free; "" if it can."""
-        if asks.node and asks.node != self.name:
-            return f"the template names node {asks.node!r}"
+        if requirements.node and requirements.node != self.name:
+            return f"the template names node {requirements.node!r}"
         if self.closed:
             return self.closed
-        for label, value in sorted(asks.labels.items()):
+        for label, value in sorted(requirements.labels.items()):
             found = self.labels.get(label)
             if found is None:
-                return f"it has no label {label!r}, where {value!r} is asked for"
+                return f"it has no label {label!r}, where {value!r} is required"
             if found != value:
-                return f"its label {label!r} is {found!r}, where {value!r} is asked for"
-        return self._lack(self.hypervisors, asks.hypervisor, "hypervisor") or next(
+                return f"its label {label!r} is {found!r}, where {value!r} is required"
+        return self._lack(self.hypervisors, requirements.hypervisor, "hypervisor") or next(
             (
                 lack
-                for unit in sorted(asks.disks_mib)
+                for unit in sorted(requirements.disks_mib)
                 if (lack := self._lack(self.storage, unit, "storage unit"))
             ),
             "",
@@ -60,10 +60,10 @@ class Host:
         return f"its {noun} {wanted!r} cannot be used: {has[wanted]}" if has[wanted] else ""
 
 
-def demand_of(asks: Asks) -> dict[str, int]:
+def demand_of(requirements: MachineRequirements) -> dict[str, int]:
     """Return the capacity that a resource requires, by kind, without zero amounts."""
-    amounts = {MEMORY: asks.memory_mib, VCPUS: asks.vcpus}
-    amounts |= {DISK + unit: size for unit, size in asks.disks_mib.items()}
+    amounts = {MEMORY: requirements.memory_mib, VCPUS: requirements.vcpus}
+    amounts |= {DISK + unit: size for unit, size in requirements.disks_mib.items()}
     return {kind: amount for kind, amount in amounts.items() if amount > 0}
 
 
@@ -80,5 +80,5 @@ def shortage(free: Mapping[str, int], demand: Mapping[str, int]) -> str:
     """Return the first kind of capacity that does not suffice, as a message; "" if all do."""
     for kind, amount in sorted(demand.items()):
         if amount > free.get(kind, 0):
-            return f"{in_words(kind, amount)} asked for, {max(0, free.get(kind, 0))} free"
+            return f"{in_words(kind, amount)} required, {max(0, free.get(kind, 0))} free"
     return ""

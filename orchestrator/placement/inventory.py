@@ -12,8 +12,8 @@ from cache.node_state.requests import (
     NODE_DATA,
     OK,
     HypervisorSection,
-    Snapshot,
-    SnapshotRequest,
+    MachineState,
+    MachineStateRequest,
     StorageSection,
 )
 from orchestrator.errors import Unavailable
@@ -23,7 +23,7 @@ from orchestrator.store.machines.machines import MachineRow
 from orchestrator.store.machines.reservations import Promised
 
 #: The request for the whole state of a machine.
-_EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
+_EVERYTHING: Final = MachineStateRequest(everything=True, bootid=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class InventoryNode:
     lease: Lease | None
     labels: Mapping[str, str]
     #: Its state; None if it was not queried, because free capacity does not matter.
-    snapshot: Snapshot | None = None
+    machine_state: MachineState | None = None
     #: Why nothing may be placed on it; empty if it answers.
     closed: str = ""
 
@@ -87,9 +87,9 @@ class Inventory:
         in_use = promised.totals.get((name, MEMORY), 0)
         free_memory = memory - in_use
         free_vcpus = vcpus - promised.totals.get((name, VCPUS), 0)
-        if node.snapshot is not None:
+        if node.machine_state is not None:
             kinds = [HypervisorSection(each).key for each in lease.hypervisors]
-            measured = [node.snapshot.sections[key].data for key in kinds if not _fault(node, key)]
+            measured = [node.machine_state.sections[key].data for key in kinds if not _fault(node, key)]
             least = min((each[NODE_DATA]["memory_free_mib"] for each in measured), default=0)
             ours, strangers = self._unused(measured, in_use)
             unused = ours + strangers
@@ -127,12 +127,12 @@ class Inventory:
     @staticmethod
     def _storage_of(node: InventoryNode, unit: str) -> tuple[Mapping[str, Any] | None, str]:
         """Return the data of a storage unit, and why it cannot be used."""
-        if node.lease is None or node.snapshot is None:
+        if node.lease is None or node.machine_state is None:
             return None, ""
         key = StorageSection(node.lease.storage[unit], unit).key
         if fault := _fault(node, key):
             return None, fault
-        data = node.snapshot.sections[key].data
+        data = node.machine_state.sections[key].data
         if data["storage_size"] is None or data["storage_free"] is None:
             return None, "it is missing"
         return data, ""
@@ -140,9 +140,9 @@ class Inventory:
 
 def _fault(node: InventoryNode, key: str) -> str:
     """Return why a section is not ok; "" if it is, or the machine was not queried."""
-    if node.snapshot is None:
+    if node.machine_state is None:
         return ""
-    section = node.snapshot.sections.get(key)
+    section = node.machine_state.sections.get(key)
     if section is None:
         return "the node does not report it"
     return "" if section.status == OK else section.message or section.status
@@ -164,7 +164,9 @@ def survey(
     """
     try:
         leases = nodes.leases()
-        states = nodes.snapshot_many(leases, _EVERYTHING, max_age_seconds=max_age_seconds) if measured else {}
+        states = (
+            nodes.machine_states(leases, _EVERYTHING, max_age_seconds=max_age_seconds) if measured else {}
+        )
     except StateStoreFailed as error:
         raise Unavailable(f"the leases of nodes cannot be read: {error}") from error
     known = {row.name: row for row in machines}
@@ -175,7 +177,7 @@ def survey(
 
 
 def _node_of(
-    lease: Lease | None, row: MachineRow | None, state: Snapshot | NodeError | None
+    lease: Lease | None, row: MachineRow | None, state: MachineState | NodeError | None
 ) -> InventoryNode:
     if lease is None:
         since = "" if row is None else f"; it was last heard of {max(0.0, row.now - row.seen_at):.0f} s ago"
@@ -183,4 +185,4 @@ def _node_of(
         return InventoryNode(lease=None, labels=labels, closed=f"its agent is not there{since}")
     if isinstance(state, NodeError):
         return InventoryNode(lease=lease, labels=lease.labels, closed=str(state))
-    return InventoryNode(lease=lease, labels=lease.labels, snapshot=state)
+    return InventoryNode(lease=lease, labels=lease.labels, machine_state=state)

@@ -10,7 +10,13 @@ from orchestrator.lifecycle.engine_plugin import Engine
 from orchestrator.nodes.rpc.reports import report_of
 from orchestrator.placement.host import Host, demand_of
 from orchestrator.placement.inventory import Inventory, survey
-from orchestrator.placement.requests import Fate, NotTellable, PlacementRequests, group_of, requests_of
+from orchestrator.placement.requests import (
+    Fate,
+    PlacementRequests,
+    UnknownRequirements,
+    group_of,
+    requests_of,
+)
 from orchestrator.placement.rules import GROUP_TYPE, Group
 from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
 from orchestrator.store.machines.reservations import GroupRow, NewReservation, Promised, membership
@@ -48,7 +54,7 @@ class Planner:
         """Read the stack's placement requests.
 
         Raises:
-            NotTellable: a request cannot be evaluated.
+            UnknownRequirements: a request cannot be evaluated.
         """
         self._engine, self._stack, self._operation_id = engine, stack, operation_id
         self._ledger = engine.store().reservations
@@ -74,7 +80,7 @@ class Planner:
 
         Raises:
             Unplaceable: there is no placement.
-            NotTellable: a group's rule cannot be evaluated.
+            UnknownRequirements: a group's rule cannot be evaluated.
             Unavailable: the machine-state store, or the database, does not answer.
         """
         inventory = self._read_inventory()
@@ -102,7 +108,7 @@ class Planner:
 
         Raises:
             Unplaceable: there is no placement, or concurrent operations reserved the capacity :data:`TRIES` times.
-            NotTellable: as of :meth:`decide`.
+            UnknownRequirements: as of :meth:`decide`.
             Unavailable: as of :meth:`decide`.
         """
         for _ in range(TRIES):
@@ -126,7 +132,8 @@ class Planner:
         if self._inventory is None:
             store = self._engine.store()
             measured = any(
-                demand_of(request.asks) or request.asks.hypervisor for request in self.requests.requests
+                demand_of(request.requirements) or request.requirements.hypervisor
+                for request in self.requests.requests
             )
             nodes = survey(
                 self._engine.nodes(),
@@ -169,7 +176,9 @@ class Planner:
                 row.name,
                 row.properties,
                 self._engine.types(),
-                members=[request.name for request in self.requests.requests if each in request.asks.groups],
+                members=[
+                    request.name for request in self.requests.requests if each in request.requirements.groups
+                ],
                 elsewhere=members.get(row.kind, ()),
             )
             for each, row in self._rows.items()
@@ -187,8 +196,14 @@ class Planner:
             fate = either if request.fate is Fate.EITHER else request.fate
             stays = request.node if fate is Fate.STAYS else ""
             # A row without a reservation takes its capacity all the same.
-            had = promised.own.get((request.name, request.node), demand_of(request.asks)) if stays else {}
-            items.append(Item(name=request.name, asks=request.asks, stays=stays, promised=had))
+            had = (
+                promised.own.get((request.name, request.node), demand_of(request.requirements))
+                if stays
+                else {}
+            )
+            items.append(
+                Item(name=request.name, requirements=request.requirements, stays=stays, promised=had)
+            )
             staying |= {request.name} if stays else set()
         ties = [tie for tie in self.requests.ties if not staying.issuperset(tie)]
         return Question(stack=self._stack.id, items=items, hosts=hosts, ties=ties, groups=groups)
@@ -239,7 +254,7 @@ def group_rows(engine: Engine, stack: FrozenStack, requests: PlacementRequests) 
     """Return the groups of other stacks that resources name, by id.
 
     Raises:
-        NotTellable: the project has no such group.
+        UnknownRequirements: the project has no such group.
     """
     ids = requests.group_ids
     if not ids:
@@ -247,8 +262,8 @@ def group_rows(engine: Engine, stack: FrozenStack, requests: PlacementRequests) 
     rows = engine.store().reservations.groups(ids, project=stack.project, kind=GROUP_TYPE)
     missing = [each for each in ids if each not in rows]
     if missing:
-        request = next(request for request in requests.requests if missing[0] in request.asks.groups)
-        raise NotTellable(
+        request = next(request for request in requests.requests if missing[0] in request.requirements.groups)
+        raise UnknownRequirements(
             f"{request.name} is to be in placement group {missing[0]!r}, which project {stack.project!r} does not have"
         )
     return rows

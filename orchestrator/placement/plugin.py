@@ -17,7 +17,7 @@ from hooks.stack import FrozenStack
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.lifecycle.engine_plugin import EnginePlugin
 from orchestrator.placement.planner import Found, Planner, group_rows
-from orchestrator.placement.requests import NotTellable, is_placed, requests_of
+from orchestrator.placement.requests import UnknownRequirements, is_placed, requests_of
 from orchestrator.placement.solver import Unplaceable
 from orchestrator.store.machines.reservations import MARGIN_SECONDS
 
@@ -84,7 +84,7 @@ class Placement(EnginePlugin):
                 # Adopted objects exist somewhere already, and only their types know where.
                 return Annotations(warnings=(f"what is not adopted is not placed: {error}",))
             raise Refusal(self._message(error)) from error
-        except (NotTellable, Unavailable, InvalidInput) as error:
+        except (UnknownRequirements, Unavailable, InvalidInput) as error:
             raise Refusal(str(error)) from error
 
     def do_preview(
@@ -105,10 +105,10 @@ class Placement(EnginePlugin):
             planner = self._planner(context, stack, current_stack, action)
             return _annotations(planner, planner.decide() if planner.requests.requests else None)
         except (Unavailable, InvalidInput) as error:
-            return Annotations(warnings=(f"where it would be placed cannot be told: {error}",))
+            return Annotations(warnings=(f"its placement cannot be determined: {error}",))
         except Unplaceable as error:
             raise Refusal(self._message(error)) from error
-        except NotTellable as error:
+        except UnknownRequirements as error:
             raise Refusal(str(error)) from error
 
     def do_post_op(
@@ -132,7 +132,7 @@ class Placement(EnginePlugin):
         try:
             requests = requests_of(stack, None, self.engine.types(), settings=self.engine.settings)
             kinds = {each: row.kind for each, row in group_rows(self.engine, stack, requests).items()}
-        except NotTellable:
+        except UnknownRequirements:
             return None
         return {request.name: request.amounts(stack.id, kinds) for request in requests.requests}
 

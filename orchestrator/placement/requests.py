@@ -1,5 +1,6 @@
-"""What a stack asks of nodes, read from what lifecycle plugins are shown of it; pure."""
+"""Placement requests of a stack, read from its frozen definition; pure."""
 
+import inspect
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,7 +20,7 @@ from orchestrator.planning.decision import (
     has_failed,
     takes_its_place,
 )
-from orchestrator.plugins.asks import Asks
+from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import ResourceState
@@ -36,8 +37,8 @@ _NODE: Final = "node"
 _SIZES: Final = ("memory", "vcpus", "size", "disks")
 
 
-class NotTellable(Exception):
-    """What a stack asks of nodes cannot be told; the sentence says why."""
+class UnknownRequirements(Exception):
+    """The placement requests of a stack cannot be evaluated; the message names the reason."""
 
 
 class Fate(Enum):
@@ -56,7 +57,7 @@ class PlacementRequest:
     """A resource that is to be on a node."""
 
     name: str
-    asks: Asks
+    requirements: MachineRequirements
     fate: Fate = Fate.MADE
     #: Where it is, if it does not have to be made.
     node: str = ""
@@ -66,13 +67,13 @@ class PlacementRequest:
     def amounts(self, stack_id: str, kinds: Mapping[str, str]) -> dict[str, int]:
         """Return what it is on record with; ``kinds`` are the memberships in groups of other stacks, by their ids."""
         own = [membership(stack_id, name) for name in self.groups]
-        others = [kinds[each] for each in self.asks.groups if each in kinds]
-        return {**demand_of(self.asks), **dict.fromkeys([*own, *others], 0)}
+        others = [kinds[each] for each in self.requirements.groups if each in kinds]
+        return {**demand_of(self.requirements), **dict.fromkeys([*own, *others], 0)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequests:
-    """All that a stack asks of nodes."""
+    """All placement requests of a stack."""
 
     requests: tuple[PlacementRequest, ...]
     #: Instances, each with a volume that it requires.
@@ -85,13 +86,14 @@ class PlacementRequests:
     @property
     def group_ids(self) -> tuple[str, ...]:
         """The groups of other stacks."""
-        return tuple(sorted({each for request in self.requests for each in request.asks.groups}))
+        return tuple(sorted({each for request in self.requests for each in request.requirements.groups}))
 
 
 def is_placed(kind: type[Resource] | None) -> bool:
     """Whether resources of a type may be on nodes."""
-    # A class method is another object whenever it is looked at.
-    return kind is not None and kind.asks_of_node.__func__ is not Resource.asks_of_node.__func__  # type: ignore[attr-defined]
+    # The class attribute itself: a bound class method is a new object at every access.
+    default = vars(Resource)["machine_requirements"]
+    return kind is not None and inspect.getattr_static(kind, "machine_requirements") is not default
 
 
 def requests_of(
@@ -103,20 +105,20 @@ def requests_of(
     claimed: Mapping[str, str] | None = None,
     action: str = "",
 ) -> PlacementRequests:
-    """Return what a stack asks of nodes.
+    """Return the placement requests of a stack.
 
     Args:
         stack: As it is to be.
         current: As it is.
         types: The resource types there are.
-        settings: Those of this process, with which types are asked.
+        settings: Those of this process, which types may use.
         claimed: By the names of resources that are being made, the nodes that were found for them.
         action: What is to be done.
 
     Raises:
-        NotTellable: a type cannot say what its resource asks for, or nobody knows a group's rule yet.
+        UnknownRequirements: a type rejects the properties of its resource, or a group's rule is not known yet.
     """
-    asks: dict[str, Asks] = {}
+    requirements: dict[str, MachineRequirements] = {}
     warnings: list[str] = []
     for resource in stack.resources.values():
         kind = types.get(resource.type)
@@ -124,12 +126,12 @@ def requests_of(
             continue
         if not _is_told(resource.properties.get(_NODE)):
             warnings.append(f"{resource.name!r} is not placed: its node is known only later")
-        elif (asked := _asks(resource, kind)) is not None:
-            asks[resource.name] = asked
-            warnings += _untold_sizes(resource)
+        elif (required := _requirements_of(resource, kind)) is not None:
+            requirements[resource.name] = required
+            warnings += _unknown_sizes(resource)
     there = {} if current is None else current.resources
     requests = []
-    for name, asked in asks.items():
+    for name, required in requirements.items():
         resource, present = stack.resources[name], there.get(name)
         fate, node = Fate.MADE, ""
         if present is not None:
@@ -138,14 +140,16 @@ def requests_of(
             if node and not renewed:
                 fate = _fate(types, resource, present, node, settings)
         groups = tuple(_groups_of(resource, stack))
-        requests.append(PlacementRequest(name=name, asks=asked, fate=fate, node=node, groups=groups))
+        requests.append(
+            PlacementRequest(name=name, requirements=required, fate=fate, node=node, groups=groups)
+        )
     members: dict[str, list[str]] = {}
     for request in requests:
         for name in request.groups:
             members.setdefault(name, []).append(request.name)
     return PlacementRequests(
         requests=tuple(requests),
-        ties=tuple(_ties(stack, asks)),
+        ties=tuple(_ties(stack, requirements)),
         groups={
             name: group_of(name, stack.resources[name].properties, types, members=names)
             for name, names in members.items()
@@ -165,12 +169,12 @@ def group_of(
     """Return the group that a resource of that type is.
 
     Raises:
-        NotTellable: nobody knows its rule yet.
+        UnknownRequirements: its rule is not known yet.
     """
     try:
         said = typed_properties(types[GROUP_TYPE], properties)
         if is_unknown(said):
-            raise NotTellable(
+            raise UnknownRequirements(
                 f"the rule of group {name!r} is known only once others exist; say it in the template"
             )
         return Group(
@@ -183,24 +187,26 @@ def group_of(
             elsewhere=tuple(elsewhere),
         )
     except (PropertyError, ValueError) as error:
-        raise NotTellable(f"the rule of group {name!r} cannot be told: {error}") from error
+        raise UnknownRequirements(f"the rule of group {name!r} cannot be evaluated: {error}") from error
 
 
-def _asks(resource: FrozenResource, kind: type[Resource]) -> Asks | None:
+def _requirements_of(resource: FrozenResource, kind: type[Resource]) -> MachineRequirements | None:
     try:
-        return kind.asks_of_node(resource.properties)
+        return kind.machine_requirements(resource.properties)
     except (PropertyError, TypeError, ValueError) as error:
-        raise NotTellable(f"what {resource.name!r} asks of its node cannot be told: {error}") from error
+        raise UnknownRequirements(
+            f"the requirements of {resource.name!r} on its node cannot be evaluated: {error}"
+        ) from error
 
 
-def _untold_sizes(resource: FrozenResource) -> Iterator[str]:
-    """Yield that a resource asks for what nobody can tell yet."""
+def _unknown_sizes(resource: FrozenResource) -> Iterator[str]:
+    """Yield a warning if sizes of a resource are not known yet."""
     # Of a disk that is a reference, another resource says how large it is.
-    untold = [
+    unknown = [
         name for name in _SIZES if (value := resource.properties.get(name)) is UNKNOWN or value == HIDDEN
     ]
-    if untold:
-        yield f"{resource.name!r} is placed as if it asked for nothing by {', '.join(untold)}: nobody can tell yet"
+    if unknown:
+        yield f"{resource.name!r} is placed as if {', '.join(unknown)} were 0: not known yet"
 
 
 def _groups_of(resource: FrozenResource, stack: FrozenStack) -> Iterator[str]:
@@ -216,12 +222,16 @@ def _groups_of(resource: FrozenResource, stack: FrozenStack) -> Iterator[str]:
                 yield name
 
 
-def _ties(stack: FrozenStack, asks: Mapping[str, Asks]) -> Iterator[tuple[str, str]]:
+def _ties(stack: FrozenStack, requirements: Mapping[str, MachineRequirements]) -> Iterator[tuple[str, str]]:
     """Yield each instance with each of the volumes that it requires."""
-    for name, asked in asks.items():
-        if asked.hypervisor:
+    for name, required in requirements.items():
+        if required.hypervisor:
             for other in stack.resources[name].requires:
-                if other in asks and asks[other].disks_mib and not asks[other].hypervisor:
+                if (
+                    other in requirements
+                    and requirements[other].disks_mib
+                    and not requirements[other].hypervisor
+                ):
                     yield name, other
 
 

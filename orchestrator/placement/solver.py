@@ -15,7 +15,7 @@ from typing import Final
 from hooks.values.nearest import Nearest
 from orchestrator.placement.host import Host, demand_of, in_words, shortage
 from orchestrator.placement.rules import Group, Policy, Standing
-from orchestrator.plugins.asks import Asks
+from orchestrator.plugins.machine_requirements import MachineRequirements
 
 #: How often a part is compared with a machine before the search is given up.
 MOST_COMPARISONS: Final = 1_000_000
@@ -31,7 +31,7 @@ class Item:
     """A resource to place, or one that stays on its machine."""
 
     name: str
-    asks: Asks = field(default_factory=Asks)
+    requirements: MachineRequirements = field(default_factory=MachineRequirements)
     #: The machine that it stays on; empty if it is to be placed.
     stays: str = ""
     #: The reservation of one that stays; it needs only what it requires beyond that.
@@ -148,7 +148,7 @@ class _Search:
             free = self._free.get(item.stays)
             if free is None:
                 continue
-            wanted = demand_of(item.asks)
+            wanted = demand_of(item.requirements)
             more = {
                 kind: amount - item.promised.get(kind, 0)
                 for kind, amount in wanted.items()
@@ -194,12 +194,12 @@ class _Search:
         items = tuple(self._items[name] for name in names)
         demand: dict[str, int] = {}
         for item in items:
-            for kind, amount in demand_of(item.asks).items():
+            for kind, amount in demand_of(item.requirements).items():
                 demand[kind] = demand.get(kind, 0) + amount
         part = _Part(names=tuple(names), items=items, demand=demand, objections={}, candidates=())
         self._refuse_unknown_nodes(items)
         for name, host in self._hosts.items():
-            objection = next(filter(None, (host.objection(item.asks) for item in items)), "")
+            objection = next(filter(None, (host.objection(item.requirements) for item in items)), "")
             objection = objection or self._tie_objection(names, name)
             objection = objection or shortage(self._free[name], demand)
             if objection:
@@ -209,11 +209,11 @@ class _Search:
 
     def _refuse_unknown_nodes(self, items: Iterable[Item]) -> None:
         for item in items:
-            if item.asks.node and item.asks.node not in self._hosts:
+            if item.requirements.node and item.requirements.node not in self._hosts:
                 known = f"there are {', '.join(sorted(self._hosts)) or 'none'}"
-                hint = Nearest().hint(item.asks.node, self._hosts, otherwise=known)
+                hint = Nearest().hint(item.requirements.node, self._hosts, otherwise=known)
                 raise Unplaceable(
-                    f"{item.name} is to be on node {item.asks.node!r}, which nobody knows; {hint}"
+                    f"{item.name} is to be on node {item.requirements.node!r}, which nobody knows; {hint}"
                 )
 
     def _tie_objection(self, names: Sequence[str], node: str) -> str:

@@ -176,8 +176,8 @@ def _compared(it: Subject, decided: Decision, changes: PropertyChanges) -> Decis
     """Return what the differences between what was applied, what is there and what is wanted come to."""
     schema = it.resource.properties_schema
     if fixed := _names(schema, decided.changed, Action.REFUSE):
-        told = (f"properties.{name}: it cannot be changed once it is set" for name in fixed)
-        return replace(decided, action=Action.REFUSE, reason="; ".join(told))
+        reasons = (f"properties.{name}: it cannot be changed once it is set" for name in fixed)
+        return replace(decided, action=Action.REFUSE, reason="; ".join(reasons))
     seen, reason = _seen(it, changes.before) if is_in_doubt(it.was, refresh=it.refresh) else ({}, "")
     changes = replace(changes, before={**changes.before, **(seen or {})})
     if it.at_hand and it.was in _HALF_WAY:

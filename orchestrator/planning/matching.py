@@ -81,7 +81,7 @@ class Matcher:
             node_data=data.to_wire() if _is_there(row) else None,
             new_metadata=new_metadata,
             adopting=self._adopting(row),
-            told=self._told(
+            step_data=self._step_data(
                 row, is_other=row not in clean and (new_metadata or self._may_be_other(desired, row))
             ),
         )
@@ -89,7 +89,7 @@ class Matcher:
     def _first(self, desired: DesiredResource, rows: Sequence[ResourceRow]) -> ResourceRow | None:
         """Return the row that was there before updates renewed it, where that is brought back; else None.
 
-        By their definitions, such rows cannot be told from each other.
+        Such rows have equal definitions.
         """
         kind = kind_of_type(self._types, desired.type)
         if self._renews or kind is None or not kind.renewed_by_updates:
@@ -97,31 +97,31 @@ class Matcher:
         return min(rows, key=lambda row: (not _is_sound(row), row.created_at, row.replaced_by is None))
 
     def _adopting(self, row: ResourceRow) -> dict[str, Any] | None:
-        """Return what a row's object was said to be that is not adopted yet.
+        """Return the adoption data of a row whose object is not adopted yet; else None.
 
-        ``certain`` is whether the objects that it depends on are still what they were said to be.
+        ``certain``: the objects that it depends on are still as the adoption data describe them.
         """
         if row.action != "ADOPT" or row.status == "COMPLETE":
             return None
         planned = self._history.planned.get(row.id, {})
-        said = planned.get("adopting") or {
+        data = planned.get("adopting") or {
             "definition": planned.get("definition", {}),
             "files": planned.get("files", {}),
             "parameters": dict(self._values_before),
             "certain": True,
         }
         required = [self._by_id[each] for each in row.requires if each in self._by_id]
-        return {**said, "certain": said["certain"] and all(map(_is_as_found, required))}
+        return {**data, "certain": data["certain"] and all(map(_is_as_found, required))}
 
-    def _told(self, row: ResourceRow, *, is_other: bool) -> dict[str, Any]:
-        told: dict[str, Any] = {"refresh": True} if self._refresh else {}
+    def _step_data(self, row: ResourceRow, *, is_other: bool) -> dict[str, Any]:
+        data: dict[str, Any] = {"refresh": True} if self._refresh else {}
         if is_other:
-            told["reread"] = True
+            data["reread"] = True
         if row.unhealthy:
-            told["replace"] = row.reason or "it was said to be unhealthy"
+            data["replace"] = row.reason or "it was marked unhealthy"
         elif self._is_renewed(row):
-            told["replace"] = "every update makes another one"
-        return told
+            data["replace"] = "every update makes another one"
+        return data
 
     def _may_be_other(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether another type or other code applied what is on record, or somebody may still change it."""
@@ -155,7 +155,7 @@ class Matcher:
         return takes_its_place((row.type, desired.type), before, after, named)
 
     def _has_new_metadata(self, desired: DesiredResource, row: ResourceRow) -> bool:
-        """Whether the template says other metadata than it said; also where what it says now cannot be told yet."""
+        """Whether the template's metadata changed, or are not known yet."""
         definition = self._template.resources[desired.name]
         if not definition.metadata:
             return row.metadata_hash not in (None, NO_METADATA)
@@ -171,7 +171,9 @@ class Matcher:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
         if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
             return False
-        if _said(self._history.applied.get(row.id, {})) != _said(desired.fragment):
+        if _definition_and_files(self._history.applied.get(row.id, {})) != _definition_and_files(
+            desired.fragment
+        ):
             return False
         required = [self._chosen.get(name) for name in desired.requires]
         if any(each is None or not _is_there(each) for each in required):
@@ -180,11 +182,11 @@ class Matcher:
             return False
         if not desired.wanted <= {tuple(path) for path, _ in row.attributes}:
             return False
-        # Of which type it was made, the fingerprint says: the row may have another one that was never applied.
+        # The fingerprint includes the type: the row's type may be one that was never applied.
         return row.definition_hash == self._wanted_hash(desired) and not self._has_new_metadata(desired, row)
 
     def _wanted_hash(self, desired: DesiredResource) -> str | None:
-        """Return the fingerprint of what is wished, by what its requirements are now; None if that cannot be told."""
+        """Return the fingerprint of the desired resource, given its requirements as they are; None if unknown."""
         definition = self._template.resources[desired.name]
         try:
             external = definition.external_id is not None
@@ -225,7 +227,7 @@ def node_data_of(row: ResourceRow) -> NodeData:
 
 
 def plan_row(row: ResourceRow, fragment: Fragment | None = None) -> Row:
-    """Return what planning needs to know of a row; ``fragment`` is what its cleanup must be told, if that is known."""
+    """Return the columns of a row that planning needs; ``fragment`` is the additional data of its cleanup."""
     return Row(
         id=row.id,
         name=row.name,
@@ -255,8 +257,8 @@ def standing(row: ResourceRow | Presence) -> tuple[bool, bool, float]:
     return _is_there(row), row.replaced_by is None, row.created_at
 
 
-def _said(fragment: Fragment) -> object:
-    """Return what a fragment says, without where in the text it stood."""
+def _definition_and_files(fragment: Fragment) -> object:
+    """Return the definition and the files of a fragment, without places in the template's text."""
     definition = fragment.get("definition", {})
-    said = {key: value for key, value in definition.items() if key not in PLACE_KEYS and key != "v"}
-    return said, fragment.get("files"), fragment.get("child")
+    plain = {key: value for key, value in definition.items() if key not in PLACE_KEYS and key != "v"}
+    return plain, fragment.get("files"), fragment.get("child")

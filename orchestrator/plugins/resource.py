@@ -12,10 +12,10 @@ from hooks.values.frozen import FrozenDict
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
-from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.clients import ClientPlugin, Clients, ProjectClients
 from orchestrator.plugins.group_declarations import properties_groups
 from orchestrator.plugins.groups import PropertiesGroup
+from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.mistakes import (
     attribute_mistakes,
     property_mistakes,
@@ -390,7 +390,7 @@ class Resource:
     # -- placement ---------------------------------------------------------------------------------------------
 
     @classmethod
-    def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
+    def machine_requirements(cls, properties: Mapping[str, Any]) -> MachineRequirements | None:
         """Return the requirements on a node of a resource with these properties; None: it needs no node.
 
         The properties are not converted, and values that are not known yet are ``UNKNOWN``.

@@ -19,8 +19,8 @@ from hooks.events import Event, EventSink
 from hooks.loading.calling import TookTooLong, call_within
 from hooks.values.masking import without_secrets
 from orchestrator.errors import IsothermError
+from orchestrator.sinks.guarded_sink import GuardedSink
 from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
-from orchestrator.sinks.served import Served
 from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursors
 
 log = structlog.get_logger()
@@ -98,7 +98,7 @@ class Delivery:
         self._chance = chance or random.Random()
         self._clock = clock
         self._claim: CursorClaim | None = None
-        self._served = Served()
+        self._served = GuardedSink()
         self._number = 0
         self._renewed_at = 0.0
         self._look_at = 0.0
@@ -166,7 +166,7 @@ class Delivery:
             return None
         self._claim = claim
         self._number = first_number(claim.failures)
-        self._served = served = Served()
+        self._served = served = GuardedSink()
         try:
             self._call(lambda: self._make_into(served, claim))
         except Exception as error:  # noqa: BLE001  # sinks are plugins
@@ -211,7 +211,7 @@ class Delivery:
 
     # -- the sink ----------------------------------------------------------------------------------------------
 
-    def _make_into(self, served: Served, claim: CursorClaim) -> None:
+    def _make_into(self, served: GuardedSink, claim: CursorClaim) -> None:
         served.sink = self._make(claim)
         served.sink.restore(claim.state)
 
@@ -284,7 +284,7 @@ class Delivery:
             )
 
 
-def _words_of(served: Served, error: Exception) -> str:
+def _words_of(served: GuardedSink, error: Exception) -> str:
     """Return an error's message without the secrets among the sink's options."""
     message = words_of(error)
     options = served.sink.options if served.sink is not None else None

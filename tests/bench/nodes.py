@@ -25,10 +25,10 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.file_store import FileNodeStore
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.redis_store import RedisNodeStore
-from cache.node_state.requests import HypervisorSection, SnapshotRequest, StorageSection
+from cache.node_state.requests import HypervisorSection, MachineStateRequest, StorageSection
 from cache.node_state.store import NodeStateStore
 from orchestrator.config.settings import Settings, load_settings
-from orchestrator.nodes.rpc.calls import fetch_snapshot
+from orchestrator.nodes.rpc.calls import fetch_machine_state
 from orchestrator.nodes.rpc.kombu_transport import KombuTransport
 from orchestrator.nodes.rpc.names import agent_directory
 from tests.bench.installation import environment, isotherm, wait_until
@@ -49,12 +49,12 @@ SECONDS: Final = 10.0
 
 HV: Final = HypervisorSection("fake")
 DISK: Final = StorageSection("file", "default")
-ALL: Final = SnapshotRequest(hypervisors=frozenset({HV}), storage=frozenset({DISK}), bootid=True)
+ALL: Final = MachineStateRequest(hypervisors=frozenset({HV}), storage=frozenset({DISK}), bootid=True)
 #: What was asked for one by one.
 PARTS: Final = (
-    SnapshotRequest(hypervisors=frozenset({HV})),
-    SnapshotRequest(storage=frozenset({DISK})),
-    SnapshotRequest(bootid=True),
+    MachineStateRequest(hypervisors=frozenset({HV})),
+    MachineStateRequest(storage=frozenset({DISK})),
+    MachineStateRequest(bootid=True),
 )
 
 #: What is measured, by its name.
@@ -122,7 +122,7 @@ class Bench:
         for name, store in self._stores.items():
             # Who is in this process, as far as the cache can tell, needs no lease in each store.
             cache = NodeStateCache(store, self._fetch, unleased={NODE})
-            look = partial(cache.snapshot, NODE)
+            look = partial(cache.machine_state, NODE)
             asking: Cases = {"miss": partial(self._miss, cache), "force": partial(look, ALL, force=True)}
             yield from self._by_turns(name, THERE, asking)
             yield from self._by_turns(
@@ -132,13 +132,13 @@ class Bench:
             if counts.asked != 2 * (THERE + 3) or counts.hits != 2 * (HERE + 3):
                 raise SystemExit(f"not what was to be measured: {counts}")
 
-    def _fetch(self, node: str, request: SnapshotRequest, seconds: float) -> Any:
-        return fetch_snapshot(self._transport, node, request, seconds)
+    def _fetch(self, node: str, request: MachineStateRequest, seconds: float) -> Any:
+        return fetch_machine_state(self._transport, node, request, seconds)
 
     @staticmethod
     def _miss(cache: NodeStateCache) -> None:
         cache.bump(NODE, "bench")
-        cache.snapshot(NODE, ALL)
+        cache.machine_state(NODE, ALL)
 
     def _by_turns(self, store: str, times: int, cases: Cases) -> list[Cost]:
         taken: dict[str, list[float]] = {case: [] for case in cases}
@@ -216,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=RUNS, help="how often each is measured")
     asked = parser.parse_args(arguments)
     say = partial(Console(highlight=False).print, soft_wrap=True)
-    say(f"nodes: a snapshot of a node with {asked.instances} instances")
+    say(f"nodes: the machine state of a node with {asked.instances} instances")
     costs = list(measure(asked.instances, asked.runs))
     for case, store in dict.fromkeys((cost.case, cost.store) for cost in costs):
         cost = best(costs, case, store)

@@ -7,7 +7,7 @@ import pytest
 
 from hooks.errors import HookError
 from hooks.loading.calling import call_within
-from orchestrator.lifecycle import asking, telling
+from orchestrator.lifecycle import post_op, pre_op
 from tests.scenarios.world import Crash, World
 
 
@@ -24,8 +24,8 @@ def processes_die_of_calls() -> Iterator[None]:
             raise
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asking, "call_within", call_or_die)
-        patch.setattr(telling, "call_within", call_or_die)
+        patch.setattr(pre_op, "call_within", call_or_die)
+        patch.setattr(post_op, "call_within", call_or_die)
         yield
 
 

@@ -11,8 +11,8 @@ from cache.node_state.requests import (
     NODE_DATA,
     OK,
     HypervisorSection,
+    MachineState,
     Section,
-    Snapshot,
     StorageSection,
 )
 from hooks.lifecycle import LifecyclePlugin
@@ -20,7 +20,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.lifecycle.engine_plugin import Engine
 from orchestrator.placement.plugin import Placement
 from orchestrator.placement.rules import GROUP_TYPE
-from orchestrator.plugins.asks import Asks
+from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure
@@ -48,21 +48,21 @@ class PretendedNodes:
     def leases(self) -> Mapping[str, Lease]:
         return dict(self.leases_now)
 
-    def snapshot_many(
+    def machine_states(
         self, nodes: Iterable[str], request: Any, **how: Any
-    ) -> Mapping[str, Snapshot | NodeError]:
+    ) -> Mapping[str, MachineState | NodeError]:
         with self._lock:
             self.asked += 1
         return {name: self._told(name) for name in nodes}
 
-    def _told(self, name: str) -> Snapshot | NodeError:
+    def _told(self, name: str) -> MachineState | NodeError:
         if name in self.silent:
             return NodeTimeout(name, f"node {name!r} did not answer within 10 s")
         total = self.leases_now[name].totals["memory_mib"]
         node = {"memory_total_mib": total, "memory_free_mib": self.free_mib.get(name, total)}
         hypervisor = {NODE_DATA: node, INSTANCES_DATA: self.instances.get(name, {})}
         storage = {"type": "file", "name": UNIT, "storage_size": total, "storage_free": total}
-        return Snapshot(
+        return MachineState(
             node=name,
             taken_at=0.0,
             incarnation="i",
@@ -97,10 +97,10 @@ class PretendedInstance(Resource):
     failing: set[str] = set()
 
     @classmethod
-    def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
+    def machine_requirements(cls, properties: Mapping[str, Any]) -> MachineRequirements | None:
         disk = int(properties.get("disk", 0))
         groups = properties.get("groups", [])
-        return Asks(
+        return MachineRequirements(
             node=properties.get("node", ""),
             hypervisor=properties.get("hypervisor", FAKE),
             memory_mib=int(properties.get("memory", 0)),

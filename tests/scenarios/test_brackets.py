@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from hooks.lifecycle import Annotations, LifecycleContext
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, NotFound, Unavailable
-from orchestrator.lifecycle.working import Working
+from orchestrator.lifecycle.running_operations import RunningOperations
 from orchestrator.model.messages import (
     OPERATE_JOBS,
     AdoptJob,
@@ -300,7 +300,7 @@ class Play:
         self._generation += 1
         brackets = self.world.coordinator._brackets
         brackets._owner = self.world.coordinator._name = f"coordinator-{self._generation}"
-        brackets._working = Working()
+        brackets._working = RunningOperations()
         return False
 
     def settle(self) -> None:

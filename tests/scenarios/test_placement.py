@@ -98,7 +98,7 @@ def test_what_cannot_be_placed_is_refused_before_anything_is_made_and_says_why()
         placed.create(a=instance(memory=101))
     assert str(refused.value) == (
         "refused by lifecycle plugin 'placement': a (101 MiB of memory) fits on no node: "
-        "n1: 101 MiB of memory asked for, 100 free; n2: node 'n2' did not answer within 10 s; "
+        "n1: 101 MiB of memory required, 100 free; n2: node 'n2' did not answer within 10 s; "
         "n3: it is drained: new disks; n4: its agent is not there; it was last heard of 0 s ago"
     )
     assert placed.world.store.stacks.all(project="default") == []
@@ -149,7 +149,7 @@ def test_an_update_that_changes_nothing_on_nodes_claims_nothing_anew() -> None:
 def test_what_grows_is_refused_if_there_is_no_room_for_it() -> None:
     placed = Placed(n1=100, n2=1000)
     placed.create(a=instance(memory=50, node="n1"))
-    with pytest.raises(Conflict, match="a cannot grow where it is: n1: 51 MiB of memory asked for, 50 free"):
+    with pytest.raises(Conflict, match="a cannot grow where it is: n1: 51 MiB of memory required, 50 free"):
         placed.update(a=instance(memory=101, node="n1"))
     assert placed.promised("n1") == 50
 
@@ -157,7 +157,7 @@ def test_what_grows_is_refused_if_there_is_no_room_for_it() -> None:
 def test_a_replacement_needs_room_beside_what_it_replaces() -> None:
     placed = Placed(n1=100)
     placed.create(a=instance(memory=60, image="one"))
-    with pytest.raises(Conflict, match="60 MiB of memory asked for, 40 free"):
+    with pytest.raises(Conflict, match="60 MiB of memory required, 40 free"):
         placed.update(a=instance(memory=60, image="two"))
     placed.update(a=instance(memory=40, image="two"))
     assert placed.world.state() == "UPDATE_COMPLETE"
@@ -221,11 +221,11 @@ def test_promises_that_nobody_makes_use_of_yet_count_as_used() -> None:
     # Somebody else uses 20 of it.
     placed.nodes.instances["n1"] = {row.id: {"memory_mib": 40, "memory_used_mib": 10}}
     placed.nodes.free_mib["n1"] = 70
-    with pytest.raises(Conflict, match="41 MiB of memory asked for, 40 free"):
+    with pytest.raises(Conflict, match="41 MiB of memory required, 40 free"):
         placed.create("t", a=instance(memory=41))
     # What was given up by its stack is still promised to by its node.
     placed.nodes.instances["n1"]["abandoned"] = {"memory_mib": 35, "memory_used_mib": 5, "vcpus": 3}
-    with pytest.raises(Conflict, match="11 MiB of memory asked for, 10 free"):
+    with pytest.raises(Conflict, match="11 MiB of memory required, 10 free"):
         placed.create("t", a=instance(memory=11))
     placed.create("t", a=instance(memory=10))
     surveyed = survey(placed.nodes, placed.world.store.machines.all(), measured=True, max_age_seconds=0)

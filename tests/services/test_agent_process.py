@@ -14,7 +14,7 @@ import pytest
 
 from cache.node_state.errors import NodeError, NodeUnreachable
 from cache.node_state.lease import Lease
-from cache.node_state.requests import BOOTID_KEY, SnapshotRequest, StorageSection
+from cache.node_state.requests import BOOTID_KEY, MachineStateRequest, StorageSection
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.errors import Conflict
 from orchestrator.nodes.rpc.client import NodeClient
@@ -95,13 +95,13 @@ def test_an_agent_is_asked_changed_killed_and_followed(node: Node, redis_server:
     assert f"agent-{NODE}@{socket.gethostname()} ready." in first.log
     lease = node.client.leases()[NODE]
     assert (lease.labels, lease.storage) == ({"zone": "z", "rack": "r1"}, {"default": "file"})
-    # A change, whose effect the next snapshot shows.
-    request = SnapshotRequest(storage=frozenset({StorageSection("file", "default")}), bootid=True)
-    before = node.client.snapshot(NODE, request)
-    assert node.client.snapshot(NODE, request).cached
+    # A change, whose effect the next machine state shows.
+    request = MachineStateRequest(storage=frozenset({StorageSection("file", "default")}), bootid=True)
+    before = node.client.machine_state(NODE, request)
+    assert node.client.machine_state(NODE, request).cached
     made = node.change("make-a", "a")
     assert Path(made["path"]).exists()
-    after = node.client.snapshot(NODE, request)
+    after = node.client.machine_state(NODE, request)
     assert not after.cached
     assert after.sections[BOOTID_KEY] == before.sections[BOOTID_KEY]
     # Nobody else gets its name, on this machine or on another.

@@ -18,7 +18,7 @@ import psutil
 import structlog
 
 from cache.node_state.lease import Lease
-from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
+from cache.node_state.requests import SCHEMA_VERSION, MachineStateRequest
 from orchestrator.config.settings import Settings
 from orchestrator.nodes.rpc.boot import read_boot_id
 from orchestrator.nodes.rpc.errors import (
@@ -32,14 +32,14 @@ from orchestrator.nodes.rpc.registry import NodeRpc, load_rpcs
 from workers.agent.answering import Answering, Identity
 from workers.agent.backends import Backends, Unusable, hypervisors_of, storage_of
 from workers.agent.brackets import Invalidation
-from workers.agent.claims import Claims, Totals
 from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.journal import Journal
 from workers.agent.limits import Limits
 from workers.agent.locks import Locks, LockTaken
+from workers.agent.machine_state import MachineStateReader
 from workers.agent.patience import Unanswered
 from workers.agent.records import read_record, write_record
-from workers.agent.snapshots import SnapshotTaker
+from workers.agent.reservations import Reservations, Totals
 from workers.agent.storage.storage import Storage
 from workers.agent.watching import Watching
 
@@ -87,7 +87,7 @@ class Agent:
             directory / "journal", self.locks, settings.agent.keep_operations_days * _DAY_SECONDS, clock
         )
         self.limits = Limits(name, settings)
-        self.claims = Claims(name, directory / "claims", self.locks, settings.agent)
+        self.reservations = Reservations(name, directory / "claims", self.locks, settings.agent)
         self._watching = Watching(cache, name)
         self._totals: Totals | None = None
         seconds = settings.agent.backend_seconds
@@ -251,11 +251,11 @@ class Agent:
         if why := self.journal.burial(kind, name):
             raise Gone(self.name, f"{kind} {name!r} {why}: a late message does not bring it back")
 
-    def snapshot(self, request: SnapshotRequest) -> dict[str, Any]:
+    def machine_state(self, request: MachineStateRequest) -> dict[str, Any]:
         """Return the requested sections as plain types, and whether the machine was changed meanwhile."""
-        taker = SnapshotTaker(self.hypervisors, self.storage, lambda: self.boot_id)
+        reader = MachineStateReader(self.hypervisors, self.storage, lambda: self.boot_id)
         before = self._answering.changes
-        sections = taker.take(request)
+        sections = reader.read(request)
         return {
             "sections": {key: section.to_wire() for key, section in sections.items()},
             "unsettled": before.inflight > 0 or before != self._answering.changes,

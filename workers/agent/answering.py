@@ -157,7 +157,7 @@ class Answering:
 
     @contextmanager
     def _counted(self, rpc: NodeRpc) -> Iterator[None]:
-        """Count the change as under way, for snapshots taken meanwhile."""
+        """Count the change as under way, for machine states read meanwhile."""
         if rpc.effect is Effect.NEUTRAL:
             yield
             return

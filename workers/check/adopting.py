@@ -49,10 +49,10 @@ def properties_as_found(
     return {name: value for name, value in properties.items() if not is_unknown(value)}
 
 
-def told_by(
+def with_observed(
     observed: Mapping[str, Any] | CannotTell | None,
     given: Mapping[str, Any],
-    untold: frozenset[str],
+    unknown: frozenset[str],
     resource: Resource,
 ) -> tuple[Mapping[str, Any], frozenset[str]]:
     """Return the properties, with observed values where they were unknown, and the names that stay doubtful.
@@ -61,7 +61,7 @@ def told_by(
     before the stack is not destroyed on a suspicion. The others are applied again.
     """
     seen = observed if isinstance(observed, Mapping) else {}
-    merged = {**given, **{name: seen[name] for name in untold & seen.keys()}}
+    merged = {**given, **{name: seen[name] for name in unknown & seen.keys()}}
     schema = resource.properties_schema
-    again = {name for name in untold - seen.keys() if name in schema and schema[name].update_allowed}
+    again = {name for name in unknown - seen.keys() if name in schema and schema[name].update_allowed}
     return merged, frozenset(again)

@@ -105,16 +105,16 @@ class Checker:
     def _carry_out(self, claim: Claim) -> tuple[CheckOrder, ...]:
         """Take the claimed step, and record its outcome."""
         order = claim.order
-        with about_attempt(claim.attempt), self._tracing.check(claim, self._worker) as told:
+        with about_attempt(claim.attempt), self._tracing.check(claim, self._worker) as traced:
             with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):
                 outcome = self.act(claim)
-            told.came_to(outcome)
+            traced.came_to(outcome)
             return self.report(claim, outcome)
 
     def act(self, claim: Claim) -> Outcome:
         """Carry out the claimed action on the object; nothing is recorded yet."""
         order = claim.order
-        around = CheckContext(
+        check = CheckContext(
             types=self._types,
             settings=self._settings,
             context=self._context(order.traversal_id),
@@ -126,7 +126,7 @@ class Checker:
             child_of=self._children.of,
             clients=self._clients,
         )
-        return take_step(claim, around)
+        return take_step(claim, check)
 
     def report(self, claim: Claim, outcome: Outcome) -> tuple[CheckOrder, ...]:
         """Record the outcome of a claim, unless it is fenced off; return the orders for the ready nodes."""

@@ -56,7 +56,7 @@ class Outcomes:
     """Says what became of a claim."""
 
     def __init__(self, attempt: Attempt) -> None:
-        self._attempt, self._claim, self._around = attempt, attempt.claim, attempt.around
+        self._attempt, self._claim, self._check = attempt, attempt.claim, attempt.check
 
     @property
     def carries_on(self) -> bool:
@@ -64,7 +64,7 @@ class Outcomes:
         if is_resumed_first(self._claim) or self._is_restored_first:
             return True
         if self._claim.action == "ADOPT":
-            return bool(self._attempt.untold) or self._attempt.given != self._attempt.target
+            return bool(self._attempt.unknown) or self._attempt.given != self._attempt.target
         return (
             self._claim.started
             and self._attempt.target is not None
@@ -149,20 +149,20 @@ class Outcomes:
 
     def retry_or_fail(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of a try that failed: another one, unless there were enough."""
-        limit = self._around.settings.action_retry_limit
+        limit = self._check.settings.action_retry_limit
         if self._claim.retries < limit:
             return self._again(reason, untouched=untouched)
-        told = f"{reason} (after {limit} retries)" if limit and not self._patience else reason
-        return self.failed(told, untouched=untouched)
+        last = f"{reason} (after {limit} retries)" if limit and not self._patience else reason
+        return self.failed(last, untouched=untouched)
 
     @property
     def _patience(self) -> int:
         """How often what failed for good is tried again all the same: what is wanted is there meanwhile."""
-        return self._around.settings.cleanup_retry_limit if self._claim.fragment.get("retried") else 0
+        return self._check.settings.cleanup_retry_limit if self._claim.fragment.get("retried") else 0
 
     def _again(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome that another try follows, later each time; ``untouched``: the action never began."""
-        seconds = backoff_seconds(self._claim.retries, self._around.settings, self._around.random)
+        seconds = backoff_seconds(self._claim.retries, self._check.settings, self._check.random)
         return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, untouched=untouched)
 
     def unanswered(self, error: NodeError) -> Outcome:
@@ -171,7 +171,7 @@ class Outcomes:
         Nothing is missing, and nothing has failed. An action under way continues from where it is.
         """
         reason = str(error)
-        seconds = pause_seconds(self._claim.now - self._claim.started_at, self._around.random)
+        seconds = pause_seconds(self._claim.now - self._claim.started_at, self._check.random)
         if self._claim.started and self._attempt.over is None:
             return self.left_behind(Ending.WAITING, reason=reason, seconds=seconds, token=self._claim.token)
         return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
@@ -234,7 +234,7 @@ class Outcomes:
         may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
         if not may_help and self._attempt.resource is not None and not isinstance(error, ResourceFailure):
             may_help = self._is_worth_another(error)
-        return bool(may_help) and self._claim.retries < self._around.settings.action_retry_limit
+        return bool(may_help) and self._claim.retries < self._check.settings.action_retry_limit
 
     def left_behind(
         self,
@@ -260,9 +260,9 @@ class Outcomes:
         # Until an update is complete, the earlier definition is the base of the next one.
         creating = claim.action == "CREATE" and ending is not Ending.REPLACE
         applied = self._attempt.given if converging and (done or creating or ending is Ending.NEXT) else None
-        if applied is not None and self._attempt.untold:
-            applied = {name: value for name, value in applied.items() if name not in self._attempt.untold}
-        kind = kind_of_type(self._around.types, claim.type)
+        if applied is not None and self._attempt.unknown:
+            applied = {name: value for name, value in applied.items() if name not in self._attempt.unknown}
+        kind = kind_of_type(self._check.types, claim.type)
         version = kind.type_version if kind else 0
         return Outcome(
             ending=ending,

@@ -30,16 +30,16 @@ from workers.check.operating import is_external, is_operation
 class Attempt:
     """An attempt at a claim: what it found, with the resource once that is rebuilt, and how far it got."""
 
-    def __init__(self, claim: Claim, around: CheckContext) -> None:
+    def __init__(self, claim: Claim, check: CheckContext) -> None:
         self.claim = claim
-        self.around = around
+        self.check = check
         self.resource: Resource | None = None
         #: The resolved properties that this step applies; the plugin gets them converted.
         self.given: Mapping[str, Any] | None = None
         #: The template's properties, which differ where an action begun for another definition goes on.
         self.target: Mapping[str, Any] | None = None
         #: The names of the doubtful properties: an object to be adopted is taken as it is.
-        self.untold: frozenset[str] = frozenset()
+        self.unknown: frozenset[str] = frozenset()
         #: The template's definition; None where the applied one counts.
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
@@ -59,7 +59,7 @@ class Attempt:
             PropertyError: a property is not sound.
         """
         claim = self.claim
-        kind = kind_of_type(self.around.types, claim.type)
+        kind = kind_of_type(self.check.types, claim.type)
         if kind is None:
             raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
         stack = self._stack()
@@ -83,19 +83,19 @@ class Attempt:
             ),
             properties=properties,
             stack=stack,
-            settings=self.around.settings,
+            settings=self.check.settings,
             now=claim.now,
             watched_metadata=self._watched(kind, properties, stack),
         )
         resource.clients = self.clients
-        resource.annotations = self.around.annotations_of(claim.order.key)
+        resource.annotations = self.check.annotations_of(claim.order.key)
         if self.definition is not None:
             resource.update_policy = convert_properties(
                 kind.update_policy_schema, self.definition.update_policy, constraints=False
             )
         if isinstance(resource, StackResource):
-            hidden = self.around.context.get("hidden", ())
-            resource.stacks = self.around.child_of(claim, self.definition, stack, hidden)
+            hidden = self.check.context.get("hidden", ())
+            resource.stacks = self.check.child_of(claim, self.definition, stack, hidden)
             resource.wanted = tuple(tuple(path) for path in claim.wanted)
         self.resource = resource
         return resource
@@ -131,11 +131,11 @@ class Attempt:
     @property
     def clients(self) -> ProjectClients:
         """The clients of the stack's project."""
-        return self.around.clients.of(self.around.context["project"])
+        return self.check.clients.of(self.check.context["project"])
 
     def _stack(self) -> StackDefinition:
-        context = self.around.context
-        data = [NodeData.from_wire(wire) for wire in self.around.inputs]
+        context = self.check.context
+        data = [NodeData.from_wire(wire) for wire in self.check.inputs]
         self.requires = tuple(item.uuid for item in data)
         return StackDefinition(
             name=context["name"],
@@ -143,14 +143,14 @@ class Attempt:
             project=context["project"],
             parameters=context["parameters"],
             resources={item.name: ResourceProxy(name=item.name, data=item) for item in data},
-            files=self.around.files(self.claim.fragment.get("files", {})),
+            files=self.check.files(self.claim.fragment.get("files", {})),
             parent=ParentResourceProxy.of_context(context),
             asker=self.claim.order.key,
         )
 
     def _resolved(self, stack: StackDefinition) -> Mapping[str, Any]:
         definition = ResourceDefinition.from_fragment(
-            self.claim.order.key, self.claim.fragment["definition"], Limits.of(self.around.settings)
+            self.claim.order.key, self.claim.fragment["definition"], Limits.of(self.check.settings)
         )
         self.definition = definition
         self.metadata = definition.resolve_metadata(stack)
@@ -171,9 +171,9 @@ class Attempt:
         """Return the properties that an object has that is there already: what it was said to be, else ``target``."""
         if "adopting" not in self.claim.fragment or self.external_id is not None:
             return target
-        found = properties_as_found(self.claim, self.around.inputs, self.around.context, self.around.files)
-        self.untold = frozenset(target) - frozenset(found)
-        return {**{name: target[name] for name in self.untold}, **found}
+        found = properties_as_found(self.claim, self.check.inputs, self.check.context, self.check.files)
+        self.unknown = frozenset(target) - frozenset(found)
+        return {**{name: target[name] for name in self.unknown}, **found}
 
     def _applied(self) -> Mapping[str, Any]:
         """Return the properties last applied, or those that an interrupted create was about to apply."""
@@ -190,10 +190,10 @@ class Attempt:
         reference = properties.get(kind.watches)
         # A reference id is known to its dependents alone: the store keeps it packed, and cannot search for it.
         referred = (each.uuid for each in stack.resources.values() if each.reference_id() == reference)
-        return self.around.metadata_of(next(referred, None) or str(reference))
+        return self.check.metadata_of(next(referred, None) or str(reference))
 
     def tellable(self, error: PropertyError) -> PropertyError:
         """Return a property's error without a value that may be a secret: all users can read the reason."""
         if self.definition is None:
             return error.veil(error.path[:1])
-        return self.definition.redacted(error, self.around.context.get("hidden", ()))
+        return self.definition.redacted(error, self.check.context.get("hidden", ()))

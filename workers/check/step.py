@@ -15,7 +15,7 @@ from orchestrator.plugins.steps import ResourceFailure, Wait
 from orchestrator.plugins.validating import valid_properties
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN
-from workers.check.adopting import told_by
+from workers.check.adopting import with_observed
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 from workers.check.context import CheckContext
 from workers.check.contract import refuse_mistakes_of
@@ -28,9 +28,9 @@ from workers.check.rebuilding import Attempt
 POLL_SECONDS = 1.0
 
 
-def take_step(claim: Claim, around: CheckContext) -> Outcome:
+def take_step(claim: Claim, check: CheckContext) -> Outcome:
     """Take one step of the claimed action and say what it left behind; a plugin's exception is an outcome too."""
-    attempt = Attempt(claim, around)
+    attempt = Attempt(claim, check)
     outcomes = Outcomes(attempt)
     try:
         return _Step(attempt, outcomes).take()
@@ -123,10 +123,10 @@ class _Step:
         claim = self.claim
         if self.attempt.external_id not in (None, claim.physical_id):
             raise ResourceFailure(f"the template's external_id is another than {claim.physical_id!r}")
-        observed = None if claim.started and not self.attempt.untold else resource.observe()
-        if self.attempt.untold:
-            self.attempt.given, self.attempt.untold = told_by(
-                observed, self.attempt.given or {}, self.attempt.untold, resource
+        observed = None if claim.started and not self.attempt.unknown else resource.observe()
+        if self.attempt.unknown:
+            self.attempt.given, self.attempt.unknown = with_observed(
+                observed, self.attempt.given or {}, self.attempt.unknown, resource
             )
         if claim.started:
             return claim.token, resource.check_adopt_complete(claim.token)

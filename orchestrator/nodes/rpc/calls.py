@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cache.node_state.errors import NodeError, SchemaMismatch
-from cache.node_state.requests import SCHEMA_VERSION, Section, Snapshot, SnapshotRequest
+from cache.node_state.requests import SCHEMA_VERSION, MachineState, MachineStateRequest, Section
 from orchestrator.nodes.rpc.errors import FAULTS, RpcFailed
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.transport import Transport
 
 #: The names of the RPCs that the engine itself calls.
-SNAPSHOT_RPC: Final = "node_snapshot"
+MACHINE_STATE_RPC: Final = "node_snapshot"
 VERSION_RPC: Final = "node_version"
 OPERATION_RPC: Final = "operation"
 
@@ -44,19 +44,21 @@ def result_of(reply: Reply) -> Any:
     return reply.result
 
 
-def fetch_snapshot(
-    transport: Transport, node: str, request: SnapshotRequest, timeout_seconds: float
-) -> Snapshot:
+def fetch_machine_state(
+    transport: Transport, node: str, request: MachineStateRequest, timeout_seconds: float
+) -> MachineState:
     """Query a machine's state.
 
     Raises:
         NodeError: it does not answer, or has another schema version.
         Unavailable: the broker is out of reach.
     """
-    call = make_request(node, SNAPSHOT_RPC, {"request": request.to_wire()}, timeout_seconds=timeout_seconds)
+    call = make_request(
+        node, MACHINE_STATE_RPC, {"request": request.to_wire()}, timeout_seconds=timeout_seconds
+    )
     reply = transport.read(call, timeout_seconds=timeout_seconds)
     result = result_of(reply)
-    return Snapshot(
+    return MachineState(
         node=node,
         taken_at=reply.taken_at,
         incarnation=reply.incarnation,

@@ -18,8 +18,8 @@ from cache.node_state.errors import (
 from cache.node_state.lease import Lease
 from cache.node_state.requests import (
     HypervisorSection,
-    Snapshot,
-    SnapshotRequest,
+    MachineState,
+    MachineStateRequest,
     StorageSection,
 )
 from orchestrator.config.settings import Settings
@@ -27,19 +27,19 @@ from orchestrator.nodes.rpc.calls import (
     OPERATION_RPC,
     check_schema,
     error_of,
-    fetch_snapshot,
+    fetch_machine_state,
     make_request,
     result_of,
 )
 from orchestrator.nodes.rpc.errors import LeasesUnknown, StillRunning
+from orchestrator.nodes.rpc.info_queries import as_instances, as_node_info
 from orchestrator.nodes.rpc.joining import join
-from orchestrator.nodes.rpc.old_shapes import as_instances, as_node_info
 from orchestrator.nodes.rpc.operations import Operation, OperationState
 from orchestrator.nodes.rpc.registry import FAST, load_rpcs
 from orchestrator.nodes.rpc.silence import Silences
 from orchestrator.nodes.rpc.transport import Transport
 from orchestrator.nodes.rpc.unfinished import Unfinished, is_to_be_sent
-from orchestrator.plugins.asks import LOCAL_NODE
+from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
 #: How long one query of an operation waits at the agent.
 LOOK_SECONDS: Final = 2.0
@@ -199,21 +199,21 @@ class NodeClient:
 
     # -- state ---------------------------------------------------------------------------------------------------
 
-    def snapshot(self, node: str, request: SnapshotRequest, **how: Any) -> Snapshot:
+    def machine_state(self, node: str, request: MachineStateRequest, **how: Any) -> MachineState:
         """Return a machine's state, cached or queried; ``how`` goes to the cache.
 
         Raises:
             NodeError: the state cannot be read.
         """
-        return self.cache.snapshot(node, request, **how)
+        return self.cache.machine_state(node, request, **how)
 
-    def snapshot_many(
-        self, nodes: Iterable[str], request: SnapshotRequest, **how: Any
-    ) -> Mapping[str, Snapshot | NodeError]:
+    def machine_states(
+        self, nodes: Iterable[str], request: MachineStateRequest, **how: Any
+    ) -> Mapping[str, MachineState | NodeError]:
         """Return for each machine its state, or why it cannot be read."""
-        return self.cache.snapshot_many(nodes, request, **how)
+        return self.cache.machine_states(nodes, request, **how)
 
-    def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
+    def fetch(self, node: str, request: MachineStateRequest, timeout_seconds: float, /) -> MachineState:
         """Query a machine's state, bypassing the cache.
 
         Raises:
@@ -221,7 +221,7 @@ class NodeClient:
             Unavailable: the broker is out of reach.
         """
         self._require_agent(node)
-        return fetch_snapshot(self._transport, node, request, timeout_seconds)
+        return fetch_machine_state(self._transport, node, request, timeout_seconds)
 
     def node_info(
         self,
@@ -235,8 +235,8 @@ class NodeClient:
             NodeError: the machine is unreachable, or a storage unit or hypervisor is not ok.
         """
         units, kinds = tuple(storage_units), tuple(hypervisors)
-        request = SnapshotRequest(hypervisors=frozenset(kinds), storage=frozenset(units), bootid=True)
-        return as_node_info(self.snapshot(node, request), units, kinds)
+        request = MachineStateRequest(hypervisors=frozenset(kinds), storage=frozenset(units), bootid=True)
+        return as_node_info(self.machine_state(node, request), units, kinds)
 
     def instance_info(self, node: str, name: str, hypervisor: HypervisorSection) -> dict[str, Any]:
         """Return memory (MiB), vcpus, state and time (seconds) of an instance; empty if it does not exist.
@@ -256,7 +256,9 @@ class NodeClient:
                 name with different memory or vcpus.
         """
         kinds = tuple(hypervisors)
-        return as_instances(self.snapshot(node, SnapshotRequest(hypervisors=frozenset(kinds))), kinds)
+        return as_instances(
+            self.machine_state(node, MachineStateRequest(hypervisors=frozenset(kinds))), kinds
+        )
 
     def leases(self) -> Mapping[str, Lease]:
         """Return the leases of running agents, by machine.

@@ -9,15 +9,15 @@ from stevedore.driver import DriverManager
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
-from cache.node_state.requests import Snapshot, SnapshotRequest
+from cache.node_state.requests import MachineState, MachineStateRequest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
-from orchestrator.nodes.rpc.calls import fetch_snapshot
+from orchestrator.nodes.rpc.calls import fetch_machine_state
 from orchestrator.nodes.rpc.local import LocalTransport
 from orchestrator.nodes.rpc.names import agent_directory
 from orchestrator.nodes.rpc.state_cache import make_node_state_cache
 from orchestrator.nodes.rpc.transport import Transport
-from orchestrator.plugins.asks import LOCAL_NODE
+from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,9 @@ def _over_broker(settings: Settings) -> Joined:
 
     transport = KombuTransport(settings)
 
-    def fetch(node: str, request: SnapshotRequest, seconds: float) -> Snapshot:
+    def fetch(node: str, request: MachineStateRequest, seconds: float) -> MachineState:
         try:
-            return fetch_snapshot(transport, node, request, seconds)
+            return fetch_machine_state(transport, node, request, seconds)
         except Unavailable as error:
             # The broker is out of reach; the machine itself may be fine.
             raise NodeUnreachable(node, f"node {node!r} cannot be asked: {error}") from error
@@ -57,8 +57,8 @@ def _over_broker(settings: Settings) -> Joined:
 
 
 def _to_own_agent(settings: Settings) -> Joined:
-    def fetch(node: str, request: SnapshotRequest, seconds: float) -> Snapshot:
-        return fetch_snapshot(transport, node, request, seconds)
+    def fetch(node: str, request: MachineStateRequest, seconds: float) -> MachineState:
+        return fetch_machine_state(transport, node, request, seconds)
 
     cache = make_node_state_cache(settings, fetch)
     # Loaded by entry point: this package must not import the workers.

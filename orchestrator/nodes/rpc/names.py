@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.plugins.asks import LOCAL_NODE
+from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
 #: The name is part of queue, mailbox and directory names: brokers take other characters for patterns.
 _NODE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")

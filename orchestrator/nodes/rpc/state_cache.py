@@ -14,7 +14,7 @@ from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nodes.rpc.boot import read_boot_id
-from orchestrator.plugins.asks import LOCAL_NODE
+from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
 MEMORY, FILE, REDIS = "memory", "file", "redis"
 _BACKENDS: Final = (MEMORY, FILE, REDIS)

@@ -76,7 +76,7 @@ def test_what_cannot_be_is_refused_before_anything_is_made() -> None:
     assert "another member of group 'apart' is on it" in apart.output
     large = run("stack", "create", "other", "-t", TEMPLATE, "-P", "memory=1000000")
     assert large.exit_code == 2
-    assert "2000000 MiB of memory asked for" in large.output
+    assert "2000000 MiB of memory required" in large.output
     run("node", "drain", "local", "--reason", "new disks")
     drained = run("stack", "create", "other", "-t", TEMPLATE)
     assert drained.exit_code == 2

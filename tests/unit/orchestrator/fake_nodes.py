@@ -15,9 +15,9 @@ from cache.node_state.requests import (
     NODE_DATA,
     OK,
     HypervisorSection,
+    MachineState,
+    MachineStateRequest,
     Section,
-    Snapshot,
-    SnapshotRequest,
     StorageSection,
 )
 
@@ -28,7 +28,7 @@ def instance(*, state: str = "running", **more: Any) -> dict[str, Any]:
     return {"id": "7", "memory_mib": 64, "vcpus": 1, "state": state, "memory_used_mib": 10, **more}
 
 
-def snapshot(lease: Lease, instances: Mapping[str, Any], *, broken: bool) -> Snapshot:
+def machine_state(lease: Lease, instances: Mapping[str, Any], *, broken: bool) -> MachineState:
     """A node with a hypervisor and a storage unit, and perhaps another hypervisor that does not tell."""
     sections = {
         BOOTID_KEY: Section(status=OK, data=lease.boot_id),
@@ -46,7 +46,7 @@ def snapshot(lease: Lease, instances: Mapping[str, Any], *, broken: bool) -> Sna
     }
     if broken:
         sections[HypervisorSection.of("qemu").key] = Section(status=ERROR, message="no such program")
-    return Snapshot(
+    return MachineState(
         node=lease.node,
         taken_at=1.0,
         incarnation=lease.incarnation,
@@ -59,7 +59,7 @@ def snapshot(lease: Lease, instances: Mapping[str, Any], *, broken: bool) -> Sna
 class FakeNodes:
     """What an installation's nodes are to those who ask them: :class:`orchestrator.nodes.rpc.client.NodeClient`."""
 
-    said: dict[str, Snapshot] = field(default_factory=dict)
+    said: dict[str, MachineState] = field(default_factory=dict)
     held: dict[str, Lease] = field(default_factory=dict)
     #: Those that have a lease, and do not answer.
     mute: set[str] = field(default_factory=set)
@@ -87,7 +87,7 @@ class FakeNodes:
             **given,
         )
         self.cache.acquire(lease)
-        self.held[name], self.said[name] = lease, snapshot(lease, instances or {}, broken=broken)
+        self.held[name], self.said[name] = lease, machine_state(lease, instances or {}, broken=broken)
 
     def remove(self, name: str) -> None:
         """Have an agent end."""
@@ -103,7 +103,7 @@ class FakeNodes:
             raise NodeTimeout(node, f"node {node!r} did not answer within 10 s")
         return {"version": "1.2", "bumps": {"instance_start": 4}, "flushes": {}}
 
-    def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
+    def fetch(self, node: str, request: MachineStateRequest, timeout_seconds: float, /) -> MachineState:
         assert request.everything, timeout_seconds
         self.asked.append(node)
         if node in self.mute:

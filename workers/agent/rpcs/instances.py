@@ -7,8 +7,8 @@ from typing import Any, Final
 from orchestrator.nodes.rpc.errors import BackendAway, RpcFailed, RpcRefused
 from orchestrator.nodes.rpc.registry import FAST, NORMAL, SLOW, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
-from workers.agent.claims import Promise
 from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceSpec
+from workers.agent.reservations import Reservation
 
 #: The kind of instances in the journal and in names of locks: their names are unique on a machine.
 INSTANCE: Final = "instance"
@@ -63,19 +63,19 @@ def instance_resize(
     Raises:
         NoCapacity: the machine is full.
     """
-    backend, wanted = agent.hypervisor(hypervisor), Promise(memory_mib=memory_mib, vcpus=vcpus)
+    backend, wanted = agent.hypervisor(hypervisor), Reservation(memory_mib=memory_mib, vcpus=vcpus)
     with agent.alone_with(INSTANCE, name):
-        before = agent.claims.promise(hypervisor, name)
+        before = agent.reservations.reservation(hypervisor, name)
         if before is None or wanted.exceeds(before):
             # Capacity that it returns is free only once it is returned.
             largest = wanted if before is None else wanted.union(before)
-            agent.claims.claim(hypervisor, name, largest, agent.totals)
+            agent.reservations.reserve(hypervisor, name, largest, agent.totals)
         try:
             resized = backend.resize(name, memory_mib=memory_mib, vcpus=vcpus).to_wire()
         except Exception:
-            agent.claims.set(hypervisor, name, before)
+            agent.reservations.set(hypervisor, name, before)
             raise
-        agent.claims.set(hypervisor, name, wanted)
+        agent.reservations.set(hypervisor, name, wanted)
         return resized
 
 
@@ -103,7 +103,7 @@ def instance_remove(agent: Agent, *, hypervisor: str, name: str) -> None:
     with agent.alone_with(INSTANCE, name):
         agent.journal.bury(INSTANCE, name)
         backend.remove(name)
-        agent.claims.release(hypervisor, name)
+        agent.reservations.release(hypervisor, name)
 
 
 @node_rpc("instance_snapshot", timeout_seconds=SLOW)
@@ -187,13 +187,13 @@ def room_for(agent: Agent, hypervisor: str, backend: Hypervisor, spec: InstanceS
     Raises:
         NoCapacity: the machine is full.
     """
-    wanted = Promise(memory_mib=spec.memory_mib, vcpus=spec.vcpus)
-    before = agent.claims.claim(hypervisor, spec.name, wanted, agent.totals)
+    wanted = Reservation(memory_mib=spec.memory_mib, vcpus=spec.vcpus)
+    before = agent.reservations.reserve(hypervisor, spec.name, wanted, agent.totals)
     try:
         yield
     except Exception:
         # A hypervisor that cannot even report whether it exists may have made it.
         with suppress(Exception):
             if backend.instance(spec.name) is None:
-                agent.claims.set(hypervisor, spec.name, before)
+                agent.reservations.set(hypervisor, spec.name, before)
         raise

@@ -85,7 +85,7 @@ def instance_migrate(
             described = _handed_over(backend, name, target)
         agent.journal.bury(INSTANCE, name, MOVED)
         backend.remove(name)
-        agent.claims.release(hypervisor, name)
+        agent.reservations.release(hypervisor, name)
         return described
 
 

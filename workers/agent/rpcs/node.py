@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final
 
-from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
+from cache.node_state.requests import SCHEMA_VERSION, MachineStateRequest
 from orchestrator.nodes.rpc.errors import NotSupported
 from orchestrator.nodes.rpc.registry import FAST, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
@@ -21,7 +21,7 @@ _MOST_WAIT_SECONDS: Final = 60.0
 @node_rpc("node_snapshot", effect=Effect.READ, timeout_seconds=URGENT)
 def node_snapshot(agent: Agent, *, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sections that a request names: ``{"sections": {key: section}, "unsettled": whether}``."""
-    return agent.snapshot(SnapshotRequest.from_wire(request))
+    return agent.machine_state(MachineStateRequest.from_wire(request))
 
 
 @node_rpc("operation", effect=Effect.READ, timeout_seconds=URGENT)

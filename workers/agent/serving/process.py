@@ -11,7 +11,7 @@ from celery.worker import state as celery_state
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseLost, NodeUnreachable
-from cache.node_state.requests import Snapshot, SnapshotRequest
+from cache.node_state.requests import MachineState, MachineStateRequest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.codec import UnreadableSecret
@@ -114,7 +114,7 @@ def agent_cache(settings: Settings) -> NodeStateCache:
         InvalidInput: the cache is visible to this process alone.
     """
 
-    def refuse_fetch(node: str, _request: SnapshotRequest, _seconds: float) -> Snapshot:
+    def refuse_fetch(node: str, _request: MachineStateRequest, _seconds: float) -> MachineState:
         raise NodeUnreachable(node, "an agent asks no nodes")
 
     if where(settings)[0] == MEMORY:

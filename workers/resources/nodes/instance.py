@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.nodes.rpc.errors import NotSupported, NotThere
-from orchestrator.plugins.asks import Asks
+from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.commands.readiness import ReadyWhen
@@ -81,13 +81,13 @@ outputs:
                 parse(value)
 
     @classmethod
-    def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
+    def machine_requirements(cls, properties: Mapping[str, Any]) -> MachineRequirements | None:
         """Return its hypervisor, its size, the size of its own disks, and the node of its volumes."""
         hypervisor = properties.get("hypervisor") or DEFAULT_HYPERVISOR
         asked = node_requirements(properties)
         # A reference to a volume of the stack is not known yet: the instance is placed together with it.
         asked["node"] = asked["node"] or node_of_volumes(properties.get("disks"))
-        return Asks(
+        return MachineRequirements(
             **asked,
             hypervisor=hypervisor if isinstance(hypervisor, str) else "",
             memory_mib=number_or_zero(properties.get("memory")),

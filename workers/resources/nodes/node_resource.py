@@ -14,7 +14,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.rpc.errors import RpcRetryable, StillRunning
 from orchestrator.nodes.rpc.names import is_node_name
-from orchestrator.plugins.asks import LOCAL_NODE, Asks
+from orchestrator.plugins.machine_requirements import LOCAL_NODE, MachineRequirements
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, RetryableFailure, Wait
@@ -48,9 +48,9 @@ class NodeResource(Resource):
         parse_labels(properties.get("node_labels"))
 
     @classmethod
-    def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
+    def machine_requirements(cls, properties: Mapping[str, Any]) -> MachineRequirements | None:
         """Return the requirements on the node."""
-        return Asks(**node_requirements(properties))
+        return MachineRequirements(**node_requirements(properties))
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
         """Return whether another node is required than its present one."""

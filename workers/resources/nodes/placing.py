@@ -56,7 +56,7 @@ def parse_labels(labels: object) -> dict[str, str]:
 
 
 def node_requirements(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the common requirements of every node type, as fields of :class:`~orchestrator.plugins.asks.Asks`.
+    """Return the common requirements of every node type, as fields of ``MachineRequirements``.
 
     Values are not converted yet; one that is no text is no name of a node, and is refused elsewhere.
     """

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom
+from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.steps import PropertyChanges, Wait
 from workers.resources.nodes.node_object import NodeObject
@@ -66,11 +66,11 @@ outputs:
     }
 
     @classmethod
-    def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
+    def machine_requirements(cls, properties: Mapping[str, Any]) -> MachineRequirements | None:
         """Return the required size, by storage unit."""
         storage = properties.get("storage") or DEFAULT_STORAGE
         disks = {storage: number_or_zero(properties.get("size"))} if isinstance(storage, str) else {}
-        return Asks(**node_requirements(properties), disks_mib=disks)
+        return MachineRequirements(**node_requirements(properties), disks_mib=disks)
 
     # -- creating ----------------------------------------------------------------------------------------------
 

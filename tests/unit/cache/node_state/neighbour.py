@@ -25,7 +25,7 @@ def main(directory: str, url: str) -> None:
             cache.flush("test")
             print(json.dumps(None), flush=True)
         else:
-            print(json.dumps(cache.snapshot("n1").cached), flush=True)
+            print(json.dumps(cache.machine_state("n1").cached), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,14 @@
 import msgpack
 
 from cache.node_state.entry import Entry
-from cache.node_state.requests import OK, HypervisorSection, Section, Snapshot, SnapshotRequest
+from cache.node_state.requests import OK, HypervisorSection, MachineState, MachineStateRequest, Section
 
 HV = HypervisorSection("fake")
-REQUEST = SnapshotRequest(hypervisors=frozenset({HV}))
+REQUEST = MachineStateRequest(hypervisors=frozenset({HV}))
 
 
 def kept(data: object) -> Entry:
-    said = Snapshot(
+    said = MachineState(
         node="n1",
         taken_at=1.0,
         incarnation="i",
@@ -23,7 +23,7 @@ def kept(data: object) -> Entry:
 
 
 def told(entry: Entry) -> object:
-    return entry.snapshot("n1", REQUEST, age_seconds=0.0, stale=False).sections[HV.key].data
+    return entry.machine_state("n1", REQUEST, age_seconds=0.0, stale=False).sections[HV.key].data
 
 
 def test_whoever_changes_what_he_was_told_changes_it_for_nobody_else() -> None:

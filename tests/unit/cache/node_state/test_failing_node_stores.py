@@ -56,11 +56,11 @@ def world(flaky: Flaky) -> Iterator[World]:
 
 
 def test_who_reads_asks_the_node_and_leaves_the_store_alone_for_a_while(world: World, flaky: Flaky) -> None:
-    world.cache.snapshot("n1")
+    world.cache.machine_state("n1")
     flaky.fails = True
     world.node.state = 1
     for _ in range(3):
-        assert state_in(world.cache.snapshot("n1")) == 1
+        assert state_in(world.cache.machine_state("n1")) == 1
     assert world.cache.counters.errors == 1
     assert world.cache.counters.misses == {"absent": 1, "store": 3}
 
@@ -72,17 +72,17 @@ def test_a_store_that_fails_while_a_node_answers_loses_nothing_but_the_answer(
         flaky.fails = True
 
     world.node.meanwhile = fail
-    assert state_in(world.cache.snapshot("n1")) == 0
+    assert state_in(world.cache.machine_state("n1")) == 0
 
 
 def test_many_nodes_are_asked_without_a_store(world: World, flaky: Flaky) -> None:
     flaky.fails = True
-    assert state_in(cast("Any", world.cache.snapshot_many(["n1"])["n1"])) == 0
+    assert state_in(cast("Any", world.cache.machine_states(["n1"])["n1"])) == 0
 
 
 def test_force_without_a_store_asks_all_the_same(world: World, flaky: Flaky) -> None:
     flaky.fails = True
-    assert not world.cache.snapshot("n1", force=True).cached
+    assert not world.cache.machine_state("n1", force=True).cached
 
 
 def test_a_bump_that_is_not_written_is_an_error(world: World, flaky: Flaky) -> None:
@@ -144,7 +144,7 @@ def test_a_change_that_waits_ends_with_the_cache(world: World, flaky: Flaky, end
 def test_an_end_that_could_not_be_announced_is_later_and_nothing_is_served_until_then(
     world: World, flaky: Flaky
 ) -> None:
-    world.cache.snapshot("n1")
+    world.cache.machine_state("n1")
     with world.cache.mutating("n1", "op"):
         world.node.state = 1
         flaky.fails = True
@@ -155,7 +155,7 @@ def test_an_end_that_could_not_be_announced_is_later_and_nothing_is_served_until
     flaky.fails = False
     assert flaky.written.acquire(timeout=PATIENCE_SECONDS)
     assert not flaky.store.look(["n1"])[0].dirty
-    assert state_in(NodeStateCache(flaky.store, world._fetch).snapshot("n1")) == 1
+    assert state_in(NodeStateCache(flaky.store, world._fetch).machine_state("n1")) == 1
 
 
 def test_an_end_that_is_owed_when_all_ends_is_announced_then(world: World, flaky: Flaky) -> None:
@@ -181,26 +181,26 @@ def test_a_server_that_hangs_costs_a_moment() -> None:
 
 def test_a_server_that_was_restarted_empty_serves_nothing_old(redis_server: RedisServer) -> None:
     world = World(RedisNodeStore(redis_server.url))
-    world.cache.snapshot("n1")
+    world.cache.machine_state("n1")
 
     def restart() -> None:
         world.node.meanwhile = lambda: None
         redis_server.restart()
         # Others have begun anew by then.
-        World(RedisNodeStore(redis_server.url), world.node).cache.snapshot("n1")
+        World(RedisNodeStore(redis_server.url), world.node).cache.machine_state("n1")
         world.node.state = 1
         world.cache.bump("n1", "change")
 
     world.node.meanwhile = restart
-    world.cache.snapshot("n1", force=True)
+    world.cache.machine_state("n1", force=True)
     assert world.cache.counters.refused == 1
-    assert state_in(world.cache.snapshot("n1")) == 1
+    assert state_in(world.cache.machine_state("n1")) == 1
     assert world.cache.counters.errors == 0
 
 
 def test_a_server_that_went_back_to_what_it_knew_serves_nothing_old(redis_server: RedisServer) -> None:
     world = World(RedisNodeStore(redis_server.url))
-    world.cache.snapshot("n1")
+    world.cache.machine_state("n1")
     with redis_server.client() as client:
         saved = {key: client.dump(key) for key in client.keys("{nsc}*")}
         world.node.state = 1
@@ -209,19 +209,19 @@ def test_a_server_that_went_back_to_what_it_knew_serves_nothing_old(redis_server
         redis_server.restart()
         for key, value in saved.items():
             client.restore(key, 0, value)
-    assert state_in(world.cache.snapshot("n1")) == 1
-    assert state_in(World.another(world, RedisNodeStore(redis_server.url)).snapshot("n1")) == 1
+    assert state_in(world.cache.machine_state("n1")) == 1
+    assert state_in(World.another(world, RedisNodeStore(redis_server.url)).machine_state("n1")) == 1
     assert world.cache.counters.errors == 0
 
 
 def test_what_others_have_written_into_files_is_nothing(tmp_path: Path) -> None:
     world = World(FileNodeStore(tmp_path))
-    world.cache.snapshot("n1")
+    world.cache.machine_state("n1")
     for file in tmp_path.iterdir():
         file.write_bytes(b"\xc1 nonsense")
     world.cache.acquire(world.node.lease())
-    assert not world.cache.snapshot("n1").cached
-    assert world.cache.snapshot("n1").cached
+    assert not world.cache.machine_state("n1").cached
+    assert world.cache.machine_state("n1").cached
 
 
 def test_a_directory_that_cannot_be_used_is_a_store_that_fails(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from cache.node_state.file_store import FileNodeStore
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.records import CommonRecord
 from cache.node_state.redis_store import RedisNodeStore
-from cache.node_state.requests import Snapshot, SnapshotRequest
+from cache.node_state.requests import MachineState, MachineStateRequest
 from cache.node_state.store import NodeStateStore
 from tests.services.servers import RedisServer
 from tests.unit.cache.node_state.actors import Actor, Killed, Mortal
@@ -117,7 +117,7 @@ class Story:
     def complete(self) -> None:
         self.completed = self.tick()
 
-    def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float) -> Snapshot:
+    def fetch(self, node: str, request: MachineStateRequest, timeout_seconds: float) -> MachineState:
         actor = self.now
         actor.pause()
         answer = self.node.answer(request)
@@ -143,9 +143,9 @@ class Story:
         cache, _ = self.readers[number]
         request = BOOTID if number == 2 and not force else HV
 
-        def act(actor: Actor) -> Snapshot | NodeError:
+        def act(actor: Actor) -> MachineState | NodeError:
             try:
-                return cache.snapshot("n1", request, force=force, max_age_seconds=max_age_seconds)
+                return cache.machine_state("n1", request, force=force, max_age_seconds=max_age_seconds)
             except NodeError as error:
                 return error
 

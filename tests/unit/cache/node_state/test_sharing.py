@@ -41,11 +41,13 @@ def test_readers_after_a_flush_ask_once_for_all(opened: Callable[[], NodeStateSt
     world = World(opened())
     # Half of them in one process, half in processes of their own.
     others = [world.another(opened()) for _ in range(READERS // 2)]
-    world.cache.snapshot("n1")
+    world.cache.machine_state("n1")
     world.cache.flush("test")
     gate = world.node.meanwhile = Gate()
     with ThreadPoolExecutor(READERS) as pool:
-        answers = [pool.submit(cache.snapshot, "n1", HV) for cache in [world.cache] * (READERS // 2) + others]
+        answers = [
+            pool.submit(cache.machine_state, "n1", HV) for cache in [world.cache] * (READERS // 2) + others
+        ]
         assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         gate.opened.set()
         assert {state_in(answer.result()) for answer in answers} == {0}
@@ -55,24 +57,24 @@ def test_readers_after_a_flush_ask_once_for_all(opened: Callable[[], NodeStateSt
 def test_who_comes_after_a_change_does_not_join_who_asked_before(world: World) -> None:
     gate = world.node.meanwhile = Gate()
     with ThreadPoolExecutor(2) as pool:
-        early = pool.submit(world.cache.snapshot, "n1", HV)
+        early = pool.submit(world.cache.machine_state, "n1", HV)
         assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         with world.cache.mutating("n1", "op"):
             world.node.state = 1
-        late = pool.submit(world.cache.snapshot, "n1", HV)
+        late = pool.submit(world.cache.machine_state, "n1", HV)
         assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         gate.opened.set()
         assert (state_in(early.result()), state_in(late.result())) == (0, 1)
-    assert state_in(world.cache.snapshot("n1", HV)) == 1
+    assert state_in(world.cache.machine_state("n1", HV)) == 1
 
 
 def test_who_wants_something_else_is_told_that(store: NodeStateStore) -> None:
     world = World(store, fill_full=False)
     gate = world.node.meanwhile = Gate()
     with ThreadPoolExecutor(2) as pool:
-        one = pool.submit(world.cache.snapshot, "n1", HV)
+        one = pool.submit(world.cache.machine_state, "n1", HV)
         assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
-        other = pool.submit(world.cache.snapshot, "n1", DISKINFO)
+        other = pool.submit(world.cache.machine_state, "n1", DISKINFO)
         gate.opened.set()
         assert one.result().sections.keys() != other.result().sections.keys()
 
@@ -82,7 +84,7 @@ def test_all_who_wait_learn_that_a_node_does_not_answer(world: World) -> None:
     another = world.another()
     gate = world.node.meanwhile = Gate()
     with ThreadPoolExecutor(3) as pool:
-        answers = [pool.submit(cache.snapshot, "n1") for cache in (world.cache, world.cache, another)]
+        answers = [pool.submit(cache.machine_state, "n1") for cache in (world.cache, world.cache, another)]
         assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         gate.opened.set()
         for answer in answers:
@@ -97,9 +99,9 @@ def test_one_who_asks_for_too_long_is_not_waited_for(store: NodeStateStore) -> N
     # It waits as long as an answer may take, and a second.
     hasty = world.another(rpc_timeout_seconds=-0.9)
     with ThreadPoolExecutor(2) as pool:
-        slow = pool.submit(world.cache.snapshot, "n1")
+        slow = pool.submit(world.cache.machine_state, "n1")
         assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
-        fast = pool.submit(hasty.snapshot, "n1")
+        fast = pool.submit(hasty.machine_state, "n1")
         assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         gate.opened.set()
         assert not fast.result().cached
@@ -117,7 +119,7 @@ def test_many_nodes_are_asked_at_the_same_time(store: NodeStateStore) -> None:
 
     for node in nodes:
         node.meanwhile = meet
-    assert list(world.cache.snapshot_many(world.nodes)) == list(world.nodes)
+    assert list(world.cache.machine_states(world.nodes)) == list(world.nodes)
 
 
 def test_a_flush_in_one_process_is_heeded_in_another(tmp_path: Path, redis_url: str) -> None:
@@ -135,12 +137,12 @@ def test_a_flush_in_one_process_is_heeded_in_another(tmp_path: Path, redis_url: 
 
         for number, store in enumerate((FileNodeStore(tmp_path), RedisNodeStore(redis_url))):
             cache: NodeStateCache = World(store).cache
-            cache.snapshot("n1")
+            cache.machine_state("n1")
             assert neighbour(f"look {number}") == "true"
             cache.flush("test")
             assert neighbour(f"look {number}") == "false"
-            assert cache.snapshot("n1").cached
+            assert cache.machine_state("n1").cached
             neighbour(f"flush {number}")
-            assert not cache.snapshot("n1").cached
+            assert not cache.machine_state("n1").cached
         assert process.stdin
         process.stdin.close()

@@ -15,19 +15,19 @@ from cache.node_state.requests import (
     NODE_DATA,
     OK,
     HypervisorSection,
+    MachineState,
+    MachineStateRequest,
     Section,
-    Snapshot,
-    SnapshotRequest,
     StorageSection,
 )
 from cache.node_state.store import NodeStateStore
 
 PROCESS = HypervisorSection("process")
 DISK = StorageSection("file", "default")
-HV = SnapshotRequest(hypervisors=frozenset({PROCESS}))
-DISKINFO = SnapshotRequest(storage=frozenset({DISK}))
-BOOTID = SnapshotRequest(bootid=True)
-EVERYTHING = SnapshotRequest(everything=True)
+HV = MachineStateRequest(hypervisors=frozenset({PROCESS}))
+DISKINFO = MachineStateRequest(storage=frozenset({DISK}))
+BOOTID = MachineStateRequest(bootid=True)
+EVERYTHING = MachineStateRequest(everything=True)
 
 
 class Clock:
@@ -54,7 +54,7 @@ class Node:
     error: NodeError | None = None
     #: What is done in the middle of an answer, after the state was read.
     meanwhile: Callable[[], None] = lambda: None
-    asked: list[SnapshotRequest] = field(default_factory=list)
+    asked: list[MachineStateRequest] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def data(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Node:
             INSTANCES_DATA: {"web": {"memory_mib": self.state}},
         }
 
-    def answer(self, request: SnapshotRequest) -> Snapshot:
+    def answer(self, request: MachineStateRequest) -> MachineState:
         with self.lock:
             self.asked.append(request)
         known = {
@@ -83,7 +83,7 @@ class Node:
                 sections[key] = Section(status=OK, data={"other": self.state})
             else:
                 sections[key] = Section(status=ABSENT, message="there is none")
-        snapshot = Snapshot(
+        machine_state = MachineState(
             node=self.name,
             taken_at=0.0,
             incarnation=self.incarnation,
@@ -94,7 +94,7 @@ class Node:
         self.meanwhile()
         if self.error is not None:
             raise self.error
-        return snapshot
+        return machine_state
 
     def lease(self, **changed: Any) -> Lease:
         said: dict[str, Any] = {
@@ -119,7 +119,7 @@ class World:
     def another(self, store: NodeStateStore | None = None, **options: Any) -> NodeStateCache:
         return NodeStateCache(store or self.store, self._fetch, **(self.options | options))
 
-    def _fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float) -> Snapshot:
+    def _fetch(self, node: str, request: MachineStateRequest, timeout_seconds: float) -> MachineState:
         return self.nodes[node].answer(request)
 
     @property
@@ -127,11 +127,11 @@ class World:
         return next(iter(self.nodes.values()))
 
 
-def state_in(snapshot: Snapshot) -> int:
-    """Return which state of its node a snapshot shows."""
-    for key, section in snapshot.sections.items():
+def state_in(machine_state: MachineState) -> int:
+    """Return which state of its node a machine state shows."""
+    for key, section in machine_state.sections.items():
         if key == PROCESS.key:
             return int(section.data[NODE_DATA]["memory_total_mib"])
         if key == DISK.key:
             return int(section.data["storage_free"])
-    raise AssertionError(snapshot)
+    raise AssertionError(machine_state)

@@ -206,7 +206,7 @@ def test_a_node_is_drained_and_taken_back(terminal: Terminal, nodes: FakeNodes, 
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert ("state drained" in lines, "reason new disks" in lines) == (True, True)
     with pytest.raises(NodeOffline, match="new disks"):
-        nodes.cache.snapshot("n1")
+        nodes.cache.machine_state("n1")
     shown = json.loads(terminal.run("node", "instances", "n1", "-f", "json").stdout)
     assert (shown["stale"], [each["name"] for each in shown["instances"]]) == (False, ["uuid-of-server"])
     away = json.loads(terminal.run("node", "drain", "lost", "-f", "json").stdout)
@@ -289,7 +289,7 @@ def test_a_node_that_is_gone_for_good_is_forgotten_once_nothing_is_on_it(
         "n2",
     ]
     with pytest.raises(NoSuchNode):
-        nodes.cache.snapshot("lost")
+        nodes.cache.machine_state("lost")
 
 
 def test_a_node_is_drained_where_nodes_states_are_out_of_reach(

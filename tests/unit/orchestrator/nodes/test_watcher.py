@@ -115,7 +115,7 @@ def test_what_others_asked_a_moment_ago_is_not_asked_again(watch: Watch) -> None
     watch.nodes.add("n1")
     watch.look()
     watch.pass_(150)
-    watch.nodes.cache.snapshot("n1", force=True)
+    watch.nodes.cache.machine_state("n1", force=True)
     watch.pass_(150)
     watch.look()
     assert watch.nodes.asked == ["n1", "n1"]
@@ -248,7 +248,7 @@ def test_who_is_drained_is_said_again_where_it_was_lost_and_taken_back_where_it_
     watch.look()
     assert watch.nodes.asked == ["n2"]
     with pytest.raises(NodeOffline, match="new disks"):
-        watch.nodes.cache.snapshot("n1")
+        watch.nodes.cache.machine_state("n1")
 
 
 @dataclass

@@ -66,7 +66,7 @@ def test_a_preview_knows_what_is_promised_to_others(nodes: PretendedNodes, tmp_p
     amounts = {("b", "n1"): {"memory_mib": 50}}
     claim = NewReservation(operation_id="o", stack_id="other", amounts=amounts, seconds=60)
     assert store.reservations.reserve(claim, fits=lambda _: True)
-    with pytest.raises(Conflict, match="60 MiB of memory asked for, 50 free"):
+    with pytest.raises(Conflict, match="60 MiB of memory required, 50 free"):
         preview(tmp_path, a=instance(memory=60))
     assert preview(tmp_path, a=instance(memory=50))[0] == {"a": {"node": "n1"}}
     assert store.reservations.totals(["n1"]) == {("n1", "memory_mib"): 50}
@@ -88,4 +88,4 @@ def test_where_nobody_can_tell_a_preview_says_so_and_is_shown_all_the_same(
     said, warnings = preview(tmp_path, a=instance(memory=60))
     assert said == {}
     (warning,) = warnings
-    assert warning.endswith(f"where it would be placed cannot be told: {AWAY}")
+    assert warning.endswith(f"its placement cannot be determined: {AWAY}")

@@ -8,7 +8,13 @@ import pytest
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.unknown import UNKNOWN
 from orchestrator.config.settings import Settings
-from orchestrator.placement.requests import Fate, NotTellable, PlacementRequests, is_placed, requests_of
+from orchestrator.placement.requests import (
+    Fate,
+    PlacementRequests,
+    UnknownRequirements,
+    is_placed,
+    requests_of,
+)
 from orchestrator.placement.rules import GROUP_TYPE, Policy
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges
@@ -50,7 +56,7 @@ def test_only_what_says_what_it_asks_for_is_placed() -> None:
     found = read(
         resource("a", memory=5), resource("g", GROUP_TYPE, policy="same_host"), resource("o", "Other")
     )
-    assert [(request.name, request.asks.memory_mib, request.fate) for request in found.requests] == [
+    assert [(request.name, request.requirements.memory_mib, request.fate) for request in found.requests] == [
         ("a", 5, Fate.MADE)
     ]
 
@@ -76,7 +82,7 @@ def test_members_are_found_by_what_they_require_and_by_ids() -> None:
     ids=["unknown", "wrong"],
 )
 def test_a_group_whose_rule_nobody_knows_is_refused(properties: Mapping[str, Any], words: str) -> None:
-    with pytest.raises(NotTellable, match=f"the rule of group 'g' .*{words}"):
+    with pytest.raises(UnknownRequirements, match=f"the rule of group 'g' .*{words}"):
         read(resource("g", GROUP_TYPE, **properties), resource("a", groups=[UNKNOWN], requires=("g",)))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orchestrator.placement.host import MEMORY, VCPUS, Host
 from orchestrator.placement.rules import Group, Policy
 from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
-from orchestrator.plugins.asks import Asks
+from orchestrator.plugins.machine_requirements import MachineRequirements
 
 
 def host(name: str, memory: int = 1024, **more: object) -> Host:
@@ -28,7 +28,7 @@ def hosts(*of: Host) -> dict[str, Host]:
 
 def item(name: str, memory: int = 0, **more: object) -> Item:
     stays = str(more.pop("stays", ""))
-    return Item(name=name, asks=Asks(memory_mib=memory, **more), stays=stays)  # type: ignore[arg-type]
+    return Item(name=name, requirements=MachineRequirements(memory_mib=memory, **more), stays=stays)  # type: ignore[arg-type]
 
 
 def solve(*items: Item, on: Mapping[str, Host], groups: tuple[Group, ...] = (), ties: object = ()) -> Answer:
@@ -63,13 +63,13 @@ def test_what_was_decided_is_taken_back_where_it_leads_nowhere() -> None:
 @pytest.mark.parametrize(
     ("asks", "reason"),
     [
-        ({"memory": 2000}, "2000 MiB of memory asked for, 1024 free"),
+        ({"memory": 2000}, "2000 MiB of memory required, 1024 free"),
         ({"hypervisor": "qemu"}, "it has no hypervisor 'qemu', only 'fake', 'oci'"),
         ({"hypervisor": "oci"}, "its hypervisor 'oci' cannot be used: runc is not installed"),
         ({"disks_mib": {"fast": 10}}, "it has no storage unit 'fast'"),
-        ({"labels": {"rack": "r9"}}, "its label 'rack' is 'r1', where 'r9' is asked for"),
-        ({"labels": {"zone": "a"}}, "it has no label 'zone', where 'a' is asked for"),
-        ({"vcpus": 9}, "9 vcpus asked for, 8 free"),
+        ({"labels": {"rack": "r9"}}, "its label 'rack' is 'r1', where 'r9' is required"),
+        ({"labels": {"zone": "a"}}, "it has no label 'zone', where 'a' is required"),
+        ({"vcpus": 9}, "9 vcpus required, 8 free"),
     ],
     ids=["memory", "hypervisor", "broken", "storage", "label", "no-label", "vcpus"],
 )
@@ -99,11 +99,18 @@ def test_a_named_node_is_the_only_one_and_a_drained_one_is_none() -> None:
 
 def test_what_stays_is_not_moved_whatever_it_asks_for_and_takes_only_what_it_grows_by() -> None:
     on = hosts(host("n1", closed="drained", free={MEMORY: 100}))
-    stays = Item(name="i", asks=Asks(memory_mib=600, node="n7"), stays="n1", promised={MEMORY: 500})
+    stays = Item(
+        name="i",
+        requirements=MachineRequirements(memory_mib=600, node="n7"),
+        stays="n1",
+        promised={MEMORY: 500},
+    )
     assert solve(stays, on=on).nodes == {"i": "n1"}
-    grows = Item(name="i", asks=Asks(memory_mib=601), stays="n1", promised={MEMORY: 500})
+    grows = Item(
+        name="i", requirements=MachineRequirements(memory_mib=601), stays="n1", promised={MEMORY: 500}
+    )
     with pytest.raises(
-        Unplaceable, match="i cannot grow where it is: n1: 101 MiB of memory asked for, 100 free"
+        Unplaceable, match="i cannot grow where it is: n1: 101 MiB of memory required, 100 free"
     ):
         solve(grows, on=on)
 
@@ -120,7 +127,7 @@ def test_an_instance_goes_where_its_volume_stays() -> None:
 def test_new_volumes_and_their_instance_are_weighed_together() -> None:
     small = host("n1", free={MEMORY: 100, "disk:default": 1000}, storage={"default": ""})
     large = host("n2", free={MEMORY: 1000, "disk:default": 100}, storage={"default": ""})
-    ask = [item("i", 500), Item(name="v", asks=Asks(disks_mib={"default": 500}))]
+    ask = [item("i", 500), Item(name="v", requirements=MachineRequirements(disks_mib={"default": 500}))]
     assert solve(*ask, on=hosts(small, large)).nodes == {"i": "n2", "v": "n1"}
     with pytest.raises(Unplaceable, match="i and v"):
         solve(*ask, on=hosts(small, large), ties=[("i", "v")])
@@ -204,7 +211,7 @@ def questions(draw: st.DrawFn) -> Question:
     items = [
         Item(
             name=f"i{number}",
-            asks=Asks(
+            requirements=MachineRequirements(
                 memory_mib=draw(st.integers(0, 3)),
                 vcpus=draw(st.integers(0, 1)),
                 hypervisor=draw(st.sampled_from(["", "", "fake"])),
@@ -238,12 +245,12 @@ def is_right(question: Question, nodes: Mapping[str, str]) -> bool:
     used: Counter[tuple[str, str]] = Counter()
     for each in new:
         there = question.hosts[nodes[each.name]]
-        if there.closed or (each.asks.node and each.asks.node != there.name):
+        if there.closed or (each.requirements.node and each.requirements.node != there.name):
             return False
-        if each.asks.hypervisor and each.asks.hypervisor not in there.hypervisors:
+        if each.requirements.hypervisor and each.requirements.hypervisor not in there.hypervisors:
             return False
-        used[there.name, MEMORY] += each.asks.memory_mib
-        used[there.name, VCPUS] += each.asks.vcpus
+        used[there.name, MEMORY] += each.requirements.memory_mib
+        used[there.name, VCPUS] += each.requirements.vcpus
     if any(amount and amount > question.hosts[name].free[kind] for (name, kind), amount in used.items()):
         return False
     fresh = {each.name for each in new}

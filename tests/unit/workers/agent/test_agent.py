@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cache.node_state.requests import INSTANCES_DATA, OK, HypervisorSection, SnapshotRequest
+from cache.node_state.requests import INSTANCES_DATA, OK, HypervisorSection, MachineStateRequest
 from orchestrator.nodes.rpc.errors import Gone, Late, NoSuchRpc, NotSupported, RpcFailed, RpcRetryable
 from orchestrator.nodes.rpc.registry import load_rpcs, node_rpc
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
@@ -25,9 +25,9 @@ def agent(tmp_path: Path, cache: ToldCache) -> Agent:
 
 
 def instances(agent: Agent) -> dict[str, str]:
-    """Return the states of an agent's instances, as its snapshot says."""
+    """Return the states of an agent's instances, as its machine state says."""
     section = HypervisorSection("fake")
-    request = SnapshotRequest(hypervisors=frozenset({section}))
+    request = MachineStateRequest(hypervisors=frozenset({section}))
     status, data, message = ask(agent, "node_snapshot", request=request.to_wire())["sections"][section.key]
     assert status == OK, message
     return {name: each["state"] for name, each in data[INSTANCES_DATA].items()}

@@ -15,8 +15,8 @@ from cache.node_state.requests import (
     OK,
     TIMEOUT,
     HypervisorSection,
+    MachineStateRequest,
     Section,
-    SnapshotRequest,
     StorageSection,
 )
 from orchestrator.nodes.rpc.errors import BackendAway, NotSupported, RpcRetryable
@@ -190,7 +190,7 @@ def test_backend_that_hangs_says_nothing_of_what_is_there(tmp_path: Path, acme: 
 
 def test_what_the_node_does_not_have_is_absent(tmp_path: Path) -> None:
     agent = agent_of(tmp_path, hypervisors={"fake": {"cpus": 3}})
-    asked = SnapshotRequest(
+    asked = MachineStateRequest(
         hypervisors=frozenset(
             {
                 HypervisorSection("qemu"),

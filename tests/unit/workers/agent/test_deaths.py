@@ -6,7 +6,13 @@ from pathlib import Path
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.file_store import FileNodeStore
-from cache.node_state.requests import INSTANCES_DATA, HypervisorSection, Section, Snapshot, SnapshotRequest
+from cache.node_state.requests import (
+    INSTANCES_DATA,
+    HypervisorSection,
+    MachineState,
+    MachineStateRequest,
+    Section,
+)
 from orchestrator.nodes.rpc.messages import Request
 from tests.unit.workers.agent.agents import ask, request_of, settings_of, spec, told
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
@@ -40,9 +46,9 @@ class Node:
     def _agent(self) -> Agent:
         return Agent("n1", self.settings, self._cache(), directory=self.directory / "n1")
 
-    def _fetch(self, node: str, request: SnapshotRequest, _seconds: float) -> Snapshot:
+    def _fetch(self, node: str, request: MachineStateRequest, _seconds: float) -> MachineState:
         result = ask(self.looking, "node_snapshot", request=request.to_wire())
-        return Snapshot(
+        return MachineState(
             node=node,
             taken_at=0.0,
             incarnation=self.agent.incarnation,
@@ -53,7 +59,7 @@ class Node:
 
     def said(self) -> dict[str, str]:
         """What the reader is told: the states of the instances."""
-        found = self.reader.snapshot("n1", SnapshotRequest(hypervisors=frozenset({self.section})))
+        found = self.reader.machine_state("n1", MachineStateRequest(hypervisors=frozenset({self.section})))
         instances = found.sections[self.section.key].data[INSTANCES_DATA]
         return {name: each["state"] for name, each in instances.items()}
 
@@ -108,12 +114,12 @@ def start() -> Request:
 
 def one_runs(node: Node) -> None:
     assert node.true() == {"web": "running"}
-    assert node.agent.claims.promised().memory_mib == 100
+    assert node.agent.reservations.total().memory_mib == 100
 
 
 def none_is_left(node: Node) -> None:
     assert node.true() == {}
-    assert node.agent.claims.promised().memory_mib == 0
+    assert node.agent.reservations.total().memory_mib == 0
     late = node.agent.carry_out(start())
     assert late.error is not None
     assert late.error.kind == "gone"

@@ -91,7 +91,7 @@ def test_instance_that_reaches_out_is_refused_before_anything_is_made(
     with pytest.raises(RpcRefused):
         change(agent, "instance_start", hypervisor="fake", spec=spec(**given))
     assert agent.hypervisor("fake").instances() == []
-    assert agent.claims.promised().memory_mib == 0
+    assert agent.reservations.total().memory_mib == 0
 
 
 def test_program_whose_place_nobody_knows_is_refused(tmp_path: Path, files: Path) -> None:

@@ -42,10 +42,10 @@ def test_instance_goes_to_another_node_and_comes_back(one: Agent, other: Agent) 
     start(one)
     migrate(one)
     assert (state(one), state(other)) == (None, None)
-    assert one.claims.promised().memory_mib == 0
+    assert one.reservations.total().memory_mib == 0
     fail_over(other)
     assert (state(one), state(other)) == (None, "running")
-    assert other.claims.promised().memory_mib == 100
+    assert other.reservations.total().memory_mib == 100
     migrate(other)
     fail_over(one)
     assert (state(one), state(other)) == ("running", None)
@@ -77,7 +77,7 @@ def test_failover_again_is_harmless(one: Agent, other: Agent) -> None:
     fail_over(other)
     fail_over(other)
     assert state(other) == "running"
-    assert other.claims.promised().memory_mib == 100
+    assert other.reservations.total().memory_mib == 100
 
 
 def test_migrating_again_tells_what_was_handed_over(one: Agent) -> None:
@@ -91,7 +91,7 @@ def test_migrating_again_tells_what_was_handed_over(one: Agent) -> None:
 def test_nothing_is_taken_in_that_is_not_whole(other: Agent) -> None:
     with pytest.raises(NotThere, match="as a whole"):
         fail_over(other)
-    assert (state(other), other.claims.promised().memory_mib) == (None, 0)
+    assert (state(other), other.reservations.total().memory_mib) == (None, 0)
 
 
 def test_exported_instance_stays_and_is_imported_at_rest(one: Agent, other: Agent) -> None:

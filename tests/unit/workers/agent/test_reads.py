@@ -14,7 +14,7 @@ import pytest
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.memory_store import MemoryNodeStore
-from cache.node_state.requests import Section, Snapshot, SnapshotRequest
+from cache.node_state.requests import MachineState, MachineStateRequest, Section
 from orchestrator.errors import PluginMistake
 from orchestrator.nodes.rpc.registry import Effect, NodeRpc, load_rpcs, node_rpc
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
@@ -113,7 +113,7 @@ def fingerprint(agent: Agent, directory: Path) -> dict[str, Any]:
         "instances": instances,
         "volumes": volumes,
         "told": list(agent.cache.told),
-        "promised": agent.claims.promised(),
+        "promised": agent.reservations.total(),
         "counted": agent._answering.changes,
     }
 
@@ -224,18 +224,18 @@ def test_rpc_of_which_nothing_is_said_voids_what_is_remembered(tmp_path: Path) -
     rpcs = {**load_rpcs(), "unsaid": unsaid, "harmless": harmless}
     asked, looking = [], agent_of(tmp_path)
 
-    def fetch(node: str, request: SnapshotRequest, _seconds: float) -> Snapshot:
+    def fetch(node: str, request: MachineStateRequest, _seconds: float) -> MachineState:
         asked.append(node)
         result = ask(looking, "node_snapshot", request=request.to_wire())
         sections = {key: Section.from_wire(each) for key, each in result["sections"].items()}
-        return Snapshot(node=node, taken_at=0.0, incarnation="i", boot_id="b", sections=sections)
+        return MachineState(node=node, taken_at=0.0, incarnation="i", boot_id="b", sections=sections)
 
     cache = NodeStateCache(MemoryNodeStore(), fetch, unleased={"n1"})
     node = agent_of(tmp_path, cache, rpcs=rpcs)
     for rpc, times in (("harmless", 1), ("unsaid", 2)):
-        cache.snapshot("n1")
+        cache.machine_state("n1")
         change(node, rpc)
-        cache.snapshot("n1")
+        cache.machine_state("n1")
         assert len(asked) == times, rpc
     cache.close()
 

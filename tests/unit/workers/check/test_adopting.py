@@ -12,7 +12,7 @@ from orchestrator.plugins.steps import CANNOT_TELL
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.template import Template
 from tests.unit.workers.resources.core.made import make
-from workers.check.adopting import properties_as_found, told_by
+from workers.check.adopting import properties_as_found, with_observed
 
 TEMPLATE = """
 heat_template_version: 2021-04-16
@@ -90,7 +90,7 @@ WANTED = {"soft": "wanted", "hard": "wanted"}
 
 
 @pytest.mark.parametrize(
-    ("observed", "told", "untold"),
+    ("observed", "told", "unknown"),
     [
         ({"soft": "seen", "hard": "seen"}, {"soft": "seen", "hard": "seen"}, set()),
         ({"hard": "seen"}, {"soft": "wanted", "hard": "seen"}, {"soft"}),
@@ -99,15 +99,15 @@ WANTED = {"soft": "wanted", "hard": "wanted"}
     ],
 )
 def test_what_is_seen_counts_and_nothing_is_thrown_away_on_a_suspicion(
-    observed: Any, told: dict[str, str], untold: set[str]
+    observed: Any, told: dict[str, str], unknown: set[str]
 ) -> None:
     resource = make(Thing, WANTED)
-    assert told_by(observed, WANTED, frozenset(WANTED), resource) == (told, frozenset(untold))
+    assert with_observed(observed, WANTED, frozenset(WANTED), resource) == (told, frozenset(unknown))
 
 
 def test_what_was_told_before_is_not_looked_at_again() -> None:
     observed = {"soft": "seen", "hard": "seen"}
-    assert told_by(observed, WANTED, frozenset({"soft"}), make(Thing, WANTED)) == (
+    assert with_observed(observed, WANTED, frozenset({"soft"}), make(Thing, WANTED)) == (
         {"soft": "seen", "hard": "wanted"},
         frozenset(),
     )

@@ -85,7 +85,7 @@ def step(
         started_at=0.0,
         was=was,
     )
-    around = CheckContext(
+    check = CheckContext(
         types={"Test": kind},
         settings=Settings(),
         context={"id": "1", "name": "s", "project": "p", "parameters": {}},
@@ -97,7 +97,7 @@ def step(
         child_of=lambda *_: pytest.fail("no stack is in this one"),
         clients=Clients(Settings()),
     )
-    return take_step(claim, around)
+    return take_step(claim, check)
 
 
 @pytest.mark.parametrize(

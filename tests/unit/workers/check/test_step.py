@@ -77,7 +77,7 @@ def step(
         started_at=0.0,
     )
     context = {"id": "1", "name": "s", "project": "p", "parameters": parameters or {}, "hidden": list(hidden)}
-    around = CheckContext(
+    check = CheckContext(
         types={"Test": kind},
         settings=SETTINGS,
         context=context,
@@ -89,7 +89,7 @@ def step(
         child_of=lambda *_: pytest.fail("no stack is in this one"),
         clients=clients or Clients(SETTINGS),
     )
-    return take_step(claim, around)
+    return take_step(claim, check)
 
 
 def made(name: str, *, reference_id: str | None) -> NodeData:

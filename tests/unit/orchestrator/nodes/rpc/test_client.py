@@ -26,9 +26,9 @@ from cache.node_state.requests import (
     NODE_DATA,
     OK,
     HypervisorSection,
+    MachineState,
+    MachineStateRequest,
     Section,
-    Snapshot,
-    SnapshotRequest,
     StorageSection,
 )
 from cache.node_state.store import Look, NodeStateStore
@@ -40,7 +40,7 @@ from orchestrator.nodes.rpc.errors import NotThere, RpcRetryable, StillRunning
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.operations import Operation, OperationState
 from orchestrator.nodes.rpc.unfinished import RESEND_SECONDS, is_to_be_sent
-from orchestrator.plugins.asks import LOCAL_NODE
+from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
 DONE, FAILED, RUNNING = OperationState.DONE, OperationState.FAILED, OperationState.RUNNING
 UNKNOWN, INTERRUPTED = OperationState.UNKNOWN, OperationState.INTERRUPTED
@@ -109,10 +109,10 @@ def agent() -> Scripted:
 def client_of(agent: Scripted, store: NodeStateStore) -> NodeClient:
     """Return a client of the node n1, whose agent is scripted."""
 
-    def fetch(node: str, request: SnapshotRequest, seconds: float) -> Snapshot:
+    def fetch(node: str, request: MachineStateRequest, seconds: float) -> MachineState:
         sections = dict(agent.sections)
         agent.snapshots += 1
-        return Snapshot(
+        return MachineState(
             node=node, taken_at=5.0, incarnation=agent.incarnation, boot_id="b", sections=sections
         )
 
@@ -251,18 +251,18 @@ def test_node_of_which_the_store_knows_nothing_any_more_is_asked(agent: Scripted
     agent.found = [Operation(state=DONE, result=7)]
     assert start(client) == 7
     with pytest.raises(NoSuchNode):
-        client.snapshot("n1", SnapshotRequest(bootid=True))
+        client.machine_state("n1", MachineStateRequest(bootid=True))
 
 
 def test_another_agent_than_the_last_one_voids_what_is_kept(agent: Scripted, client: NodeClient) -> None:
     agent.sections = {BOOTID_KEY: Section(status=OK, data="b")}
     for _ in range(2):
-        client.snapshot("n1", SnapshotRequest(bootid=True))
+        client.machine_state("n1", MachineStateRequest(bootid=True))
         client.outcome("n1", "start-1")
     assert agent.snapshots == 1
     agent.incarnation = "2"
     client.outcome("n1", "start-1")
-    client.snapshot("n1", SnapshotRequest(bootid=True))
+    client.machine_state("n1", MachineStateRequest(bootid=True))
     assert agent.snapshots == 2
 
 
@@ -401,7 +401,7 @@ def test_a_broker_that_is_away_makes_nodes_unreachable_each_on_its_own(tmp_path:
     client = NodeClient.of(settings)
     for node in ("n1", "n2"):
         client.cache.acquire(Lease(node=node, incarnation=node, boot_id="b"))
-    found = client.snapshot_many(["n1", "n2"], SnapshotRequest(bootid=True))
+    found = client.machine_states(["n1", "n2"], MachineStateRequest(bootid=True))
     assert {node: type(error) for node, error in found.items()} == {
         "n1": NodeUnreachable,
         "n2": NodeUnreachable,

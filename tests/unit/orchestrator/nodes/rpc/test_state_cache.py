@@ -108,8 +108,8 @@ def test_only_the_embedded_agent_needs_no_lease(tmp_path: Path, broker_url: str)
     )
     if broker_url:
         cache.acquire(node.lease())
-    cache.snapshot("local")
-    assert another.snapshot("local").cached
+    cache.machine_state("local")
+    assert another.machine_state("local").cached
 
 
 def test_what_was_said_before_this_machine_booted_is_void(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_what_was_said_before_this_machine_booted_is_void(tmp_path: Path) -> Non
 
     def served() -> bool:
         cache = make_node_state_cache(said, lambda _name, request, _seconds: node.answer(request))
-        return cache.snapshot("local").cached
+        return cache.machine_state("local").cached
 
     boot_id.write_text("first")
     assert [served(), served()] == [False, True]

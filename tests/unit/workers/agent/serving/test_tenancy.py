@@ -11,13 +11,13 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseLost, StateStoreFailed
 from cache.node_state.lease import Lease
 from cache.node_state.memory_store import MemoryNodeStore
-from cache.node_state.requests import Snapshot, SnapshotRequest
+from cache.node_state.requests import MachineState, MachineStateRequest
 from orchestrator.errors import Conflict, Unavailable
 from tests.waiting import PATIENCE_SECONDS, until
 from workers.agent.serving.tenancy import Tenancy
 
 
-def nobody_asks(node: str, request: SnapshotRequest, seconds: float) -> Snapshot:
+def nobody_asks(node: str, request: MachineStateRequest, seconds: float) -> MachineState:
     raise AssertionError(f"{node} was asked")
 
 

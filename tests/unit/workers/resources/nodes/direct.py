@@ -15,8 +15,8 @@ from orchestrator.nodes.rpc.calls import result_of
 from orchestrator.nodes.rpc.errors import FAULTS, StillRunning
 from orchestrator.nodes.rpc.messages import Request
 from orchestrator.nodes.rpc.registry import NodeRpc
-from orchestrator.plugins.asks import LOCAL_NODE
 from orchestrator.plugins.clients import ClientContext, ProjectClients
+from orchestrator.plugins.machine_requirements import LOCAL_NODE
 from workers.agent.agent import Agent
 from workers.agent.faults import fault_of
 from workers.agent.rpcs import files, instances, processes, storage

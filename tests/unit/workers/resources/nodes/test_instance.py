@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.config.settings import Settings
 from orchestrator.definition import UNKNOWN
-from orchestrator.plugins.asks import Asks
+from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.nodes.machine import Machine, changes
@@ -298,7 +298,9 @@ def test_a_storage_unit_that_is_not_there_is_no_missing_volume(
 
 
 def test_asks_are_those_of_the_template() -> None:
-    assert NodeInstance.asks_of_node({"memory": "64"}) == Asks(hypervisor="process", memory_mib=64, vcpus=1)
+    assert NodeInstance.machine_requirements({"memory": "64"}) == MachineRequirements(
+        hypervisor="process", memory_mib=64, vcpus=1
+    )
     disks = [{"size": 4}, {"size": "2"}, {"size": 8, "storage": "fast"}, {"volume": "n/v"}, UNKNOWN]
     given = {
         "node": "n",
@@ -307,7 +309,7 @@ def test_asks_are_those_of_the_template() -> None:
         "hypervisor": "qemu",
         "vcpus": 2,
     }
-    assert NodeInstance.asks_of_node({**given, "disks": disks}) == Asks(
+    assert NodeInstance.machine_requirements({**given, "disks": disks}) == MachineRequirements(
         node="n",
         hypervisor="qemu",
         vcpus=2,
@@ -316,13 +318,15 @@ def test_asks_are_those_of_the_template() -> None:
         groups=("g",),
     )
     # It can only be where its volume is.
-    found = NodeInstance.asks_of_node({"disks": [{"size": 1}, {"volume": UNKNOWN}, {"volume": "m/v"}]})
+    found = NodeInstance.machine_requirements(
+        {"disks": [{"size": 1}, {"volume": UNKNOWN}, {"volume": "m/v"}]}
+    )
     assert found is not None
     assert found.node == "m"
-    assert NodeVolume.asks_of_node({"size": 7}) == Asks(disks_mib={"default": 7})
+    assert NodeVolume.machine_requirements({"size": 7}) == MachineRequirements(disks_mib={"default": 7})
     nothing = dict.fromkeys(NodeInstance.properties_schema, UNKNOWN)
-    assert NodeInstance.asks_of_node(nothing) == Asks()
-    assert NodeVolume.asks_of_node({"size": UNKNOWN, "storage": UNKNOWN}) == Asks()
+    assert NodeInstance.machine_requirements(nothing) == MachineRequirements()
+    assert NodeVolume.machine_requirements({"size": UNKNOWN, "storage": UNKNOWN}) == MachineRequirements()
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from cache.node_state.requests import (
     NODE_DATA,
     OK,
     HypervisorSection,
-    Snapshot,
+    MachineState,
     StorageSection,
 )
 
 
 def as_node_info(
-    snapshot: Snapshot, units: Sequence[StorageSection], hypervisors: Sequence[HypervisorSection]
+    machine_state: MachineState, units: Sequence[StorageSection], hypervisors: Sequence[HypervisorSection]
 ) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the boot id, the storage units in the order given, and the hypervisors' data of the machine.
 
@@ -24,13 +24,15 @@ def as_node_info(
         SectionFailed: one of them is missing, or not ok.
     """
     return (
-        str(ok_data(snapshot, BOOTID_KEY)),
-        [dict(ok_data(snapshot, unit.key)) for unit in units],
-        [node_fields(ok_data(snapshot, each.key)[NODE_DATA]) for each in hypervisors],
+        str(ok_data(machine_state, BOOTID_KEY)),
+        [dict(ok_data(machine_state, unit.key)) for unit in units],
+        [node_fields(ok_data(machine_state, each.key)[NODE_DATA]) for each in hypervisors],
     )
 
 
-def as_instances(snapshot: Snapshot, hypervisors: Sequence[HypervisorSection]) -> dict[str, dict[str, Any]]:
+def as_instances(
+    machine_state: MachineState, hypervisors: Sequence[HypervisorSection]
+) -> dict[str, dict[str, Any]]:
     """Return the instances of some hypervisors, by their names.
 
     Raises:
@@ -39,27 +41,25 @@ def as_instances(snapshot: Snapshot, hypervisors: Sequence[HypervisorSection]) -
     """
     found: dict[str, dict[str, Any]] = {}
     for hypervisor in hypervisors:
-        for name, data in ok_data(snapshot, hypervisor.key)[INSTANCES_DATA].items():
+        for name, data in ok_data(machine_state, hypervisor.key)[INSTANCES_DATA].items():
             fields = instance_fields(data)
             other = found.setdefault(name, fields)
             if any(other[field] != fields[field] for field in ("memory", "vcpus")):
-                sentence = (
-                    f"node {snapshot.node!r} has instance {name!r} under two hypervisors that differ over it"
-                )
-                raise SectionFailed(snapshot.node, sentence)
+                sentence = f"node {machine_state.node!r}: two hypervisors report instance {name!r} and differ"
+                raise SectionFailed(machine_state.node, sentence)
     return found
 
 
-def ok_data(snapshot: Snapshot, key: str) -> Any:
+def ok_data(machine_state: MachineState, key: str) -> Any:
     """Return the data of a section of a machine state.
 
     Raises:
         SectionFailed: the section is missing, or not ok; with its backend's message.
     """
-    section = snapshot.sections.get(key)
+    section = machine_state.sections.get(key)
     if section is None or section.status != OK:
         why = section.message or section.status if section else "it was not reported"
-        raise SectionFailed(snapshot.node, f"node {snapshot.node!r} cannot tell {key}: {why}")
+        raise SectionFailed(machine_state.node, f"node {machine_state.node!r} cannot tell {key}: {why}")
     return section.data
 
 

@@ -79,10 +79,10 @@ def test_start_that_may_have_made_something_keeps_its_room(
     monkeypatch.setattr(fake, "instance", fail)
     with pytest.raises(RpcFailed, match="has gone away"):
         start(agent, "a", 800)
-    assert agent.claims.promised().memory_mib == 800
+    assert agent.reservations.total().memory_mib == 800
     monkeypatch.undo()
     change(agent, "instance_remove", hypervisor="fake", name="a")
-    assert agent.claims.promised().memory_mib == 0
+    assert agent.reservations.total().memory_mib == 0
 
 
 def test_agent_started_anew_knows_what_was_promised(agent: Agent, tmp_path: Path) -> None:
@@ -99,13 +99,13 @@ def test_resizing_asks_for_room_and_gives_it_back(agent: Agent) -> None:
     change(agent, "instance_resize", hypervisor="fake", name="a", memory_mib=600, vcpus=1)
     change(agent, "instance_resize", hypervisor="fake", name="a", memory_mib=100, vcpus=1)
     start(agent, "c", 500)
-    assert agent.claims.promised().memory_mib == 800
+    assert agent.reservations.total().memory_mib == 800
 
 
 def test_resizing_what_is_not_there_takes_no_room(agent: Agent) -> None:
     with pytest.raises(NotThere):
         change(agent, "instance_resize", hypervisor="fake", name="a", memory_mib=600, vcpus=1)
-    assert agent.claims.promised().memory_mib == 0
+    assert agent.reservations.total().memory_mib == 0
 
 
 def test_starts_at_once_never_promise_too_much(agent: Agent) -> None:

@@ -14,8 +14,8 @@ from cache.node_state.requests import (
     OK,
     TIMEOUT,
     HypervisorSection,
+    MachineStateRequest,
     Section,
-    SnapshotRequest,
     StorageSection,
 )
 from workers.agent.backends import Backend, Backends, Unusable
@@ -25,14 +25,14 @@ from workers.agent.storage.storage import Storage
 
 
 @dataclass(frozen=True)
-class SnapshotTaker:
+class MachineStateReader:
     """Reads the state of a machine."""
 
     hypervisors: Backends[Hypervisor]
     storage: Backends[Storage]
     boot_id: Callable[[], str]
 
-    def take(self, request: SnapshotRequest) -> dict[str, Section]:
+    def read(self, request: MachineStateRequest) -> dict[str, Section]:
         """Return the requested sections, by key; a failed one holds the reason.
 
         Backends are queried concurrently: it takes as long as the slowest, and no longer than one time-out.

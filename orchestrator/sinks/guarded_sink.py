@@ -10,7 +10,7 @@ from hooks.events import EventSink
 T = TypeVar("T")
 
 
-class Served:
+class GuardedSink:
     """One sink object, whose calls do not overlap.
 
     A sink whose call hangs is replaced, but holds its resources, such as a port, which its successor cannot have. So it

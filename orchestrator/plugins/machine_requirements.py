@@ -9,7 +9,7 @@ LOCAL_NODE: Final = "local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asks:
+class MachineRequirements:
     """A resource's requirements on its node; by default, none."""
 
     #: The node that the template names; empty: any.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Working:
+class RunningOperations:
     """The set of operations that threads of this process work on; thread-safe."""
 
     def __init__(self) -> None:
