@@ -78,7 +78,7 @@ def test_members_are_found_by_what_they_require_and_by_ids() -> None:
 
 @pytest.mark.parametrize(
     ("properties", "words"),
-    [({"policy": UNKNOWN}, "known only once others exist"), ({"policy": "apart"}, "cannot be told")],
+    [({"policy": UNKNOWN}, "known only once others exist"), ({"policy": "apart"}, "cannot be evaluated")],
     ids=["unknown", "wrong"],
 )
 def test_a_group_whose_rule_nobody_knows_is_refused(properties: Mapping[str, Any], words: str) -> None:

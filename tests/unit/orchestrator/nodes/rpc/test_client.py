@@ -333,7 +333,7 @@ def test_instance_under_two_hypervisors_that_differ_is_an_error(agent: Scripted,
     assert client.all_instances_info("n1", [FAKE, other])["web"]["state"] == "running"
     client.cache.bump("n1", "test")
     agent.sections[other.key] = seen(vcpus=3)
-    with pytest.raises(SectionFailed, match="'web' under two hypervisors"):
+    with pytest.raises(SectionFailed, match="two hypervisors report instance 'web'"):
         client.all_instances_info("n1", [FAKE, other])
 
 
