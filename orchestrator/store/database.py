@@ -67,9 +67,11 @@ class Database:
         self.url = _parse(url)
         self.postgres = self.url.get_backend_name() == "postgresql"
         self._clock = clock
+        #: The time that SQLite's statements see as ``now``.
+        self.sqlite_clock: Clock = clock or time.time
         # One writer at a time in this process: SQLite itself would sleep and retry for a second one.
         self._writing = threading.RLock()
-        self.engine = self._postgres_engine() if self.postgres else self._sqlite_engine(clock or time.time)
+        self.engine = self._postgres_engine() if self.postgres else self._sqlite_engine(self.sqlite_clock)
         # Statements that are whole transactions need no BEGIN and no COMMIT: one round trip instead of three.
         autocommit: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if self.postgres else {READS: True}
         self._autocommit = self.engine.execution_options(**autocommit)
@@ -323,8 +325,10 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
 
 
 def database_time(connection: sa.Connection, database: Database) -> float:
-    """Return the database's time, in seconds since the epoch."""
-    return float(connection.execute(sa.text(f"SELECT {database.now}")).scalar_one())
+    """Return the database's time, in seconds since the epoch; SQLite's is that of this process, without a statement."""
+    if not database.postgres:
+        return database.sqlite_clock()
+    return float(connection.exec_driver_sql(f"SELECT {database.now}").scalar_one())
 
 
 def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Values]) -> None:

@@ -32,7 +32,7 @@ from orchestrator.store.traversals.operation_rows import (
 #: The most lost operations that one sweep returns.
 BATCH: Final = 20
 #: When an operation is lost, as SQL.
-_LOST_AT: Final = f"CASE state WHEN '{ENTERING}' THEN leased_until + :job_seconds ELSE leased_until END"
+LOST_AT: Final = f"CASE state WHEN '{ENTERING}' THEN leased_until + :job_seconds ELSE leased_until END"
 
 
 class Ledger:
@@ -256,20 +256,12 @@ class Ledger:
 
         One that has not begun is lost only after its job would have been redelivered.
         """
-        # As text, because it runs at every sweep and finds hardly ever anything.
         sql = (
-            f"SELECT id FROM operation WHERE leased_until IS NOT NULL AND {_LOST_AT} <= {self._db.now} "
+            f"SELECT id FROM operation WHERE leased_until IS NOT NULL AND {LOST_AT} <= {self._db.now} "
             f"ORDER BY created_at LIMIT {BATCH}"
         )
         found = connection.execute(sa.text(sql), {"job_seconds": self._timings.job_seconds})
         return tuple(found.scalars())
-
-    def next_lost(self, connection: sa.Connection) -> float | None:
-        """Return when the next operation will be lost unless its lease is extended; None if there is none."""
-        sql = f"SELECT min({_LOST_AT}) FROM operation WHERE leased_until IS NOT NULL"
-        found = connection.execute(sa.text(sql), {"job_seconds": self._timings.job_seconds})
-        at_last: float | None = found.scalar_one()
-        return at_last
 
     @retrying
     def put_off(self, operation_id: str, *, seconds: float) -> None:

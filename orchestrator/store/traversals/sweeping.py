@@ -18,7 +18,7 @@ from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.rows import AnyRow, Values
-from orchestrator.store.traversals.ledger import Ledger
+from orchestrator.store.traversals.ledger import LOST_AT, Ledger
 from orchestrator.views.facts import LOST
 
 #: The most nodes that one sweep takes, so that its transaction stays short.
@@ -41,6 +41,24 @@ class Swept:
     lost: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The present time, and when the next node, deadline and lost operation are due; None for none."""
+
+    now: float
+    node: float | None
+    deadline: float | None
+    lost: float | None
+
+    @property
+    def is_due(self) -> bool:
+        return any(_is_past(time, self.now) for time in (self.node, self.deadline, self.lost))
+
+
+def _is_past(time: float | None, now: float) -> bool:
+    return time is not None and time <= now
+
+
 class Sweeper:
     """Sweeps of due nodes and of traversals that are out of time."""
 
@@ -60,7 +78,10 @@ class Sweeper:
             backlog: The number of checks in the queue, if it is known. While at least half of the ready nodes can have
                 their message there, none is published again.
         """
-        timed_out = self._fail_overdue()
+        look = self._look()
+        if not look.is_due:
+            return Swept(orders=(), more=False)
+        timed_out = self._fail_overdue() if _is_past(look.deadline, look.now) else ()
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             rows: Sequence[AnyRow] = connection.execute(self._due(), {"now": now, "batch": BATCH}).all()
@@ -74,7 +95,7 @@ class Sweeper:
                     self._unlock(connection, row)
             self._write(connection, [change for _, change in settled])
             live = [row for row, change in settled if change["due_at"] is not None]
-            lost = self._ledger.lost(connection)
+            lost = self._ledger.lost(connection) if _is_past(look.lost, now) else ()
         orders = tuple(
             order
             for row in live
@@ -92,16 +113,21 @@ class Sweeper:
 
     def next_due(self) -> float | None:
         """Return the seconds until the next node, deadline or lost operation is due; None if nothing will be."""
-        node, traversal = tables.node, tables.traversal
+        look = self._look()
+        times = [time for time in (look.node, look.deadline, look.lost) if time is not None]
+        return max(0.0, min(times) - look.now) if times else None
+
+    def _look(self) -> "_Look":
+        """Return what is due next, by one statement: most sweeps find that nothing is."""
+        sql = (
+            f"SELECT {self._db.now} AS now, "
+            "(SELECT min(due_at) FROM node WHERE due_at IS NOT NULL) AS node, "
+            "(SELECT min(deadline) FROM traversal WHERE status = 'IN_PROGRESS') AS deadline, "
+            f"(SELECT min({LOST_AT}) FROM operation WHERE leased_until IS NOT NULL) AS lost"
+        )
         with self._db.read() as connection:
-            now = database_time(connection, self._db)
-            first = connection.execute(sa.select(sa.func.min(node.c.due_at))).scalar_one()
-            deadline = connection.execute(
-                sa.select(sa.func.min(traversal.c.deadline)).where(traversal.c.status == "IN_PROGRESS")
-            ).scalar_one()
-            lost = self._ledger.next_lost(connection)
-        times = [time for time in (first, deadline, lost) if time is not None]
-        return max(0.0, min(times) - now) if times else None
+            row = connection.execute(sa.text(sql), {"job_seconds": self._timings.job_seconds}).one()
+        return _Look(now=row.now, node=row.node, deadline=row.deadline, lost=row.lost)
 
     @retrying
     def take_over(self, is_dead: Callable[[str], bool]) -> None:
