@@ -4,6 +4,7 @@ A method whose name is nearly one of the contract's would never be called, and o
 would fail at each call: both are reported before they do harm.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
@@ -16,7 +17,7 @@ _ALIKE: Final = 0.85
 def override_mistakes(kind: type, contract: type) -> Iterator[str]:
     """Yield the mistakes in the names and the methods of a class, each as a sentence that begins with one."""
     # A name of one word resembles many others: it may be a helper's.
-    names = [name for name in dir(contract) if "_" in name.strip("_") and not name.startswith("_")]
+    names = _names_of(contract)
     for owner in kind.__mro__:
         if owner in contract.__mro__ or (owner is not kind and issubclass(owner, contract)):
             # Classes in between were checked when they were made.
@@ -28,6 +29,11 @@ def override_mistakes(kind: type, contract: type) -> Iterator[str]:
                 near = [each for each in get_close_matches(name, names, 1, _ALIKE) if each not in vars(owner)]
                 if near:
                     yield f"{name}{place_of(member)} overrides nothing; did you mean {near[0]!r}?"
+
+
+@functools.cache
+def _names_of(contract: type) -> list[str]:
+    return [name for name in dir(contract) if "_" in name.strip("_") and not name.startswith("_")]
 
 
 def place_of(member: Any) -> str:
@@ -54,6 +60,7 @@ def _call_mistakes(name: str, member: object, contract: type) -> Iterator[str]:
         yield f"{name}{place_of(member)} must take what it is called with: ({taken})"
 
 
+@functools.cache
 def _positional(function: Callable[..., Any]) -> list[str]:
     """Return the names of a function's positional parameters."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -1,8 +1,12 @@
 """Events of stacks themselves, recorded in the transaction of the change."""
 
+from typing import Final
+
 import sqlalchemy as sa
 
 from orchestrator.store import tables
+
+_INSERT: Final = tables.event.insert()
 
 
 def insert_event(
@@ -16,14 +20,13 @@ def insert_event(
     reason: str,
 ) -> None:
     """Record an event of a stack itself, in the caller's transaction."""
-    connection.execute(
-        tables.event.insert().values(
-            at=now,
-            stack_id=stack_id,
-            traversal_id=traversal_id,
-            type="stack",
-            action=action,
-            status=status,
-            reason=reason,
-        )
-    )
+    values = {
+        "at": now,
+        "stack_id": stack_id,
+        "traversal_id": traversal_id,
+        "type": "stack",
+        "action": action,
+        "status": status,
+        "reason": reason,
+    }
+    connection.execute(_INSERT, values)

@@ -1,5 +1,6 @@
 """Cursors of event sinks: how far each sink has received the events. One process at a time moves a cursor."""
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -317,20 +318,8 @@ class SinkCursors:
         The process that delivers to the sink claims the cursor again. With ``stack_id``, only environments' sinks of
         that stack are considered, besides those of the settings.
         """
-        cursor, event = tables.sink_cursor, tables.event
-        newest = sa.select(sa.func.max(event.c.id)).scalar_subquery()
-        of_stack = waits() & (event.c.stack_id == cursor.c.stack_id)
-        far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position, cursor.c.until).where(
-            # A cheap test first: ids may have gaps, but cannot be closer than one.
-            newest - cursor.c.position > most,
-            sa.case(
-                (cursor.c.stack_id.is_(None), _beyond(waits(), most)), else_=_beyond(of_stack, most)
-            ).is_not(None),
-        )
-        if stack_id is not None:
-            far = far.where(cursor.c.stack_id.is_(None) | (cursor.c.stack_id == stack_id))
         with self._db.read() as connection:
-            behind = connection.execute(far.order_by(cursor.c.name)).all()
+            behind = connection.execute(_far(stack_id is None), {"most": most, "stack_id": stack_id}).all()
         for row in behind:
             self._bound(row, most)
 
@@ -394,7 +383,26 @@ def _of_waiting(sql: Query) -> sa.ColumnElement[Any]:
     )
 
 
-def _beyond(waiting: sa.ColumnElement[bool], most: int) -> sa.ScalarSelect[int]:
+@functools.cache
+def _far(of_all: bool) -> Query:
+    """Return the statement that finds the cursors for which more than ``most`` events wait: all, or of one stack."""
+    cursor, event, most = tables.sink_cursor, tables.event, sa.bindparam("most", type_=sa.Integer)
+    newest = sa.select(sa.func.max(event.c.id)).scalar_subquery()
+    of_stack = waits() & (event.c.stack_id == cursor.c.stack_id)
+    far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position, cursor.c.until).where(
+        # A cheap test first: ids may have gaps, but cannot be closer than one.
+        newest - cursor.c.position > most,
+        sa.case((cursor.c.stack_id.is_(None), _beyond(waits(), most)), else_=_beyond(of_stack, most)).is_not(
+            None
+        ),
+    )
+    if not of_all:
+        mine = cursor.c.stack_id == sa.bindparam("stack_id")
+        far = far.where(cursor.c.stack_id.is_(None) | mine)
+    return far.order_by(cursor.c.name)
+
+
+def _beyond(waiting: sa.ColumnElement[bool], most: sa.BindParameter[int]) -> sa.ScalarSelect[int]:
     """Return the first event that waits for a cursor beyond the first ``most``; NULL for none."""
     cursor, event = tables.sink_cursor, tables.event
     beyond = sa.select(event.c.id).where(waiting).order_by(event.c.id).offset(most).limit(1)

@@ -1,6 +1,6 @@
 """The failure of a traversal, within any transaction: nothing new starts, and its end becomes ready."""
 
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -11,6 +11,10 @@ from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import serves
 from orchestrator.store.stacks.snapshots import fail_snapshot
 
+_HELD: Final = (
+    sa.select(tables.stack.c.id).where(tables.stack.c.traversal_id == tables.TRAVERSAL_ID).with_for_update()
+)
+
 
 def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
     """Lock the stack of a traversal until the transaction ends; return its id, or None if another traversal has it.
@@ -19,9 +23,7 @@ def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
     order. Failing or completing one reaches them in another order, and locks the stack first, so that the two cannot
     deadlock.
     """
-    stack = tables.stack
-    held = sa.select(stack.c.id).where(stack.c.traversal_id == traversal_id).with_for_update()
-    stack_id: str | None = connection.execute(held).scalar_one_or_none()
+    stack_id: str | None = connection.execute(_HELD, {"of_traversal_id": traversal_id}).scalar_one_or_none()
     return stack_id
 
 

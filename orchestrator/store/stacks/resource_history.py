@@ -4,6 +4,7 @@ Each resource's row points at the two nodes with these definitions, so reading c
 was updated.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.rows import Query
 
 Fragment = Mapping[str, Any]
 
@@ -28,6 +30,50 @@ class History:
     applied: Mapping[str, Fragment]
     #: Ids of the rows that the traversal in force may still change.
     unsettled: frozenset[str]
+
+
+@functools.cache
+def _fragments_of_stack() -> Query:
+    resource, planned, applied = (
+        tables.resource,
+        tables.node.alias("planned"),
+        tables.node.alias("applied"),
+    )
+    is_there = sa.or_(resource.c.action != "DELETE", resource.c.status != "COMPLETE")
+    is_another = sa.or_(
+        resource.c.applied_traversal != resource.c.planned_traversal,
+        resource.c.applied_no != resource.c.planned_no,
+    )
+    at_planned = (planned.c.no == resource.c.planned_no) & (
+        planned.c.traversal_id == resource.c.planned_traversal
+    )
+    at_applied = (applied.c.no == resource.c.applied_no) & (
+        applied.c.traversal_id == resource.c.applied_traversal
+    )
+    return (
+        sa.select(
+            resource.c.id,
+            planned.c.fragment.label("planned"),
+            applied.c.fragment.label("applied"),
+            (resource.c.applied_no.is_not(None) & ~is_another).label("is_one"),
+        )
+        .select_from(resource)
+        .join(planned, at_planned)
+        .outerjoin(applied, at_applied & is_another)
+        .where(resource.c.stack_id == sa.bindparam("stack_id"), is_there)
+    )
+
+
+@functools.cache
+def _unsettled_of() -> Query:
+    node, traversal = tables.node, tables.traversal
+    begun = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0)
+    return (
+        sa.select(node.c.resource_id)
+        .join(traversal, traversal.c.id == tables.TRAVERSAL_ID)
+        .where(tables.OF_TRAVERSAL, node.c.resource_id.is_not(None), begun)
+        .where(node.c.state.in_(("blocked", "ready", "waiting", "running")))
+    )
 
 
 class Histories:
@@ -53,36 +99,8 @@ class Histories:
     @retrying
     def _fragments(self, stack_id: str) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
         """Return the fragments that were planned and applied last, of the rows that are not deleted, by row id."""
-        resource, planned, applied = (
-            tables.resource,
-            tables.node.alias("planned"),
-            tables.node.alias("applied"),
-        )
-        is_there = sa.or_(resource.c.action != "DELETE", resource.c.status != "COMPLETE")
-        is_another = sa.or_(
-            resource.c.applied_traversal != resource.c.planned_traversal,
-            resource.c.applied_no != resource.c.planned_no,
-        )
-        at_planned = (planned.c.no == resource.c.planned_no) & (
-            planned.c.traversal_id == resource.c.planned_traversal
-        )
-        at_applied = (applied.c.no == resource.c.applied_no) & (
-            applied.c.traversal_id == resource.c.applied_traversal
-        )
-        sql = (
-            sa.select(
-                resource.c.id,
-                planned.c.fragment.label("planned"),
-                applied.c.fragment.label("applied"),
-                (resource.c.applied_no.is_not(None) & ~is_another).label("is_one"),
-            )
-            .select_from(resource)
-            .join(planned, at_planned)
-            .outerjoin(applied, at_applied & is_another)
-            .where(resource.c.stack_id == stack_id, is_there)
-        )
         with self._db.read() as connection:
-            rows = connection.execute(sql).all()
+            rows = connection.execute(_fragments_of_stack(), {"stack_id": stack_id}).all()
         was_planned, was_applied = {}, {}
         for row in rows:
             fragment = was_planned[row.id] = self._codec.unpack(row.planned)
@@ -137,13 +155,5 @@ class Histories:
 
     @retrying
     def _unsettled(self, traversal_id: str) -> frozenset[str]:
-        node, traversal = tables.node, tables.traversal
-        begun = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0)
-        sql = (
-            sa.select(node.c.resource_id)
-            .join(traversal, traversal.c.id == traversal_id)
-            .where(tables.in_traversal(traversal_id), node.c.resource_id.is_not(None), begun)
-            .where(node.c.state.in_(("blocked", "ready", "waiting", "running")))
-        )
         with self._db.read() as connection:
-            return frozenset(connection.execute(sql).scalars())
+            return frozenset(connection.execute(_unsettled_of(), {"of_traversal_id": traversal_id}).scalars())

@@ -1,5 +1,6 @@
 """Snapshots of stacks: each begins and ends in the transactions of its traversal, and is deleted outside of one."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -107,8 +108,14 @@ def fail_snapshot(connection: sa.Connection, traversal_id: str, reason: str) -> 
 
 def _end_snapshot(connection: sa.Connection, traversal_id: str, **values: str) -> None:
     snapshot, node, resource = tables.snapshot, tables.node, tables.resource
+    made = connection.execute(_being_made(), {"of_traversal_id": traversal_id}).scalar_one_or_none()
+    if made is None:
+        return
     ended = connection.execute(
-        snapshot.update().where(_being_made_by(traversal_id)).values(**values).returning(snapshot.c.id)
+        snapshot.update()
+        .where(snapshot.c.id == made, snapshot.c.status == "IN_PROGRESS")
+        .values(**values)
+        .returning(snapshot.c.id)
     ).scalar_one_or_none()
     if ended is None:
         return
@@ -122,12 +129,15 @@ def _end_snapshot(connection: sa.Connection, traversal_id: str, **values: str) -
     connection.execute(tables.snapshot_resource.insert().from_select(columns, left))
 
 
-def _being_made_by(traversal_id: str) -> sa.ColumnElement[bool]:
+@functools.cache
+def _being_made() -> Query:
+    """Return the statement that finds the snapshot that a traversal takes; most traversals take none."""
     snapshot, traversal = tables.snapshot, tables.traversal
     being_made = (snapshot.c.action == "CREATE") & (snapshot.c.status == "IN_PROGRESS")
     # By the stack's id, which has an index.
-    stack = sa.select(traversal.c.stack_id).where(traversal.c.id == traversal_id).scalar_subquery()
-    return (snapshot.c.stack_id == stack) & (snapshot.c.traversal_id == traversal_id) & being_made
+    stack = sa.select(traversal.c.stack_id).where(traversal.c.id == tables.TRAVERSAL_ID).scalar_subquery()
+    mine = (snapshot.c.stack_id == stack) & (snapshot.c.traversal_id == tables.TRAVERSAL_ID)
+    return sa.select(snapshot.c.id).where(mine, being_made)
 
 
 def _left_behind(traversal_id: str) -> sa.ColumnElement[bool]:

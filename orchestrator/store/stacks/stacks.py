@@ -1,5 +1,6 @@
 """Stacks, resources and jobs as rows, for faces and for planning."""
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -112,6 +113,14 @@ def stack_rows() -> Query:
     return sa.select(*(tables.stack.c[name] for name in StackRow.__dataclass_fields__))
 
 
+@functools.cache
+def _by_name_or_id() -> Query:
+    stack, wanted = tables.stack, sa.bindparam("wanted", type_=sa.Text)
+    by_name = (stack.c.name == wanted) & stack.c.deleted_at.is_(None)
+    sql = stack_rows().where(stack.c.project == sa.bindparam("project"), by_name | (stack.c.id == wanted))
+    return sql.order_by(stack.c.deleted_at.is_not(None))
+
+
 class Stacks:
     """Reads of stacks, resources and jobs, and their writes outside of traversals."""
 
@@ -129,10 +138,8 @@ class Stacks:
             NotFound: there is none; the nearest name is given.
         """
         stack = tables.stack
-        by_name = (stack.c.name == name_or_id) & stack.c.deleted_at.is_(None)
-        sql = stack_rows().where(stack.c.project == project, by_name | (stack.c.id == name_or_id))
         with self._db.read() as connection:
-            row = connection.execute(sql.order_by(stack.c.deleted_at.is_not(None))).first()
+            row = connection.execute(_by_name_or_id(), {"wanted": name_or_id, "project": project}).first()
             if row is not None:
                 return StackRow(**row._mapping)
             names = connection.execute(

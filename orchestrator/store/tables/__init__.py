@@ -26,6 +26,8 @@ from orchestrator.store.tables.stacks import (
     template,
 )
 from orchestrator.store.tables.traversals import (
+    OF_TRAVERSAL,
+    TRAVERSAL_ID,
     event,
     in_traversal,
     in_traversals,
@@ -38,6 +40,8 @@ from orchestrator.store.tables.traversals import (
 )
 
 __all__ = [
+    "OF_TRAVERSAL",
+    "TRAVERSAL_ID",
     "annotation",
     "cache_counter",
     "cache_flush",

@@ -1,5 +1,6 @@
 """The start of a traversal, in one transaction: the stack, new resource rows, and the nodes with their edges."""
 
+import functools
 import json
 import operator
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, bulk_insert, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
-from orchestrator.store.rows import Values
+from orchestrator.store.rows import Query, Values
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import DEFINING
 from orchestrator.store.stacks.sinks import write_stack_sinks
@@ -30,6 +31,30 @@ _BY_USERS = tuple(action for action in DEFINING if action != "ROLLBACK")
 
 class _Overtaken(Exception):
     """The rows have changed since the plan was made; the transaction is rolled back."""
+
+
+@functools.cache
+def _superseding() -> tuple[sa.UpdateBase, ...]:
+    """Return the statements that end a traversal because another takes its place; they are run in this order."""
+    traversal, node, now = tables.traversal, tables.node, sa.bindparam("now", type_=sa.Double)
+    old = (traversal.c.id == tables.TRAVERSAL_ID) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
+    # A failed one keeps the time of its failure.
+    ended = sa.func.coalesce(traversal.c.ended_at, now)
+    over = tables.OF_TRAVERSAL & (node.c.phase != END) & node.c.state.in_(("blocked", "ready", "waiting"))
+    # Lifecycle plugins that saw the old operation begin are called at its end.
+    end = tables.OF_TRAVERSAL & (node.c.phase == END) & (node.c.state == "blocked")
+    return (
+        traversal.update().where(old).values(status="SUPERSEDED", ended_at=ended),
+        node.update().where(over).values(state="superseded", due_at=None),
+        node.update().where(end).values(state="ready", ready_at=now, due_at=now),
+    )
+
+
+@functools.cache
+def _replacements() -> Query:
+    resource = tables.resource
+    mine = resource.c.stack_id == sa.bindparam("stack_id")
+    return sa.select(resource.c.id).where(mine, resource.c.replaces.is_not(None), ~tables.is_gone())
 
 
 class TraversalStarts:
@@ -100,7 +125,7 @@ class TraversalStarts:
             return None
 
     def _begin_next(self, new: NewTraversal, expected: str) -> NewTraversal | None:
-        stack, traversal, node = tables.stack, tables.traversal, tables.node
+        stack = tables.stack
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             self._hold(connection, new.fence)
@@ -115,16 +140,8 @@ class TraversalStarts:
             )
             if swapped.rowcount != 1:
                 return None
-            old = (traversal.c.id == expected) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
-            # A failed one keeps the time of its failure.
-            ended = sa.func.coalesce(traversal.c.ended_at, now)
-            connection.execute(traversal.update().where(old).values(status="SUPERSEDED", ended_at=ended))
-            over = tables.in_traversal(expected) & (node.c.phase != END)
-            unfinished = node.c.state.in_(("blocked", "ready", "waiting"))
-            connection.execute(node.update().where(over, unfinished).values(state="superseded", due_at=None))
-            # Lifecycle plugins that saw the old operation begin are called at its end.
-            end = tables.in_traversal(expected) & (node.c.phase == END) & (node.c.state == "blocked")
-            connection.execute(node.update().where(end).values(state="ready", ready_at=now, due_at=now))
+            for statement in _superseding():
+                connection.execute(statement, {"of_traversal_id": expected, "now": now})
             fail_snapshot(connection, expected, f"{new.plan.action} came before it was complete")
             if new.snapshot is not None:
                 insert_snapshot(
@@ -182,12 +199,8 @@ class TraversalStarts:
 
     @staticmethod
     def _refuse_unknown_rows(connection: sa.Connection, new: NewTraversal) -> None:
-        resource = tables.resource
-        gone = tables.is_gone()
-        replacements = sa.select(resource.c.id).where(
-            resource.c.stack_id == new.stack_id, resource.c.replaces.is_not(None), ~gone
-        )
-        if not frozenset(connection.execute(replacements).scalars()) <= frozenset(new.known):
+        replacements = connection.execute(_replacements(), {"stack_id": new.stack_id}).scalars()
+        if not frozenset(replacements) <= frozenset(new.known):
             raise _Overtaken
 
     def _stack_values(self, new: NewTraversal, now: float) -> Values:

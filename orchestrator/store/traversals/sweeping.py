@@ -4,6 +4,7 @@ Nodes that are due are made ready or published again. Any number of sweepers may
 that no other has locked.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,16 @@ class _Look:
 
 def _is_past(time: float | None, now: float) -> bool:
     return time is not None and time <= now
+
+
+@functools.lru_cache(maxsize=2)
+def _looking(now: str) -> sa.TextClause:
+    return sa.text(
+        f"SELECT {now} AS now, "
+        "(SELECT min(due_at) FROM node WHERE due_at IS NOT NULL) AS node, "
+        "(SELECT min(deadline) FROM traversal WHERE status = 'IN_PROGRESS') AS deadline, "
+        f"(SELECT min({LOST_AT}) FROM operation WHERE leased_until IS NOT NULL) AS lost"
+    )
 
 
 class Sweeper:
@@ -119,14 +130,8 @@ class Sweeper:
 
     def _look(self) -> "_Look":
         """Return what is due next, by one statement: most sweeps find that nothing is."""
-        sql = (
-            f"SELECT {self._db.now} AS now, "
-            "(SELECT min(due_at) FROM node WHERE due_at IS NOT NULL) AS node, "
-            "(SELECT min(deadline) FROM traversal WHERE status = 'IN_PROGRESS') AS deadline, "
-            f"(SELECT min({LOST_AT}) FROM operation WHERE leased_until IS NOT NULL) AS lost"
-        )
         with self._db.read() as connection:
-            row = connection.execute(sa.text(sql), {"job_seconds": self._timings.job_seconds}).one()
+            row = connection.execute(_looking(self._db.now), {"job_seconds": self._timings.job_seconds}).one()
         return _Look(now=row.now, node=row.node, deadline=row.deadline, lost=row.lost)
 
     @retrying

@@ -4,6 +4,7 @@ Each ends in two steps: its status is written, and then a coordinator claims its
 (lifecycle plugins, rollback), which is done exactly once.
 """
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.failing import fail_traversal, hold_stack
+from orchestrator.store.rows import Query
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.checking import faults_of
 from orchestrator.store.stacks.in_service import DEFINING, leads_to_nothing
@@ -46,6 +48,49 @@ class ClaimedEnd:
     parent_resource: str | None
 
 
+@functools.cache
+def _completing() -> sa.UpdateBase:
+    traversal, node = tables.traversal, tables.node
+    end_ready = sa.exists().where(tables.OF_TRAVERSAL, node.c.phase == END, node.c.state == "ready")
+    running = (traversal.c.id == tables.TRAVERSAL_ID) & (traversal.c.status == "IN_PROGRESS")
+    return (
+        traversal.update()
+        .where(running, end_ready)
+        .values(status="COMPLETE", ended_at=sa.bindparam("now"))
+        .returning(traversal.c.stack_id, traversal.c.action, traversal.c.template_id)
+    )
+
+
+@functools.cache
+def _finished() -> Query:
+    traversal, stack = tables.traversal, tables.stack
+    return (
+        sa.select(traversal, stack.c.name, stack.c.project, stack.c.parent_resource)
+        .join(stack, stack.c.id == traversal.c.stack_id)
+        .where(traversal.c.id == tables.TRAVERSAL_ID, traversal.c.status != "IN_PROGRESS")
+    )
+
+
+@functools.cache
+def _claiming_end() -> sa.UpdateBase:
+    node = tables.node
+    claimed: dict[str, Any] = {"worker": sa.bindparam("claimed_by"), "due_at": sa.bindparam("leased_until")}
+    return (
+        node.update()
+        .where(tables.OF_TRAVERSAL, node.c.phase == END, node.c.state == "ready")
+        .values(state="running", attempt=node.c.attempt + 1, **claimed)
+        .returning(node.c.attempt)
+    )
+
+
+@functools.cache
+def _finishing_end() -> sa.UpdateBase:
+    node = tables.node
+    mine = tables.OF_TRAVERSAL & (node.c.phase == END)
+    held = (node.c.state == "running") & (node.c.attempt == sa.bindparam("held_attempt"))
+    return node.update().where(mine, held).values(state="done", due_at=None)
+
+
 class Traversals:
     """The traversal table's operations but for the start, and the changes of stack rows at a traversal's end."""
 
@@ -61,20 +106,11 @@ class Traversals:
         A check that found faults is failed instead. So is a traversal that could not clean up, although the definition
         is in service. Safe to repeat.
         """
-        traversal, stack, node = tables.traversal, tables.stack, tables.node
+        traversal, stack = tables.traversal, tables.stack
         with self._db.write() as connection:
             hold_stack(connection, traversal_id)
             now = database_time(connection, self._db)
-            end_ready = sa.exists().where(
-                tables.in_traversal(traversal_id), node.c.phase == END, node.c.state == "ready"
-            )
-            running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
-            row = connection.execute(
-                traversal.update()
-                .where(running, end_ready)
-                .values(status="COMPLETE", ended_at=now)
-                .returning(traversal.c.stack_id, traversal.c.action, traversal.c.template_id)
-            ).first()
+            row = connection.execute(_completing(), {"of_traversal_id": traversal_id, "now": now}).first()
             if row is None:
                 return False
             to_nothing = row.action == "ROLLBACK" and leads_to_nothing(connection, traversal_id)
@@ -109,27 +145,14 @@ class Traversals:
     @retrying
     def claim_end(self, order: CheckOrder, *, worker: str) -> ClaimedEnd | None:
         """Claim the end of a finished traversal; None if the end is not ready or the traversal is in progress."""
-        traversal, stack, node = tables.traversal, tables.stack, tables.node
+        mine = {"of_traversal_id": order.traversal_id}
         with self._db.write() as connection:
             now = database_time(connection, self._db)
-            row = connection.execute(
-                sa.select(traversal, stack.c.name, stack.c.project, stack.c.parent_resource)
-                .join(stack, stack.c.id == traversal.c.stack_id)
-                .where(traversal.c.id == order.traversal_id, traversal.c.status != "IN_PROGRESS")
-            ).first()
+            row = connection.execute(_finished(), mine).first()
             if row is None:
                 return None
-            attempt = connection.execute(
-                node.update()
-                .where(tables.in_traversal(order.traversal_id), node.c.phase == END, node.c.state == "ready")
-                .values(
-                    state="running",
-                    attempt=node.c.attempt + 1,
-                    worker=worker,
-                    due_at=now + self._timings.lease_seconds,
-                )
-                .returning(node.c.attempt)
-            ).scalar_one_or_none()
+            claim = {"claimed_by": worker, "leased_until": now + self._timings.lease_seconds}
+            attempt = connection.execute(_claiming_end(), mine | claim).scalar_one_or_none()
         if attempt is None:
             return None
         return ClaimedEnd(
@@ -150,14 +173,9 @@ class Traversals:
     @retrying
     def finish_end(self, ending: ClaimedEnd) -> None:
         """Record that the post-operation work is done."""
-        node = tables.node
-        mine = tables.in_traversal(ending.traversal_id) & (node.c.phase == END)
+        mine = {"of_traversal_id": ending.traversal_id, "held_attempt": ending.attempt}
         with self._db.write() as connection:
-            connection.execute(
-                node.update()
-                .where(mine, node.c.state == "running", node.c.attempt == ending.attempt)
-                .values(state="done", due_at=None)
-            )
+            connection.execute(_finishing_end(), mine)
 
     @retrying
     def leave_failed(self, traversal_id: str, *, why: str) -> None:
