@@ -272,7 +272,7 @@ def test_settings_that_pages_speak_of_exist_with_these_defaults() -> None:
     settings = {row[0]: row[2] for row in table((DOCS / "settings.md").read_text())}
     for name, seconds in [("lease_seconds", "60"), ("redeliver_seconds", "10")]:
         assert float(settings[name]) == float(seconds)
-        assert re.search(rf"{seconds} s.*`{name}`", section(OPERATIONS, "How long recovery takes"))
+        assert re.search(rf"{seconds} s.*`{name}`", section(OPERATIONS, "Recovery times"))
     spoken = {
         name
         for page in ((ROOT / "README.md").read_text(), ENGINE, OPERATIONS)
