@@ -86,7 +86,7 @@ def test_the_settings_that_are_named_are_there() -> None:
         said = dict(options)
         [entry] = entry_points(group="isotherm.storage", name=said.pop("type"))
         entry.load().Options.model_validate(said)
-    limits = [name for row in table_below("## What an agent allows") for name in names_in(row[0])]
+    limits = [name for row in table_below("## Limits of an agent") for name in names_in(row[0])]
     known = {f"agent.{name}" for name in AgentSettings.model_fields} | set(Settings.model_fields)
     assert set(limits) <= known
     of_cache = {name for name in names_in(PROSE) if name.endswith("_seconds") and "cpu" not in name}
