@@ -20,7 +20,7 @@ from tests.unit.docs.pages import ROOT
 from tests.unit.docs.test_pages import DOCS, section, table
 
 PAGE = (DOCS / "hooks.md").read_text()
-AROUND = section(PAGE, "What happens around an operation")
+AROUND = section(PAGE, "Calls around an operation")
 
 
 class Listener(LifecyclePlugin):
@@ -98,11 +98,11 @@ def is_refused(world: World) -> None:
 STORIES: list[tuple[str, Callable[[World], None], Heard]] = [
     ("it completes", completes, [("UPDATE", "complete")]),
     ("it fails", fails, [("UPDATE", "failed")]),
-    ("it takes longer than it may", takes_too_long, [("UPDATE", "failed")]),
-    ("it takes longer than it may", is_cancelled, [("UPDATE", "failed")]),
-    ("an update, a deletion or", is_overtaken, [("UPDATE", "superseded"), ("DELETE", "complete")]),
+    ("it times out, or is cancelled", takes_too_long, [("UPDATE", "failed")]),
+    ("it times out, or is cancelled", is_cancelled, [("UPDATE", "failed")]),
+    ("it is superseded by", is_overtaken, [("UPDATE", "superseded"), ("DELETE", "complete")]),
     (
-        "an update, a deletion or",
+        "it is superseded by",
         is_cancelled_and_rolled_back,
         [("UPDATE", "superseded"), ("ROLLBACK", "complete")],
     ),
@@ -134,7 +134,7 @@ def test_the_page_names_every_action_and_every_outcome() -> None:
 
 
 def test_the_page_names_what_the_settings_may_say_of_every_hook() -> None:
-    rows = {row[0]: row[1] for row in table(section(PAGE, "The settings"))}
+    rows = {row[0]: row[1] for row in table(section(PAGE, "Settings"))}
     assert set(HookSettings.model_fields) < set(rows)
     assert f"{Hook.time_limit_seconds:g}" in rows["time_limit_seconds"]
 
