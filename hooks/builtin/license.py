@@ -50,8 +50,8 @@ class LicenseOptions(SenderOptions):
     )
     on_error: Literal["refuse", "allow"] = Field(
         default="refuse",
-        description="What becomes of an operation that needs licences if the server cannot be asked, or gives no "
-        "proper answer.",
+        description="Whether an operation that needs licences is refused or allowed if the server cannot be "
+        "reached, or gives no valid answer.",
     )
 
 

@@ -28,8 +28,8 @@ class Limit(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    warn: _Count | None = Field(default=None, description="More are made, with a warning.")
-    refuse: _Count | None = Field(default=None, description="More are refused.")
+    warn: _Count | None = Field(default=None, description="A higher number is allowed, with a warning.")
+    refuse: _Count | None = Field(default=None, description="A higher number is refused.")
 
     @model_validator(mode="before")
     @classmethod

@@ -34,19 +34,21 @@ class WebhookOptions(SenderOptions):
 
     on_error: Literal["refuse", "allow"] = Field(
         default="refuse",
-        description="What becomes of an operation if the receiver cannot be asked, or gives no proper answer.",
+        description="Whether an operation is refused or allowed if the receiver cannot be reached, or gives "
+        "no valid answer.",
     )
     actions: tuple[str, ...] = Field(
-        default=(), description="The receiver is called for these operations alone; for all if none is named."
+        default=(), description="The operations for which the receiver is called; all by default."
     )
     projects: tuple[str, ...] = Field(
         default=(),
-        description="The receiver is called for stacks of these projects alone; `*` and `?` as in file names.",
+        description="The projects for whose stacks the receiver is called, all by default; `*` and `?` as in "
+        "file names.",
     )
     resource_types: tuple[str, ...] = Field(
         default=(),
-        description="The receiver is called for stacks alone that have, or are to have, a resource of these types; "
-        "`*` and `?` as in file names.",
+        description="The receiver is called only for stacks that have, or are to have, a resource of these "
+        "types; `*` and `?` as in file names.",
     )
     send_values: bool = Field(
         default=True,

@@ -16,36 +16,34 @@ _FEWEST_CHARACTERS: Final = 16
 class HttpOptions(HookOptions):
     """Base of the options of every HTTP call."""
 
-    verify: bool = Field(
-        default=True, description="Whether the server must prove by its certificate who it is."
-    )
+    verify: bool = Field(default=True, description="Whether to verify the server's certificate.")
     ca_file: Path | None = Field(
         default=None,
-        description="A file of certificates to trust; without it, those that the system trusts.",
+        description="A file of trusted certificates; without it, those of the system.",
     )
     connect_seconds: float = Field(default=3.0, gt=0, le=3600, description="How long a connection may take.")
     total_seconds: float = Field(
         default=10.0,
         gt=0,
         le=3600,
-        description="How long all tries of one message may take together, with the pauses between them.",
+        description="How long all attempts at one message may take together, pauses included.",
     )
     retries: int = Field(
         default=2,
         ge=0,
         le=20,
-        description="How often a message is sent again: no connection, a broken one, 408, 425, 429 or 5xx.",
+        description="How often a message is sent again after a connection error, 408, 425, 429 or 5xx.",
     )
     retry_base_seconds: float = Field(
         default=0.2,
         gt=0,
         le=3600,
-        description="The first pause is up to this long, each further one twice as long.",
+        description="The upper bound of the first pause; it doubles with each further pause.",
     )
     retry_max_seconds: float = Field(
-        default=2.0, gt=0, le=3600, description="No pause is longer, unless the server says so."
+        default=2.0, gt=0, le=3600, description="The longest pause, unless the server requests a longer one."
     )
-    max_response_bytes: int = Field(default=64 * 1024, ge=1, description="A longer answer is a fault.")
+    max_response_bytes: int = Field(default=64 * 1024, ge=1, description="A longer answer is an error.")
 
     def tls(self) -> ssl.SSLContext | bool:
         """Return the trusted certificates, as httpx takes them.
@@ -64,11 +62,11 @@ class HttpOptions(HookOptions):
 
 class _Signing(HookOptions):
     url: str = Field(
-        description="Where to send: http:// or https://, without a user, a password or a fragment."
+        description="The URL of the receiver: http:// or https://, without a user, a password or a fragment."
     )
     secrets: tuple[SecretStr, ...] = Field(
         default=(),
-        description="What messages are signed with, 16 characters at least; several while one is replaced.",
+        description="The secrets that sign messages, of 16 characters at least; several during a rotation.",
     )
     secret_files: tuple[Path, ...] = Field(
         default=(), description="Files that hold one secret each; read again for every message."
@@ -108,7 +106,7 @@ class SenderOptions(HttpOptions, _Signing):
     """The receiver of signed messages, its secrets, time-outs and retries."""
 
     max_response_bytes: int = Field(
-        default=64 * 1024, ge=1, le=64 * 1024 * 1024, description="A longer answer is a fault."
+        default=64 * 1024, ge=1, le=64 * 1024 * 1024, description="A longer answer is an error."
     )
 
 

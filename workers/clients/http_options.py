@@ -56,9 +56,9 @@ IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
     "verify": Property(
         type=PropertyType.BOOLEAN,
         default=True,
-        description="Whether the server must prove by its certificate who it is.",
+        description="Whether to verify the server's certificate.",
     ),
-    "ca_file": _text("A file of certificates to trust; without it, those that the system trusts."),
+    "ca_file": _text("A file of trusted certificates; without it, those of the system."),
     "api_version": _text("The version of the API that is spoken, where it is known."),
     "api_version_path": _text("The path that tells the version where it is not."),
     "api_version_json": _text("Where in the answer the version is (JMESPath).", "version"),

@@ -17,13 +17,13 @@ class BrokerOptions(HookOptions):
     """The options of the sink ``broker``."""
 
     url: SecretStr = Field(
-        description="Where the broker is: `redis://host:6379/1` or `amqp://user:password@host//`. It may be the one "
-        "that carries the checks; then let it be another database or virtual host."
+        description="The broker: `redis://host:6379/1` or `amqp://user:password@host//`. It may be the "
+        "broker of the checks; then use another database or virtual host."
     )
     exchange: str = Field(
         default="isotherm.events",
         pattern=r"^[A-Za-z0-9_.:-]{1,127}$",
-        description="The topic exchange; it is declared, durable.",
+        description="The topic exchange; it is declared as durable.",
     )
     serializer: Literal["msgpack", "json"] = Field(
         default="msgpack", description="How messages are packed: `msgpack` or `json`."

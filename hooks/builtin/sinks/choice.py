@@ -14,13 +14,14 @@ class EventChoice(HookOptions):
 
     types: tuple[str, ...] = Field(
         default=(),
-        description="Only of resources of these types; `*` stands for any characters. `stack` is the stack itself.",
+        description="Only events of resources of these types; `*` matches any characters. `stack` is the "
+        "stack itself.",
     )
     actions: tuple[str, ...] = Field(
-        default=(), description="Only of these actions, such as `CREATE` and `DELETE`."
+        default=(), description="Only events of these actions, such as `CREATE` and `DELETE`."
     )
     statuses: tuple[str, ...] = Field(
-        default=(), description="Only with these statuses: `IN_PROGRESS`, `COMPLETE`, `FAILED`."
+        default=(), description="Only events with these statuses: `IN_PROGRESS`, `COMPLETE`, `FAILED`."
     )
 
     @field_validator("actions")
@@ -46,10 +47,10 @@ class StackChoice(EventChoice):
     """A filter on events and on the names and projects of their stacks."""
 
     projects: tuple[str, ...] = Field(
-        default=(), description="Only of stacks of these projects; `*` stands for any characters."
+        default=(), description="Only events of stacks of these projects; `*` matches any characters."
     )
     stacks: tuple[str, ...] = Field(
-        default=(), description="Only of stacks with these names; `*` stands for any characters."
+        default=(), description="Only events of stacks with these names; `*` matches any characters."
     )
 
     def wants(self, event: Event) -> bool:

@@ -23,8 +23,9 @@ class LogOptions(HookOptions):
 
     file: Path | None = Field(
         default=None,
-        description="Events go to this file instead, one JSON document a line. An absolute path, in a directory that "
-        "is there. It may be renamed, removed or cut at any time: what comes next goes to the file of this name.",
+        description="Events go to this file instead, one JSON document per line. An absolute path in an "
+        "existing directory. The file may be renamed, removed or truncated at any time: later events go to "
+        "the file of this name.",
     )
 
     @field_validator("file")

@@ -21,13 +21,14 @@ class PrometheusOptions(HookOptions):
 
     listen: str = Field(
         default="",
-        description="The address that Prometheus scrapes: `127.0.0.1:9464`, or `[::1]:9464`. Only the process that "
-        "has the sink listens there. Anyone who gets there may read, so let it be loopback or a network of your own.",
+        description="The address that Prometheus scrapes: `127.0.0.1:9464`, or `[::1]:9464`. Only the "
+        "process that holds the sink listens there. Every client that reaches it may read, so use loopback "
+        "or a private network.",
     )
     textfile: Path | None = Field(
         default=None,
-        description="A file for the textfile collector of node_exporter, written anew whenever something was counted, "
-        "whole or not at all. An absolute path that ends with `.prom`.",
+        description="A file for the textfile collector of node_exporter, replaced atomically whenever a "
+        "counter has changed. An absolute path that ends with `.prom`.",
     )
 
     @field_validator("listen")

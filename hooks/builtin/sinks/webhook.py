@@ -21,16 +21,20 @@ SHARE: Final = 0.8
 class WebhookOptions(StackChoice, SenderOptions):
     """The options of the sink ``webhook`` in the settings: the receiver, and a filter."""
 
-    max_events: int = Field(default=100, ge=1, le=500, description="So many events are sent at once at most.")
+    max_events: int = Field(
+        default=100, ge=1, le=500, description="The largest number of events in one request."
+    )
 
 
 class EnvironmentWebhookOptions(EventChoice):
     """The options of the sink ``webhook`` in an environment: no files of this machine, and no trust settings."""
 
-    target: str = Field(description="Where to send: http:// or https://, without a user or a password.")
+    target: str = Field(
+        description="The URL of the receiver: http:// or https://, without a user or a password."
+    )
     secrets: tuple[SecretStr, ...] = Field(
-        description="What messages are signed with, 16 characters at least; several while one is replaced. Those of "
-        "the settings are never used for what an environment names."
+        description="The secrets that sign messages, of 16 characters at least; several during a rotation. "
+        "Secrets of the settings are never used for sinks of environments."
     )
 
     @model_validator(mode="after")

@@ -63,7 +63,7 @@ def options(model: type[HookOptions]) -> list[list[str]]:
         ("option of `[event_sinks.log]`", LogOptions),
         ("option of `[event_sinks.broker]`", BrokerOptions),
         ("option of `[event_sinks.webhook]`", WebhookOptions),
-        ("what an environment says", EnvironmentWebhookOptions),
+        ("option in an environment", EnvironmentWebhookOptions),
         ("option of `[event_sinks.prometheus]`", PrometheusOptions),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
