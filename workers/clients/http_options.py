@@ -43,50 +43,55 @@ AUTH_SCHEMA: Final[Mapping[str, Property]] = {
 }
 #: Options of a single API.
 IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
-    "base_url": _text("Where the API is, such as https://api.example.com/v2: paths come after it."),
+    "base_url": _text(
+        "The address of the API, such as https://api.example.com/v2; paths are appended to it."
+    ),
     "auth": Property(
         type=PropertyType.MAP,
         schema=AUTH_SCHEMA,
-        description="Who we are. Secrets are in files or environment variables, never here.",
+        description="The credentials. Secrets are in files or environment variables, never here.",
     ),
     "headers": Property(
-        type=PropertyType.MAP, default={}, description="Headers that go with every request; none is a secret."
+        type=PropertyType.MAP, default={}, description="Headers of every request, without secrets."
     ),
-    "project_header": _text("The header that tells the API for which project it is asked; none without it."),
+    "project_header": _text("The header that names the project of the stack to the API; none by default."),
     "verify": Property(
         type=PropertyType.BOOLEAN,
         default=True,
         description="Whether to verify the server's certificate.",
     ),
     "ca_file": _text("A file of trusted certificates; without it, those of the system."),
-    "api_version": _text("The version of the API that is spoken, where it is known."),
-    "api_version_path": _text("The path that tells the version where it is not."),
-    "api_version_json": _text("Where in the answer the version is (JMESPath).", "version"),
+    "api_version": _text("The version of the API, if it is known."),
+    "api_version_path": _text("The path of the version, if it is not known."),
+    "api_version_json": _text("The place of the version in the answer (JMESPath).", "version"),
 }
 #: Options that apply to every API by default.
 PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
     "connect_seconds": _number(5, "How long a connection may take.", *_SECONDS),
     "read_seconds": _number(15, "How long the server may be silent.", *_SECONDS),
-    "total_seconds": _number(30, "How long all tries of a request may take together.", *_SECONDS),
+    "total_seconds": _number(30, "How long all attempts at a request may take together.", *_SECONDS),
     "max_connections": Property(
         type=PropertyType.INTEGER,
         default=10,
         constraints=(Range(1, 1000),),
-        description="How many connections a process keeps for each project, and opens at most.",
+        description="The largest number of connections that a process opens, and keeps, for each project.",
     ),
     "retries": Property(
         type=PropertyType.INTEGER,
         default=2,
         constraints=(Range(0, 10),),
-        description="How often a request that may be repeated is, within total_seconds. The engine tries again after.",
+        description="How often a repeatable request is repeated, within total_seconds. After that, the "
+        "engine retries.",
     ),
     "retry_base_seconds": _number(
-        0.2, "The first retry waits up to this long, each further one twice as long.", *_SECONDS
+        0.2,
+        "The upper bound of the pause before the first retry; it doubles with each further one.",
+        *_SECONDS,
     ),
-    "retry_max_seconds": _number(2, "No retry waits longer, unless the server says so.", *_SECONDS),
+    "retry_max_seconds": _number(2, "The longest pause, unless the server requests a longer one.", *_SECONDS),
     "max_retry_after_seconds": _number(
         5,
-        "A server that wants to be left alone for longer (Retry-After) is not waited for.",
+        "The longest pause that a server may request (Retry-After); a longer one ends the attempts.",
         Range(0, 3600),
     ),
     "max_response_bytes": Property(
@@ -102,8 +107,8 @@ OPTIONS_SCHEMA: Final[Mapping[str, Property]] = {
     "apis": Property(
         type=PropertyType.MAP,
         default={},
-        description="Further APIs by name, with the same options. Where one is and who we are to it is said there; "
-        "time-outs, retries and limits are those of [clients.http] unless it says others.",
+        description="Further APIs by name, with the same options. Each has its own address and credentials; "
+        "time-outs, retries and limits default to those of [clients.http].",
     ),
 }
 

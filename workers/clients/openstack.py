@@ -30,17 +30,17 @@ class OpenStack(ClientPlugin):
     options_schema: ClassVar[Mapping[str, Property]] = {
         "cloud": Property(
             type=PropertyType.STRING,
-            description="The name of the cloud in clouds.yaml, which says where it is and who logs in.",
+            description="The name of the cloud in clouds.yaml, which has its address and credentials.",
             required=True,
         ),
         "config_file": Property(
             type=PropertyType.STRING,
-            description="The clouds.yaml. Without it, that of the working directory, of the user's configuration "
-            "directory or of /etc/openstack. Variables named OS_* are never read.",
+            description="The path of clouds.yaml; by default in the working directory, the user's "
+            "configuration directory or /etc/openstack. The variables OS_* are never read.",
         ),
         "region": Property(
             type=PropertyType.STRING,
-            description="The region. Without it, the one that clouds.yaml names, or its first.",
+            description="The region; by default the one that clouds.yaml names, or its first.",
         ),
         "timeout_seconds": Property(
             type=PropertyType.NUMBER,
@@ -50,9 +50,9 @@ class OpenStack(ClientPlugin):
         ),
         "retries": Property(
             type=PropertyType.INTEGER,
-            description="How often a look-up is tried again where the cloud does not answer, or answers 408, 429, "
-            "500, 502, 503 or 504. The pauses between are random, longer each time, and as long as the "
-            "cloud asks for; one that asks for more than 10 seconds is not asked again.",
+            description="How often a look-up is tried again if the cloud does not answer, or answers 408, "
+            "429, 500, 502, 503 or 504. The pauses are random and growing, or as long as the cloud requests; "
+            "a request for more than 10 seconds ends the attempts.",
             default=2,
             constraints=(Range(min=0, max=10),),
         ),
