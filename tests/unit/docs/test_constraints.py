@@ -7,8 +7,8 @@ from tests.unit.docs.test_pages import DOCS, section, table
 from tests.unit.orchestrator.plugins.test_custom import declared
 
 PAGE = (DOCS / "constraints.md").read_text()
-ROWS = {row[0]: row for row in table(section(PAGE, "Those that look at the value alone"))}
-ASKING = {row[0]: row for row in table(section(PAGE, "Those that ask another system"))}
+ROWS = {row[0]: row for row in table(section(PAGE, "Constraints on the value alone"))}
+ASKING = {row[0]: row for row in table(section(PAGE, "Constraints on other systems"))}
 
 
 def asking() -> dict[str, CustomConstraint]:
@@ -27,7 +27,7 @@ def test_the_page_names_every_constraint_that_asks_nobody() -> None:
 
 def test_the_page_names_every_constraint_that_asks_another_system_and_whom() -> None:
     asking = {entry.name: entry.load() for entry in declared()}
-    rows = {row[0]: row[1] for row in table(section(PAGE, "Those that ask another system"))}
+    rows = {row[0]: row[1] for row in table(section(PAGE, "Constraints on other systems"))}
     assert list(rows) == sorted(rows)
     assert rows == {name: kind.client for name, kind in asking.items() if kind.asks_outside}
 
