@@ -87,17 +87,17 @@ def rows(heading: str) -> list[list[str]]:
 
 
 def test_the_table_of_a_rule_has_its_keys() -> None:
-    assert {row[0] for row in rows("A rule")} == set(rule_reader.KEYS)
+    assert {row[0] for row in rows("Rules")} == set(rule_reader.KEYS)
 
 
 def test_the_tables_of_a_condition_have_its_keys_and_what_stands_beside_each() -> None:
-    assert {row[0] for row in rows("A condition")} == {
+    assert {row[0] for row in rows("Conditions")} == {
         *condition_reader.SUBJECTS,
         *condition_reader.OPERATORS,
     }
-    beside = {row[0]: row[3] for row in rows("A condition") if len(row) == 4}
+    beside = {row[0]: row[3] for row in rows("Conditions") if len(row) == 4}
     for subject, others in condition_reader.SUBJECTS.items():
-        assert ("one of the questions" in beside[subject]) == ("exists" in others)
+        assert ("one of the operators" in beside[subject]) == ("exists" in others)
         named = set(re.findall(r"optional|indirectly|where", beside[subject]))
         assert named == set(others) - set(condition_reader.OPERATORS)
 
