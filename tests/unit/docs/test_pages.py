@@ -157,7 +157,7 @@ def test_a_page_without_a_place_for_what_is_written_is_noticed() -> None:
 
 def test_the_readme_counts_the_types_and_says_where_the_functions_are() -> None:
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    text = section((ROOT / "README.md").read_text(), "What this version does not do")
+    text = section((ROOT / "README.md").read_text(), "Limitations")
     counted = re.search(r"There are\s+(\d+) resource types", text)
     assert counted
     assert int(counted[1]) == len(points["isotherm.resources"])
