@@ -201,13 +201,13 @@ def test_a_check_is_the_list_that_the_table_says() -> None:
 
 
 def test_requests_and_replies_of_nodes_are_those_of_the_tables() -> None:
-    text = section(QUEUE, "Asking and changing a node")
+    text = section(QUEUE, "Node RPCs")
     requests, replies = text.split("A reply is a map:")
     assert [row[0] for row in table(requests)] == [field.name for field in fields(Request)]
     assert [row[0] for row in table(replies)] == [field.name for field in fields(Reply)]
     said = {EXCHANGE, mailbox_address("NAME"), node_queue("NAME"), NODE_TASK, OPERATION_RPC}
     assert said <= set(re.findall(r"`([^`]+)`", text))
-    assert f"the version of all this: {SCHEMA_VERSION}" in text
+    assert f"the version of this protocol: {SCHEMA_VERSION}" in text
 
 
 def test_a_check_is_as_small_as_the_page_says() -> None:
