@@ -20,14 +20,14 @@ from workers.agent.storage.storage import Storage
 PAGE = Path(__file__).with_name("backends.md")
 
 INTRODUCTION = """\
-# What hypervisors and storage take
+# Hypervisors and storage
 
 <!-- Written by docs/make_backends.py from workers/agent/hypervisors and workers/agent/storage: change it there. -->
 
-Operators say in an agent's settings which hypervisors and storage units it offers, each with its settings
-(`[agent.hypervisors.qemu]`, `[agent.storage.fast]`; see [nodes.md](nodes.md)). Templates say in `options` and
-`networks` of an `Isotherm::Node::Instance`, and in `options` of an `Isotherm::Node::Volume`, what is a hypervisor's or
-a storage's own. A name that is not here is refused, with the nearest one that is.
+The settings of an agent list its hypervisors and storage units, each with settings of its own
+(`[agent.hypervisors.qemu]`, `[agent.storage.fast]`; see [nodes.md](nodes.md)). Options of a single instance or volume
+are in the properties `options` and `networks` of `Isotherm::Node::Instance`, and `options` of `Isotherm::Node::Volume`.
+Unknown names are refused with the nearest right one.
 """
 
 #: With what templates may say of an instance, and of each of its networks.
@@ -48,10 +48,10 @@ def page() -> str:
 def _hypervisors() -> Iterator[str]:
     for hypervisor, options, network in HYPERVISORS:
         yield f"\n## Hypervisor `{hypervisor.name}`\n\n{hypervisor.description}\n"
-        yield f"\nIt can do: {', '.join(sorted(hypervisor.abilities)) or 'nothing besides'}.\n"
+        yield f"\nAbilities: {', '.join(sorted(hypervisor.abilities)) or 'none'}.\n"
         yield from _table("Setting", hypervisor.Options)
         yield from _table("Option of an instance", options)
-        yield from _table("Of a network", network)
+        yield from _table("Option of a network", network)
 
 
 def _storage() -> Iterator[str]:

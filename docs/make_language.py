@@ -54,7 +54,7 @@ LIMITS = (
 
 #: What versions change besides adding and removing functions.
 CHANGES = {
-    V2014_10_16: "a resource is asked for an attribute together with its path",
+    V2014_10_16: "`get_attr` passes an attribute's path to the resource",
     V2015_10_15: "`list_join` takes several lists, and maps and lists in them; `str_replace` takes maps and lists; "
     "`get_attr` of a resource alone gives all its attributes",
     NEWTON: "conditions; `external_id`; `repeat` over the keys of maps; deletion policies in small letters",

@@ -19,13 +19,13 @@ INTRODUCTION = """\
 
 <!-- Written by docs/make_settings.py from orchestrator/config/settings.py: change it there. -->
 
-Each setting has a name in `isotherm.toml` (in the working directory, or where `ISOTHERM_CONFIG` points, where there
-must be a file then) and a variable, which wins. A name that is none of these is refused in the file; of a variable with
-a slip in its name, `isotherm doctor` tells.
+Each setting has a name in `isotherm.toml` (in the working directory, or the file of `ISOTHERM_CONFIG`, which must
+exist then) and a variable, which takes precedence. Unknown names in the file are refused; `isotherm doctor` reports
+misspelt variables.
 In a variable a list is written as JSON: `ISOTHERM_NODE_DIRECTORIES='["/srv/a", "/srv/b"]'`.
 A setting with dots in its name is in a table of the file: `constraint_cache.enabled` is `enabled` below
-`[constraint_cache]`. NAME stands for whatever name there is.
-Everything has a default; with none of it set, `isotherm` works by itself in one process.
+`[constraint_cache]`. NAME stands for any name of its kind.
+Every setting has a default; with the defaults, `isotherm` does all work in one process.
 
 | Setting | Variable | Default | Meaning |
 |---|---|---|---|

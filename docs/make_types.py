@@ -20,15 +20,15 @@ INTRODUCTION = """\
 
 <!-- Written by docs/make_types.py from the classes of the types: change them there. -->
 
-The types that come with Isotherm. `isotherm resource-type list` shows what is installed, types of other packages
-included, and `isotherm resource-type show NAME` what this page shows of one. `isotherm docs build` writes a site of
-them all, for a browser, and `isotherm resource-type template NAME` a template around one.
+The types that come with Isotherm. `isotherm resource-type list` lists all installed types, including those of other
+packages, and `isotherm resource-type show NAME` documents one as on this page. `isotherm docs build` writes a site
+about all of them, and `isotherm resource-type template NAME` a template that wraps one.
 
-Below a property of the type map or list, its children follow: `ready.timeout` is inside `ready`, and `list.*` stands
-for every item of `list`. What a change of a property means in an update stands behind its meaning, for a property and
-all its children at once: `isotherm stack update --dry-run` tells it of one stack.
+The children of a property of the type map or list follow it: `ready.timeout` is inside `ready`, and `list.*` stands
+for every item of `list`. The effect of a change in an update follows the description, for a property with
+all its children; `isotherm stack update --dry-run` shows the effect on one stack.
 
-## What programs are told
+## JSON output
 
 `isotherm resource-type show NAME -f json` (or `-f yaml`) writes an object:
 
@@ -36,64 +36,63 @@ all its children at once: `isotherm stack update --dry-run` tells it of one stac
 | --- | --- |
 | `name` | the type's name |
 | `description` | a sentence |
-| `support_status` | how far the type can be relied on, see below |
-| `origin` | an object of `package`, `version` and `target`, the class; empty texts where that is not known |
-| `accepts_anything` | whether any property and any attribute will do |
-| `properties` | an object: what each property may be, by its name |
-| `properties_groups` | a list: what must, or may, be given together, see below |
-| `translations` | a list: which old names, and names in place of ids, are translated, see below |
-| `attributes` | an object: what each attribute is, by its name, see below |
-| `update_policy` | an object like `properties`: what `update_policy` may say |
+| `support_status` | the support status of the type, see below |
+| `origin` | an object of `package`, `version` and `target`, the class; empty texts if unknown |
+| `accepts_anything` | whether every property and attribute is accepted |
+| `properties` | an object of properties by name, see below |
+| `properties_groups` | a list of properties groups, see below |
+| `translations` | a list of the translations of old names, and of names into ids, see below |
+| `attributes` | an object of attributes by name, see below |
+| `update_policy` | an object like `properties`: the keys of `update_policy` |
 | `example` | the text of a template that uses the type; null if there is none |
 
-What a property may be is an object:
+A property is an object:
 
 | Key | Value |
 | --- | --- |
 | `type` | `string`, `integer`, `number`, `boolean`, `map`, `list` or `any` |
 | `description` | a sentence |
 | `required` | whether it must be given |
-| `default` | its value where it is not given; null if it has none |
+| `default` | its default value; null if it has none |
 | `update_allowed` | whether a change is made in place; else it replaces the resource, or see `immutable` |
 | `immutable` | whether a change is refused |
-| `implemented` | whether a value does anything; else giving one is refused |
-| `support_status` | how far it can be relied on |
-| `constraints` | a list of objects: `description`, and the key by which HOT says the same, such as `range` |
-| `schema` | an object: what its children may be, by their names, or of a list every item, by the name `*` |
+| `implemented` | whether the property has an effect; else giving a value is refused |
+| `support_status` | its support status, see below |
+| `constraints` | a list of objects: `description`, and the key of the constraint in HOT, such as `range` |
+| `schema` | an object of its children by name; the items of a list have the name `*` |
 
-What an attribute is, is an object:
+An attribute is an object:
 
 | Key | Value |
 | --- | --- |
-| `type` | as of a property; null if that depends |
+| `type` | as for a property; null if it varies |
 | `description` | a sentence |
-| `cache_mode` | `local`: it is asked for anew when the resource changes; `none`: at every visit of it |
-| `support_status` | how far it can be relied on |
+| `cache_mode` | `local`: read again when the resource changes; `none`: at every visit of the resource |
+| `support_status` | its support status, see below |
 
-Hidden properties and attributes, which are there for the sake of old templates alone, are left out. How far something
-can be relied on is an object:
+Hidden properties and attributes, which exist only for old templates, are left out. A support status is an object:
 
 | Key | Value |
 | --- | --- |
 | `status` | `supported`, `deprecated`, `unsupported` or `hidden` |
-| `version` | the version of the package since which that is so; may be empty |
-| `substitute` | of a type, the name of the one to use instead; may be empty |
-| `description` | the same in words, with what to use instead; empty of what is supported |
+| `version` | the version of the package that introduced the status; may be empty |
+| `substitute` | of a type, the name of its substitute; may be empty |
+| `description` | the same in words, with the alternative; empty for `supported` |
 
-What goes together is an object:
+A properties group is an object:
 
 | Key | Value |
 | --- | --- |
 | `declared` | the group as the type declares it |
 | `description` | the same in words |
 | `columns` | the head of a table: the paths of properties, and last `allowed` |
-| `rows` | its lines: of each combination, which are `given`, and last `yes` or `no`; none if there are too many |
+| `rows` | its rows: the `given` properties of each combination, and last `yes` or `no`; empty if too many |
 
-What is translated is an object:
+A translation is an object:
 
 | Key | Value |
 | --- | --- |
-| `path` | the property that comes of it, with those that it is inside |
+| `path` | the path of the resulting property |
 | `rule` | `add`, `replace`, `resolve` or `delete` |
 | `description` | the same in words |
 

@@ -15,7 +15,7 @@ class ClientCacheSettings(BaseModel):
     url: str | None = Field(
         default=None,
         repr=False,
-        description="The URL of that backend. Not given, with the same backend as all: `cache_url`.",
+        description="The URL of that backend; by default `cache_url`, if the backend is the same.",
     )
     arguments: dict[str, Any] | None = Field(
         default=None, repr=False, description="Further arguments of that backend."
@@ -43,14 +43,14 @@ class ConstraintCacheSettings(BaseModel):
     max_entries: int = Field(
         default=10_000,
         gt=0,
-        description="How many answers of each client are cached; beyond that the oldest go. Memcached and "
-        "dogpile.cache's own backends have limits of their own instead.",
+        description="How many answers of each client are cached; beyond that the oldest are evicted. "
+        "Memcached and dogpile.cache's own backends have limits of their own instead.",
     )
     lock_seconds: float = Field(
         default=20.0,
         gt=0,
-        description="One worker looks a value up for all; if it is killed meanwhile, others that need the same value "
-        "wait for so long. An answer that takes longer is not cached.",
+        description="One worker looks a value up for all; if it is killed meanwhile, other workers that need "
+        "the value wait this long. An answer that takes longer is not cached.",
     )
     arguments: dict[str, Any] = Field(
         default={},

@@ -12,8 +12,8 @@ class NodeStateCacheSettings(BaseModel):
 
     backend: str = Field(
         default="",
-        description="memory (of one process), file (of one machine) or redis; empty: redis where `cache_backend` or "
-        "the broker is one, else file. Agents on other machines need redis.",
+        description="memory (of one process), file (of one machine) or redis; empty: redis if "
+        "`cache_backend` or the broker is one, else file. Agents on other machines need redis.",
     )
     url: str = Field(
         default="",
@@ -25,7 +25,7 @@ class NodeStateCacheSettings(BaseModel):
     rpc_timeout_seconds: float = Field(
         default=10.0,
         gt=0,
-        description="An agent that does not answer within so long counts as unreachable.",
+        description="An agent that does not answer within this time counts as unreachable.",
     )
     watch_seconds: float = Field(
         default=300.0, gt=0, description="How often a coordinator watches all nodes."
@@ -34,14 +34,14 @@ class NodeStateCacheSettings(BaseModel):
         default=300.0, gt=0, description="A watched node whose cached state is older than this is queried."
     )
     lease_seconds: float = Field(
-        default=40.0, gt=0, description="An agent without heartbeat for so long loses its lease."
+        default=40.0, gt=0, description="An agent without heartbeat for this time loses its lease."
     )
     heartbeat_seconds: float = Field(default=10.0, gt=0, description="How often an agent sends a heartbeat.")
     dirty_seconds: float = Field(
         default=900.0,
         gt=0,
-        description="The state of a node is not cached, for so long at most, after its agent died in the middle of a "
-        "change or answered before the change could be seen.",
+        description="How long, at most, the state of a node is not cached after its agent died during a "
+        "change or answered before the change took effect.",
     )
 
 
@@ -57,12 +57,12 @@ class AgentSettings(BaseModel):
     hypervisors: dict[str, dict[str, Any]] = Field(
         default={"process": {}},
         repr=False,
-        description="The hypervisors that are offered, by name, each with its options: `[agent.hypervisors.qemu]`.",
+        description="The hypervisors of the node, by name, each with its options: `[agent.hypervisors.qemu]`.",
     )
     storage: dict[str, dict[str, Any]] = Field(
         default={"default": {"type": "file"}},
         repr=False,
-        description="The storage units that are offered, by name, each with its `type` and its options.",
+        description="The storage units of the node, by name, each with its `type` and its options.",
     )
     commands: tuple[str, ...] = Field(
         default=("*",),
@@ -89,14 +89,16 @@ class AgentSettings(BaseModel):
     backend_seconds: float = Field(
         default=5.0,
         gt=0,
-        description="A hypervisor or a storage that does not answer within so long is left out.",
+        description="A hypervisor or a storage unit that does not answer within this time is left out of the "
+        "snapshot.",
     )
     boot_id_file: str = Field(
         default="/proc/sys/kernel/random/boot_id", description="The file with the machine's boot id."
     )
     powercycle_command: tuple[str, ...] = Field(
         default=(),
-        description="The command that reboots the machine, such as `systemctl reboot` as a list; empty: it is refused.",
+        description="The command that reboots the machine, such as `systemctl reboot` as a list; empty: "
+        "reboots are refused.",
     )
     threads: int = Field(default=8, ge=1, description="How many changes an agent makes in parallel.")
     keep_operations_days: float = Field(

@@ -39,12 +39,13 @@ class Settings(BaseSettings):
 
     state_directory: Path = Field(
         default_factory=default_state_directory,
-        description="Where embedded mode keeps its database, and node resources their pid files and logs.",
+        description="The directory of embedded mode's database, and of the pid files and logs of node "
+        "resources.",
     )
     database_url: str = Field(
         default="",
-        description="SQLAlchemy URL of the state of record; empty: SQLite in the state directory. "
-        "PostgreSQL where there is more than one machine.",
+        description="SQLAlchemy URL of the state of record; empty: SQLite in the state directory. PostgreSQL "
+        "for more than one machine.",
     )
     broker_url: str = Field(
         default="",
@@ -57,7 +58,8 @@ class Settings(BaseSettings):
     )
     cache_url: str = Field(
         default="",
-        description="Where the cache is: redis://host:port/0, host:port for memcached, or a file's name.",
+        description="The cache server or file: redis://host:port/0, host:port for memcached, or a file's "
+        "name.",
     )
     constraint_cache: ConstraintCacheSettings = Field(
         default=ConstraintCacheSettings(),
@@ -73,8 +75,8 @@ class Settings(BaseSettings):
     clients: dict[str, dict[str, Any]] = Field(
         default={},
         repr=False,
-        description="The options of each client plugin, by its name: `[clients.http]` in the file. What is under "
-        "`projects` and a project's name there holds for that project alone.",
+        description="The options of each client plugin, by its name: `[clients.http]` in the file. Options "
+        "under `projects` and a project's name there apply only to that project.",
     )
     lifecycle: dict[str, dict[str, Any]] = Field(
         default={},
@@ -94,28 +96,29 @@ class Settings(BaseSettings):
     )
     environment_event_sinks: tuple[str, ...] = Field(
         default=(),
-        description="The event sinks that environments of stacks may name. Whoever writes an environment then decides "
-        "what this machine sends where.",
+        description="The event sinks that environments of stacks may name. Authors of environments then "
+        "decide what this machine sends where.",
     )
     max_sink_backlog_events: int = Field(
         default=100_000,
         gt=0,
-        description="How many events are kept for a sink that does not take them, whatever else removes events; older "
-        "ones are lost to it, and counted.",
+        description="How many events are kept for a sink that does not accept them, whatever else removes "
+        "events; older ones are lost to it, and counted.",
     )
     project: str = Field(default="default", description="The project that stacks of this client belong to.")
 
     lease_seconds: float = Field(
         default=60.0,
         gt=0,
-        description="Without heartbeat for this long, a claimed check goes to another worker. Too short runs a slow "
-        "check twice at once; too long delays recovery after a crash.",
+        description="Without heartbeat for this long, a claimed check goes to another worker. A short time "
+        "risks that a slow check runs twice at once; a long one delays recovery after a crash.",
     )
     job_lease_seconds: float = Field(
         default=60.0,
         gt=0,
-        description="A job that a coordinator took this long ago and has not done is given to another (with Redis as "
-        "the broker). Too short plans a large stack twice at once, and throws one plan away.",
+        description="A job that a coordinator took this long ago and has not finished is given to another "
+        "(with Redis as the broker). A short time makes two coordinators plan a large stack, one of them in "
+        "vain.",
     )
     redeliver_seconds: float = Field(
         default=10.0,
@@ -125,30 +128,31 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(
         default=1.0,
         gt=0,
-        description="Pause between two sweeps of what is due, in a coordinator. Embedded mode sweeps sooner.",
+        description="Pause between two sweeps of a coordinator. Embedded mode sweeps more often.",
     )
     stack_timeout_minutes: float = Field(
         default=60.0,
         gt=0,
-        description="A stack operation that takes longer fails, unless it names its own time.",
+        description="A stack operation that takes longer fails, unless it has a time-out of its own.",
     )
     action_retry_limit: int = Field(
         default=5,
         ge=0,
-        description="How often an action is tried again after errors its plugin calls retryable.",
+        description="How often an action is retried after errors that its plugin classifies as retryable.",
     )
     cleanup_retry_limit: int = Field(
         default=3,
         ge=0,
-        description="How often an update tries again to delete resources that the definition does not have any more, "
-        "whatever the error, before it fails with those that are left. The new definition is in service meanwhile.",
+        description="How often an update retries the deletion of resources that the definition no longer "
+        "has, whatever the error, before it fails with those that are left. The new definition is in service "
+        "meanwhile.",
     )
     retry_base_seconds: float = Field(
         default=2.0,
         gt=0,
-        description="The first retry waits up to this long; each further one twice as long.",
+        description="The upper bound of the pause before the first retry; it doubles with each further one.",
     )
-    retry_max_seconds: float = Field(default=60.0, gt=0, description="No retry waits longer than this.")
+    retry_max_seconds: float = Field(default=60.0, gt=0, description="The longest pause before a retry.")
     embedded_threads: int = Field(default=4, ge=1, description="Worker threads of embedded mode.")
 
     max_template_bytes: int = Field(
@@ -158,7 +162,7 @@ class Settings(BaseSettings):
         default=10_000, gt=0, description="Templates with more resources are refused."
     )
     max_snapshots_per_stack: int = Field(
-        default=32, ge=0, description="No stack has more snapshots; further ones are refused."
+        default=32, ge=0, description="The largest number of snapshots of a stack; further ones are refused."
     )
     max_template_depth: int = Field(
         default=64, gt=0, description="Templates nested deeper (maps in lists in maps) are refused."
@@ -172,34 +176,34 @@ class Settings(BaseSettings):
     purge_after_days: float = Field(
         default=0.0,
         ge=0,
-        description="What 'isotherm db purge' removes is removed by itself when it has been over for so many days; "
-        "looked for at most once an hour. 0: never.",
+        description="After how many days coordinators remove what 'isotherm db purge' removes, at most once "
+        "an hour. 0: never.",
     )
     max_nested_stack_depth: int = Field(
         default=5,
         ge=0,
         description="Templates used as resources may use templates, down to this many levels.",
     )
-    max_template_files: int = Field(
-        default=1_000, gt=0, description="Templates that bring or name more files are refused."
-    )
+    max_template_files: int = Field(default=1_000, gt=0, description="Templates with more files are refused.")
     max_repeat_items: int = Field(
-        default=10_000, gt=0, description="No call of repeat makes a list of more items."
+        default=10_000, gt=0, description="The largest number of items that a call of repeat makes."
     )
     pattern_seconds: float = Field(
         default=1.0,
         gt=0,
-        description="To compile an allowed_pattern of a template, or to match a value with it, may take this long; "
-        "what takes longer is refused.",
+        description="How long compiling an allowed_pattern of a template, or matching a value with it, may "
+        "take before it is refused.",
     )
     evaluation_seconds: float = Field(
         default=60.0,
         gt=0,
-        description="All calls of a template together, and the checks of its parameters, take no longer than this "
-        "each time that it is evaluated as a whole.",
+        description="How long all calls of a template and the checks of its parameters together may take in "
+        "one evaluation.",
     )
     yaql_seconds: float = Field(
-        default=5.0, gt=0, description="No evaluation of a yaql expression takes longer; it fails then."
+        default=5.0,
+        gt=0,
+        description="How long the evaluation of a yaql expression may take before it fails.",
     )
     yaql_memory_mib: int = Field(
         default=256,
@@ -209,11 +213,11 @@ class Settings(BaseSettings):
     )
     fetch_urls: bool = Field(
         default=False,
-        description="Whether the client fetches templates and files that are named by http or https URLs. Whoever "
-        "writes the template then decides what this machine asks of the network.",
+        description="Whether the client fetches templates and files that are named by http or https URLs. "
+        "Authors of templates then decide which URLs this machine requests.",
     )
     availability_zones: tuple[str, ...] = Field(
-        default=("nova",), description="What Fn::GetAZs gives, in this order."
+        default=("nova",), description="The result of Fn::GetAZs, in this order."
     )
     aws_region: str = Field(
         default="ap-southeast-1", description="The value of the parameter AWS::Region in CFN templates."
@@ -221,8 +225,9 @@ class Settings(BaseSettings):
 
     node_directories: tuple[Path, ...] = Field(
         default=(),
-        description="Directories in which Isotherm::Node::File may write, in which Isotherm::Node::Process may run, "
-        "and where images and the like of instances must be; empty: only the directory 'files' in the state directory.",
+        description="Directories in which Isotherm::Node::File may write, in which Isotherm::Node::Process "
+        "may run, and where files such as images of instances must be; empty: only the directory 'files' in "
+        "the state directory.",
     )
     node_state_cache: NodeStateCacheSettings = Field(
         default=NodeStateCacheSettings(),

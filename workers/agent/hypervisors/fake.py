@@ -30,10 +30,10 @@ class FakeOptions(HypervisorOptions):
     """The capacity of the pretended machine."""
 
     memory_mib: int | None = Field(
-        default=None, ge=0, description="The machine's pretended memory; empty: its real one."
+        default=None, ge=0, description="The simulated memory of the machine; empty: the real one."
     )
     cpus: int | None = Field(
-        default=None, ge=1, description="The pretended number of processors; empty: the real one."
+        default=None, ge=1, description="The simulated number of processors; empty: the real one."
     )
 
 
@@ -41,7 +41,7 @@ class Fake(Hypervisor):
     """Declared instances, kept on disk: they reserve capacity, have a state, and do nothing."""
 
     name = "fake"
-    description = "Instances that are written down and never run."
+    description = "Instances that are recorded, but never run."
     Options = FakeOptions
     abilities: ClassVar[frozenset[str]] = frozenset(
         {"pause", "reboot", "resize", "migrate", "snapshot", "networks", "disks"}

@@ -38,11 +38,11 @@ class FileStorageOptions(StorageOptions):
 
     directory: Path | None = Field(
         default=None,
-        description="Where volumes are; it must be there, so that a disk that is not mounted is seen to be missing. "
-        "Empty: in the agent's own directory.",
+        description="The directory of the volumes; it must exist, so that a disk that is not mounted is "
+        "detected. Empty: the agent's own directory.",
     )
     limit_mib: int | None = Field(
-        default=None, ge=0, description="How much volumes may take; empty: all that the file system has."
+        default=None, ge=0, description="The total size of all volumes; empty: that of the file system."
     )
 
 
@@ -58,7 +58,7 @@ class FileVolumeOptions(BaseModel):
     )
     preallocate: bool = Field(
         default=False,
-        description="Whether a file's room is taken at once; it is not, as a rule, before it is written to.",
+        description="Whether the room of a file is allocated at once, instead of on writing.",
     )
 
 

@@ -37,16 +37,17 @@ class LvmVgOptions(StorageOptions):
     volume_group: str = Field(
         default="",
         pattern=r"^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*$|^$",
-        description="Its name; empty: the unit's own.",
+        description="The name of the volume group; empty: that of the unit.",
     )
     exclusive: bool = Field(
         default=False,
-        description="Whether each volume has physical volumes for itself, so that no two share a disk's arm.",
+        description="Whether each volume has physical volumes of its own, so that no two volumes share a "
+        "disk.",
     )
     without_devices: bool = Field(
         default=False,
-        description="Whether volumes are made even where the kernel has no device mapper. Their sizes are real, and "
-        "nothing can be kept on them: for trying out.",
+        description="Whether volumes are made even if the kernel has no device mapper. Their sizes are real, "
+        "but they hold no data: for tests.",
     )
 
 

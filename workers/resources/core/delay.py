@@ -29,7 +29,7 @@ class Delay(RowResource):
     would have. An update changes the waits of later actions, and does not wait itself.
     """
 
-    description = "Waits, so that what depends on it starts later."
+    description = "Waits, so that its dependents start later."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -45,9 +45,9 @@ resources:
     properties_schema = {
         "min_wait": _number("Seconds to wait at least.", 0, _YEAR_SECONDS),
         "max_jitter": _number(
-            "Seconds to wait beyond that at most; how many, is left to chance.", 0, _YEAR_SECONDS
+            "The largest number of further seconds to wait, chosen at random.", 0, _YEAR_SECONDS
         ),
-        "jitter_multiplier": _number("What those seconds of chance are multiplied by.", 1.0, 1_000_000),
+        "jitter_multiplier": _number("The factor for the random seconds.", 1.0, 1_000_000),
         "actions": Property(
             type=PropertyType.LIST,
             description="The actions that wait.",

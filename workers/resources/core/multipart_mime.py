@@ -94,12 +94,13 @@ outputs:
                 schema={
                     "config": Property(
                         type=PropertyType.STRING,
-                        description="A text, or get_resource of another config, whose text is taken.",
+                        description="A text, or get_resource of another config, whose text is used.",
                         required=True,
                     ),
                     "type": Property(
                         type=PropertyType.STRING,
-                        description="text: the text is one part; multipart: it is a message whose parts are taken.",
+                        description="text: the text is one part; multipart: it is a message whose parts are "
+                        "used.",
                         default=TEXT,
                         constraints=(AllowedValues((TEXT, MULTIPART)),),
                     ),
@@ -114,8 +115,8 @@ outputs:
                     ),
                     "subtype": Property(
                         type=PropertyType.STRING,
-                        description="What text a part of type text is, such as x-shellscript; else plain, and "
-                        "cloud-init looks at its first line.",
+                        description="The subtype of a part of type text, such as x-shellscript; by default "
+                        "plain, and cloud-init detects the type by the first line.",
                         constraints=(
                             AllowedPattern(
                                 r"[A-Za-z0-9!#$&^_.+-]*",

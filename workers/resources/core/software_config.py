@@ -75,12 +75,12 @@ class _Config(RowResource):
         ),
         "inputs": _ports(
             "input",
-            default=Property(
-                type=PropertyType.ANY, description="Its value where none is given; of the type above."
-            ),
-            replace_on_change=_switch("Whether another value of it makes another deployment."),
+            default=Property(type=PropertyType.ANY, description="Its default value, of the type above."),
+            replace_on_change=_switch("Whether a change of its value causes another deployment."),
         ),
-        "outputs": _ports("output", error_output=_switch("Whether an output that is there means a failure.")),
+        "outputs": _ports(
+            "output", error_output=_switch("Whether the presence of the output means a failure.")
+        ),
     }
 
     @classmethod
@@ -123,7 +123,7 @@ def _check_default(path: tuple[str | int, ...], value: object, type_name: str) -
 class SoftwareConfig(_Config):
     """A text, such as a script, with its inputs and outputs."""
 
-    description = "Holds a text, such as a script, that others are configured with."
+    description = "Holds a text, such as a script, that configures other resources."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -135,10 +135,10 @@ resources:
         - name: who
           default: world
       outputs:
-        - name: said
+        - name: greeting
       config: |
         #!/bin/sh
-        echo "hello $who" > "$heat_outputs_path.said"
+        echo "hello $who" > "$heat_outputs_path.greeting"
 outputs:
   script:
     value: {get_attr: [greeting, config]}
@@ -153,7 +153,7 @@ outputs:
 class StructuredConfig(_Config):
     """A map, in which ``{get_input: NAME}`` stands for the value of an input when it is used."""
 
-    description = "Holds a map that others are configured with; {get_input: NAME} in it stands for an input."
+    description = "Holds a map that configures other resources; {get_input: NAME} in it stands for an input."
     example = """\
 heat_template_version: 2021-04-16
 resources:

@@ -33,7 +33,7 @@ def signals(metadata: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 class WaitConditionHandle(RowResource):
     """Receives signals; a signal with the id of an earlier one replaces it."""
 
-    description = "Takes the signals that a wait condition waits for."
+    description = "Receives the signals for a wait condition."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -65,8 +65,8 @@ resources:
     }
     attributes_schema = {
         "curl_cli": Attribute(
-            "The command that signals, for a machine on which Isotherm is installed; what to tell follows it, as "
-            "--data-binary JSON.",
+            "The command that signals, for a machine on which Isotherm is installed; append the data of the "
+            "signal as --data-binary JSON.",
             PropertyType.STRING,
         ),
         "endpoint": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
@@ -121,7 +121,7 @@ class UpdateWaitConditionHandle(WaitConditionHandle):
     The wait conditions that refer to it are replaced with it, and wait again.
     """
 
-    description = "Takes the signals that a wait condition waits for, again after every update."
+    description = "Receives the signals for a wait condition, again after every update."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -142,7 +142,7 @@ outputs:
 class WaitCondition(RowResource):
     """Completes when its handle has enough signals; fails on a failure signal, or at the time-out."""
 
-    description = "Waits until its handle got enough signals."
+    description = "Waits until its handle has received enough signals."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -155,7 +155,7 @@ resources:
       count: 2
       timeout: 600
 outputs:
-  told:
+  signals:
     value: {get_attr: [installed, data]}
 """
     watches = "handle"

@@ -36,21 +36,21 @@ class HttpObject(AskedObject):
     """
 
     description = (
-        "An object of a REST API: made, read, changed and deleted by requests that the template describes."
+        "An object of a REST API: made, read, changed and deleted by requests that the template defines."
     )
     properties_schema: ClassVar[Mapping[str, Property]] = PROPERTIES
     properties_groups_schema = ({AT_MOST_ONE: [["id", "json"], ["id", "header"], ["id", "value"]]},)
     attributes_schema = {
-        "id": Attribute("The id that the API knows it by.", PropertyType.STRING),
-        "status": Attribute(
-            "Its state, where the property status says where that is.", cache_mode=CacheMode.NONE
+        "id": Attribute("The id of the object in the API.", PropertyType.STRING),
+        "status": Attribute("Its state, according to the property status.", cache_mode=CacheMode.NONE),
+        "values": Attribute(
+            "The values of the property values.", PropertyType.MAP, cache_mode=CacheMode.NONE
         ),
-        "values": Attribute("What the property values names.", PropertyType.MAP, cache_mode=CacheMode.NONE),
-        "answer": Attribute("All that reading it answers.", cache_mode=CacheMode.NONE),
+        "answer": Attribute("The complete answer to reading it.", cache_mode=CacheMode.NONE),
     }
     example = """\
 heat_template_version: 2021-04-16
-description: A network of an API that tells when it is ready, and a port in it.
+description: A network of an API that reports when it is ready, and a port in it.
 resources:
   network:
     type: Isotherm::Http::Object

@@ -50,20 +50,20 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         type=PropertyType.STRING,
         default=DEFAULT,
         constraints=(Custom("http.api"),),
-        description="Which of the APIs that the settings know: the name of one of [clients.http.apis], or default.",
+        description="The name of an API in the settings [clients.http.apis], or default.",
     ),
     "body": Property(
         type=PropertyType.MAP,
         default={},
         update_allowed=True,
-        description="What the object is to be, as JSON: what creating it sends, and changing it. A change replaces the "
-        "object unless update is given.",
+        description="The desired object, as JSON: the body of the requests that create and change it. A "
+        "change replaces the object unless update is given.",
     ),
     "headers": Property(
         type=PropertyType.MAP,
         default={},
         update_allowed=True,
-        description="Headers of every request for this object, besides those of the settings.",
+        description="Headers of every request for this object, in addition to those of the settings.",
     ),
     "create": Property(
         type=PropertyType.MAP,
@@ -72,40 +72,44 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         description="How the object is made. Another path or method replaces it.",
         schema={
             "path": _path(
-                "Where, such as /networks; {token} in it is a text that is this object's own.", required=True
+                "The path, such as /networks; {token} in it is replaced by a text that is unique to this "
+                "object.",
+                required=True,
             ),
             "method": _method(POST, PUT),
             "token_header": _text(
-                "A header that takes the token, such as Idempotency-Key, where the API promises that sending the same "
-                "one again makes nothing. Then a create that was interrupted is sent again."
+                "A header for the token, such as Idempotency-Key, if the API guarantees that a repeated "
+                "request with the same token makes nothing. Then an interrupted create is sent again."
             ),
             "token_field": _text(
-                "The field of the body that takes the token, such as metadata.token, for find to look for."
+                "The field of the body for the token, such as metadata.token, by which find identifies the "
+                "object."
             ),
         },
     ),
     "id": Property(
         type=PropertyType.MAP,
         update_allowed=True,
-        description="Where the object's id comes from: one of json, header and value. Without it, of the field id of "
-        "what POST answers, or the end of the path of a PUT.",
+        description="The source of the object's id: one of json, header and value. Without it, the field id "
+        "in the answer to a POST, or the end of the path of a PUT.",
         schema={
-            "json": _text("Where it is in the answer (JMESPath), such as data.id."),
-            "header": _text("The header that holds it; of a URL, such as Location's, the last part."),
+            "json": _text("Its place in the answer (JMESPath), such as data.id."),
+            "header": _text("The header that has it; of a URL, such as Location's, the last part."),
             "value": _text(
-                "The id itself, which may be used in the path of create. Another one replaces the object."
+                "The id itself, which may be used in the path of create. A change replaces the object."
             ),
         },
     ),
     "find": Property(
         type=PropertyType.MAP,
         update_allowed=True,
-        description="How to look, by its token, for what a create that was interrupted may have made. It must tell "
-        "of nothing else.",
+        description="How to find, by its token, the object of an interrupted create. It must find no other "
+        "object.",
         schema={
-            "path": _path("What is read, such as /networks?token={token}.", required=True),
+            "path": _path("The path to read, such as /networks?token={token}.", required=True),
             "json": _text(
-                "Where the id is in the answer (JMESPath), such as items[0].id; null: none is. It may use {token}.",
+                "The place of the id in the answer (JMESPath), such as items[0].id; null means that there is "
+                "no object. It may use {token}.",
                 required=True,
             ),
         },
@@ -115,22 +119,20 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         update_allowed=True,
         description="How the object is read.",
         schema={
-            "path": _path("Where; without it, the path of create, and {id} after it where that is a POST.")
+            "path": _path("The path; without it, the path of create, followed by {id} if that is a POST.")
         },
     ),
     "update": Property(
         type=PropertyType.MAP,
         update_allowed=True,
-        description="How the object is changed in place; without it, another takes its place. It may be sent again, so "
-        "the body says what is to be, and not by how much.",
+        description="How the object is changed in place; without it, a change replaces the object. The "
+        "request may be repeated, so the body must have the desired values, not increments.",
         schema={
-            "path": _path("Where; without it, as read."),
+            "path": _path("The path; without it, that of read."),
             "method": _method(PUT, "PATCH", POST),
-            "content_type": _text(
-                "What the body is called where the API wants another name for it, such as application/merge-patch+json."
-            ),
+            "content_type": _text("The content type of the body, such as application/merge-patch+json."),
             "body": Property(
-                type=PropertyType.MAP, description="What is sent, where that is something else than body."
+                type=PropertyType.MAP, description="The body of the request, if it differs from body."
             ),
         },
     ),
@@ -138,48 +140,51 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         type=PropertyType.MAP,
         default={},
         update_allowed=True,
-        description="How the object is deleted. One that is not there is deleted already.",
+        description="How the object is deleted. A missing object counts as deleted.",
         schema={
-            "path": _path("Where; without it, as read."),
+            "path": _path("The path; without it, that of read."),
             "method": _method("DELETE", POST, PUT),
-            "body": Property(type=PropertyType.MAP, description="What is sent; nothing without it."),
+            "body": Property(
+                type=PropertyType.MAP, description="The body of the request; without it, empty."
+            ),
             "awaited": Property(
                 type=PropertyType.BOOLEAN,
                 default=True,
-                description="Whether it is only deleted once reading it finds nothing, or a state of status.gone.",
+                description="Whether to wait until reading it finds nothing, or a state of status.gone.",
             ),
         },
     ),
     "status": Property(
         type=PropertyType.MAP,
         update_allowed=True,
-        description="What the object's state means; without it, an object that was made can be used.",
+        description="The meaning of the object's states; without it, an object is ready once it was made.",
         schema={
-            "json": _text("Where the state is in what reading it answers (JMESPath).", required=True),
-            "ready": _states("The states in which it can be used.", required=True),
-            "failed": _states("The states in which it never will be."),
-            "gone": _states("The states in which it is deleted, although it can still be read."),
-            "reason": _text("Where the answer says why (JMESPath)."),
+            "json": _text("The place of the state in the answer to reading it (JMESPath).", required=True),
+            "ready": _states("The states in which it is ready.", required=True),
+            "failed": _states("The states in which it has failed."),
+            "gone": _states("The states in which it counts as deleted, although it can still be read."),
+            "reason": _text("The place of the reason in the answer (JMESPath)."),
             "interval": Property(
                 type=PropertyType.NUMBER,
                 default=2,
                 constraints=(Range(0.1, 3600),),
-                description="Seconds between two looks.",
+                description="Seconds between two polls.",
             ),
             "timeout": Property(
                 type=PropertyType.NUMBER,
                 default=0,
                 constraints=(Range(min=0),),
-                description="Seconds after which it is too late; 0: only the stack's own time counts.",
+                description="Seconds to wait at most; 0: only the stack's time-out applies.",
             ),
         },
     ),
     "values": _expressions(
-        "What others may ask of the object: names, and where each is in what reading it answers (JMESPath)."
+        "Values of the object for other resources: names, and the place of each in the answer to reading it "
+        "(JMESPath)."
     ),
     "compare": _expressions(
-        "By which a check sees whether others changed the object: fields of the body, and where each is in what "
-        "reading it answers (JMESPath)."
+        "How a check detects changes of the object: fields of the body, and the place of each in the answer "
+        "to reading it (JMESPath)."
     ),
     "requires": Property(
         type=PropertyType.LIST,

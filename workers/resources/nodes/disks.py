@@ -19,7 +19,7 @@ DISKS_PROPERTY = Property(
         schema={
             "volume": Property(
                 type=PropertyType.STRING,
-                description="A volume that is there: a reference to an `Isotherm::Node::Volume` on the same node.",
+                description="An existing volume: a reference to an `Isotherm::Node::Volume` on the same node.",
             ),
             "size": Property(
                 type=PropertyType.INTEGER,

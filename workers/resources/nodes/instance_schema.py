@@ -25,7 +25,7 @@ INSTANCE_PROPERTIES: Final[Mapping[str, Property]] = {
     "image": Property(
         type=PropertyType.STRING,
         default="",
-        description="What it is made of, in the hypervisor's own terms; empty: nothing.",
+        description="The image, in the hypervisor's own terms; empty: none.",
     ),
     "command": Property(
         type=PropertyType.ANY,
@@ -92,7 +92,7 @@ INSTANCE_PROPERTIES: Final[Mapping[str, Property]] = {
         default=GRACE_SECONDS,
         update_allowed=True,
         constraints=(Range(0, 600),),
-        description="Seconds that it has to end when it is stopped or deleted.",
+        description="Seconds to wait for its end when it is stopped or deleted.",
     ),
     **PLACING_PROPERTIES,
 }
@@ -100,14 +100,14 @@ INSTANCE_PROPERTIES: Final[Mapping[str, Property]] = {
 INSTANCE_ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     "node": Attribute("The node it is on.", PropertyType.STRING),
     "hypervisor": Attribute("What runs it.", PropertyType.STRING),
-    "name": Attribute("What its node calls it.", PropertyType.STRING),
+    "name": Attribute("Its name on the node.", PropertyType.STRING),
     "state": Attribute(
-        "running, paused, shutdown, crashed or unknown; null: it is not there.",
+        "running, paused, shutdown, crashed or unknown; null: it does not exist.",
         PropertyType.STRING,
         cache_mode=CacheMode.NONE,
     ),
     "instance_id": Attribute(
-        "What its hypervisor calls it: the number of a process, the id of a domain.",
+        "Its id in the hypervisor: the number of a process, the id of a domain.",
         PropertyType.STRING,
         cache_mode=CacheMode.NONE,
     ),
@@ -115,10 +115,10 @@ INSTANCE_ATTRIBUTES: Final[Mapping[str, Attribute]] = {
         "In MiB; null where it is unknown.", PropertyType.INTEGER, cache_mode=CacheMode.NONE
     ),
     "cpu_seconds": Attribute(
-        "Processor time that it has used.", PropertyType.NUMBER, cache_mode=CacheMode.NONE
+        "The processor time that it has used.", PropertyType.NUMBER, cache_mode=CacheMode.NONE
     ),
     "details": Attribute(
-        "Whatever else its hypervisor tells, such as the file with what it printed.",
+        "Further information of its hypervisor, such as the file with its output.",
         PropertyType.MAP,
         cache_mode=CacheMode.NONE,
     ),

@@ -13,7 +13,8 @@ class PlacementGroup(RowResource):
     """
 
     description = (
-        "A rule about the nodes of all that name it in their groups: together, apart, or spread over racks."
+        "A rule for the nodes of the resources that name it in their groups: together, apart, or spread over "
+        "racks."
     )
     example = """\
 heat_template_version: 2021-04-16
@@ -48,19 +49,20 @@ resources:
             default=2,
             update_allowed=True,
             constraints=(Range(1, 1000),),
-            description="Of spread_racks: over how many racks at least, if there are so many members; none holds more "
-            "than its share of them.",
+            description="For spread_racks, the smallest number of racks, if there are as many members; no "
+            "rack has more than its share of them.",
         ),
         "hard": Property(
             type=PropertyType.BOOLEAN,
             default=True,
             update_allowed=True,
-            description="Whether what would break the rule is refused; else it is avoided as far as possible.",
+            description="Whether violations of the rule are refused; else they are avoided as far as "
+            "possible.",
         ),
         "label": Property(
             type=PropertyType.STRING,
             default=RACK,
             update_allowed=True,
-            description="The label of nodes that says in which rack each is.",
+            description="The label of nodes that names their rack.",
         ),
     }

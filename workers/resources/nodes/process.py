@@ -67,7 +67,7 @@ outputs:
             type=PropertyType.ANY,
             required=True,
             update_allowed=True,
-            description="The arguments as a list, or one text that is split as a shell would; no shell is run.",
+            description="The arguments as a list, or one text that is split as in a shell; no shell is run.",
         ),
         "env": Property(
             type=PropertyType.MAP,
@@ -79,7 +79,7 @@ outputs:
             type=PropertyType.STRING,
             default="",
             update_allowed=True,
-            description="Where it runs, inside an allowed directory; empty: in the first of them.",
+            description="The working directory, inside an allowed directory; empty: the first of them.",
         ),
         "ready": Property(
             type=PropertyType.MAP,
@@ -119,7 +119,7 @@ outputs:
             PropertyType.INTEGER,
             cache_mode=CacheMode.NONE,
         ),
-        "log": Attribute("The file on the node that holds what it prints.", PropertyType.STRING),
+        "log": Attribute("The file on the node with its output.", PropertyType.STRING),
         "node": Attribute("The node it is on.", PropertyType.STRING),
     }
 

@@ -24,7 +24,7 @@ READY_SCHEMA: Final[Mapping[str, Property]] = {
         type=PropertyType.INTEGER,
         default=OK_STATUS,
         constraints=(Range(100, 599),),
-        description="The answer that is expected of `http`; redirections are not followed.",
+        description="The expected status of `http`; redirections are not followed.",
     ),
     "exit": Property(
         type=PropertyType.BOOLEAN, description="Ready once the process has ended with exit code 0."
@@ -39,7 +39,7 @@ READY_SCHEMA: Final[Mapping[str, Property]] = {
         type=PropertyType.NUMBER,
         default=_INTERVAL_SECONDS,
         constraints=(Range(0.01, 3600),),
-        description="Seconds between two looks.",
+        description="Seconds between two polls.",
     ),
 }
 

@@ -53,16 +53,16 @@ outputs:
             description="The storage unit of the node, by its name in the node's settings.",
         ),
         "options": Property(
-            type=PropertyType.MAP, default={}, description="Whatever else the storage takes for a new volume."
+            type=PropertyType.MAP, default={}, description="Further options of the storage for a new volume."
         ),
         **PLACING_PROPERTIES,
     }
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {
         "node": Attribute("The node it is on.", PropertyType.STRING),
         "storage": Attribute("The storage unit that it is in.", PropertyType.STRING),
-        "path": Attribute("Where instances on the node find it.", PropertyType.STRING),
+        "path": Attribute("Its path for instances on the node.", PropertyType.STRING),
         "format": Attribute("raw, qcow2, or dir for a directory.", PropertyType.STRING),
-        "size": Attribute("How large it is now, in MiB.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
+        "size": Attribute("Its present size in MiB.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
     }
 
     @classmethod

@@ -91,11 +91,11 @@ def keys_of(heading: str) -> list[str]:
     ("heading", "described"),
     [
         ("writes an object:", DESCRIBED),
-        ("What a property may be is an object:", DESCRIBED["properties"]["content"]),
-        ("can be relied on is an object:", DESCRIBED["support_status"]),
-        ("What an attribute is, is an object:", DESCRIBED["attributes"]["state"]),
-        ("What goes together is an object:", DESCRIBED["properties_groups"][0]),
-        ("What is translated is an object:", DESCRIBED["translations"][0]),
+        ("A property is an object:", DESCRIBED["properties"]["content"]),
+        ("A support status is an object:", DESCRIBED["support_status"]),
+        ("An attribute is an object:", DESCRIBED["attributes"]["state"]),
+        ("A properties group is an object:", DESCRIBED["properties_groups"][0]),
+        ("A translation is an object:", DESCRIBED["translations"][0]),
     ],
     ids=["type", "property", "support", "attribute", "group", "translation"],
 )

@@ -522,7 +522,7 @@ def test_a_client_plug_in_that_tells_no_version_breaks_its_contract() -> None:
         said(versioned(), {"a": "x"}, "newest")
 
 
-@case("before other systems are asked")
+@case("before other systems are called")
 def test_where_no_system_may_be_asked_versions_are_left_out() -> None:
     assert said(versioned(["9"]), {"a": "x"}) == []
 

@@ -46,18 +46,20 @@ class ContainerOptions(RequestedOptions):
 
     writable: bool = Field(
         default=False,
-        description="Of a directory as image: what the instance writes goes into it. Else it sees it read-only, with "
-        "directories in memory on /tmp, /run and /var/tmp.",
+        description="Whether the instance may write into a directory that is its image. Else the directory "
+        "is read-only, with directories in memory on /tmp, /run and /var/tmp.",
     )
     disk_paths: tuple[str, ...] = Field(
         default=(),
-        description="Where it finds its disks, in order; those beyond are /disks/0, /disks/1 and so on.",
+        description="The paths of its disks, in order; further disks are /disks/0, /disks/1 and so on.",
     )
     stop_signal: str = Field(
         default="TERM", pattern=r"^(SIG)?[A-Z0-9+-]+$", description="The signal that requests its end."
     )
-    processes: int = Field(default=4096, ge=1, description="How many processes and threads it may have.")
-    open_files: int = Field(default=65536, ge=16, description="How many files a process of it may have open.")
+    processes: int = Field(default=4096, ge=1, description="The largest number of its processes and threads.")
+    open_files: int = Field(
+        default=65536, ge=16, description="The largest number of open files of each process."
+    )
 
     @field_validator("disk_paths")
     @classmethod
@@ -87,11 +89,11 @@ class ContainerNetwork(RequestedOptions):
 
     mode: Literal["none", "host", "namespace", "bridge"] = Field(
         default="none",
-        description="none (nothing but itself), host (that of the machine), namespace (one that was set up before), "
-        "bridge (podman's).",
+        description="none (no network), host (that of the machine), namespace (an existing one), bridge "
+        "(podman's).",
     )
-    path: str = Field(default="", description="Of mode namespace: its file, such as /run/netns/web.")
-    name: str = Field(default="", description="Of mode bridge: which of podman's networks.")
+    path: str = Field(default="", description="For mode namespace, its file, such as /run/netns/web.")
+    name: str = Field(default="", description="For mode bridge, the name of podman's network.")
 
 
 class ContainerEngine(ABC):

@@ -22,16 +22,18 @@ class DomainOptions(RequestedOptions):
     """The options of a domain in a template."""
 
     root_size_mib: int = Field(
-        default=0, ge=0, description="How large the disk is that is made of the image; 0: as large as that."
+        default=0, ge=0, description="The size of the disk made from the image; 0: that of the image."
     )
     max_memory_mib: int = Field(
-        default=0, ge=0, description="How much memory it may be given while it runs; 0: what it starts with."
+        default=0,
+        ge=0,
+        description="The memory to which it can grow while it runs; 0: its memory at the start.",
     )
     max_vcpus: int = Field(
-        default=0, ge=0, description="How many processors, likewise; 0: what it starts with."
+        default=0, ge=0, description="The number of processors, likewise; 0: that at the start."
     )
-    kernel: str = Field(default="", description="The file of a Linux kernel, to be started without firmware.")
-    initrd: str = Field(default="", description="The file of its first file system.")
+    kernel: str = Field(default="", description="The file of a Linux kernel to start without firmware.")
+    initrd: str = Field(default="", description="The file of its initial RAM disk.")
     append: str = Field(default="", description="The kernel's command line.")
 
 
@@ -39,11 +41,11 @@ class DomainNetwork(RequestedOptions):
     """A network card of a domain."""
 
     mode: Literal["network", "bridge", "user"] = Field(
-        default="network", description="network (one of libvirt's), bridge, user (out through qemu itself)."
+        default="network", description="network (one of libvirt's), bridge, user (qemu's user-mode network)."
     )
     source: str = Field(default="default", description="The name of the network, or the bridge.")
     mac: str = Field(
-        default="", pattern=r"^([0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5})?$", description="The card's address."
+        default="", pattern=r"^([0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5})?$", description="The MAC address."
     )
 
 

@@ -56,26 +56,28 @@ class LibvirtOptions(HypervisorOptions):
     uri: str = Field(
         default="qemu:///system",
         repr=False,
-        description="The driver and where it is, such as qemu:///system, lxc:///, or test:///default for trying out.",
+        description="The URI of the driver, such as qemu:///system, lxc:///, or test:///default for tests.",
     )
     domain_type: str = Field(
         default="",
         pattern=r"^[a-z]*$",
-        description="Such as kvm or qemu; empty: kvm where a machine really starts with it.",
+        description="The domain type, such as kvm or qemu; empty: kvm if a machine really starts with it.",
     )
     disk_directory: str = Field(
         default="",
-        description="Where the disks are put that are made of images, for libvirt's own user to find; empty: with the "
-        "agent's files.",
+        description="The directory of disks made from images, which libvirt's user must be able to read; "
+        "empty: that of the agent.",
     )
-    image_program: str = Field(default="qemu-img", description="The program that makes images of disks.")
+    image_program: str = Field(
+        default="qemu-img", description="The path of the program that makes disk images."
+    )
 
 
 class Libvirt(Hypervisor):
     """libvirt's domains: all are reported, only those made by this agent are changed."""
 
     name = "libvirt"
-    description = "Domains of whatever libvirt runs."
+    description = "Domains of any driver of libvirt."
     Options = LibvirtOptions
     InstanceOptions = DomainOptions
     InstanceNetwork = DomainNetwork

@@ -40,13 +40,13 @@ class ProcessOptions(HypervisorOptions):
 
     limits: bool = Field(
         default=False,
-        description="Whether control groups keep an instance to its memory and its processors. Without, its size is "
-        "reserved, but not enforced.",
+        description="Whether control groups limit an instance to its memory and its processors. Without "
+        "them, its size is reserved, but not enforced.",
     )
     control_group: str = Field(
         default="isotherm",
         pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$",
-        description="The group, below the root of the control groups, in which instances have theirs.",
+        description="The control group, below the root, that contains those of the instances.",
     )
 
 
@@ -54,7 +54,7 @@ class ProcessHypervisor(Hypervisor):
     """Commands of this machine: they outlive the agent, with all processes that they start."""
 
     name = "process"
-    description = "Commands of this machine, with what they start."
+    description = "Commands of this machine, with their child processes."
     Options = ProcessOptions
     InstanceOptions = ProcessInstanceOptions
     abilities: ClassVar[frozenset[str]] = frozenset({"pause", "reboot", "resize", "migrate", "disks"})

@@ -49,29 +49,29 @@ _PROGRAM: Final = f"qemu-system-{platform.machine()}"
 class QemuOptions(HypervisorOptions):
     """The qemu programs, and the acceleration of virtual machines."""
 
-    program: str = Field(
-        default=_PROGRAM, description="The program that is qemu for this machine's processor."
+    program: str = Field(default=_PROGRAM, description="The path of qemu for this machine's processor.")
+    image_program: str = Field(
+        default="qemu-img", description="The path of the program that makes disk images."
     )
-    image_program: str = Field(default="qemu-img", description="The program that makes images of disks.")
     accelerator: Literal["auto", "kvm", "tcg"] = Field(
         default="auto",
-        description="kvm (the processor runs the guest), tcg (it is emulated), or auto: kvm where a machine really "
-        "starts with it.",
+        description="kvm (hardware virtualization), tcg (emulation), or auto: kvm if a machine really starts "
+        "with it.",
     )
     machine: str = Field(
-        default="", pattern=r"^[A-Za-z0-9._,=-]*$", description="The kind of machine; empty: the usual one."
+        default="", pattern=r"^[A-Za-z0-9._,=-]*$", description="The machine type; empty: qemu's default."
     )
     cpu: str = Field(
         default="",
         pattern=r"^[A-Za-z0-9._,=+-]*$",
-        description="The kind of processor; empty: all that there is.",
+        description="The processor model; empty: all features of the host.",
     )
     sandbox: bool = Field(
         default=True,
-        description="Whether the kernel refuses qemu what it never needs; some are built without that.",
+        description="Whether qemu runs with its seccomp sandbox; some builds do not support it.",
     )
     networks: tuple[Literal["user", "tap", "bridge"], ...] = Field(
-        default=("user", "tap", "bridge"), description="The modes of networks that instances may ask for."
+        default=("user", "tap", "bridge"), description="The network modes that instances may use."
     )
 
 
@@ -79,7 +79,7 @@ class Qemu(Hypervisor):
     """Virtual machines, each with a disk of its own upon the image, and the volumes of the instance."""
 
     name = "qemu"
-    description = "Virtual machines, by the processor (KVM) or emulated."
+    description = "Virtual machines, with KVM or emulated."
     Options = QemuOptions
     InstanceOptions = MachineOptions
     InstanceNetwork = MachineNetwork

@@ -30,18 +30,18 @@ class MachineOptions(RequestedOptions):
     """The options of a virtual machine in a template."""
 
     root_size_mib: int = Field(
-        default=0, ge=0, description="How large the disk is that is made of the image; 0: as large as that."
+        default=0, ge=0, description="The size of the disk made from the image; 0: that of the image."
     )
     max_memory_mib: int = Field(
         default=0,
         ge=0,
-        description="How much memory it may be given while it runs; 0: four times what it starts with.",
+        description="The memory to which it can grow while it runs; 0: four times its memory at the start.",
     )
     max_vcpus: int = Field(
-        default=0, ge=0, description="How many processors, likewise; 0: four times what it starts with."
+        default=0, ge=0, description="The number of processors, likewise; 0: four times that at the start."
     )
-    kernel: str = Field(default="", description="The file of a Linux kernel, to be started without firmware.")
-    initrd: str = Field(default="", description="The file of its first file system.")
+    kernel: str = Field(default="", description="The file of a Linux kernel to start without firmware.")
+    initrd: str = Field(default="", description="The file of its initial RAM disk.")
     append: str = Field(default="", description="The kernel's command line.")
 
 
@@ -50,17 +50,17 @@ class MachineNetwork(RequestedOptions):
 
     mode: Literal["user", "tap", "bridge"] = Field(
         default="user",
-        description="user (out through qemu itself), tap (a device that is there), bridge (by qemu's helper).",
+        description="user (qemu's user-mode network), tap (an existing device), bridge (by qemu's helper).",
     )
     device: str = Field(
         default="", pattern=r"^[A-Za-z0-9_.-]{0,15}$", description="The tap device or the bridge."
     )
     mac: str = Field(
-        default="", pattern=r"^([0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5})?$", description="The card's address."
+        default="", pattern=r"^([0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5})?$", description="The MAC address."
     )
     forward: tuple[str, ...] = Field(
         default=(),
-        description="Of mode user: ports of the machine that lead inside, such as tcp:127.0.0.1:8022-:22.",
+        description="For mode user, forwarded ports of the machine, such as tcp:127.0.0.1:8022-:22.",
     )
 
 

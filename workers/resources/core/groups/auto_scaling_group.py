@@ -41,7 +41,7 @@ def member_name(group: str, number: int) -> str:
 class AutoScalingGroup(Group, ScalableResource):
     """Members with generated names; the oldest is removed first."""
 
-    description = "Makes resources by one definition, as many as scaling policies ask for."
+    description = "Makes resources by one definition; scaling policies change their number."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -71,33 +71,33 @@ outputs:
         ),
         "min_size": Property(
             type=PropertyType.INTEGER,
-            description="There are never fewer members.",
+            description="The smallest number of members.",
             required=True,
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
         "max_size": Property(
             type=PropertyType.INTEGER,
-            description="There are never more members.",
+            description="The largest number of members.",
             required=True,
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
         "desired_capacity": Property(
             type=PropertyType.INTEGER,
-            description="How many members there are after a create or an update, whatever was signalled before it; if "
-            "it is not given, an update leaves them as many as they are, and a create makes min_size.",
+            description="The number of members after a create or an update, independent of earlier signals; "
+            "without it, an update keeps the number, and a create makes min_size.",
             update_allowed=True,
         ),
         "cooldown": Property(
             type=PropertyType.NUMBER,
-            description="Seconds after a change of the size by any policy in which signals change nothing.",
+            description="Seconds after a change of the size by any policy during which signals are ignored.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
         "rolling_updates": Property(
             type=PropertyType.MAP,
-            description="Members are changed in batches where resource changes; without it, all at once.",
+            description="How members are changed in batches when resource changes; without it, all at once.",
             update_allowed=True,
             schema=ROLLING_UPDATE_SCHEMA,
         ),
@@ -105,12 +105,14 @@ outputs:
     attributes_schema = {
         **REFERENCES,
         "outputs": Attribute(
-            "With the path of an attribute of the members: what each says, by its name.", PropertyType.MAP
+            "With the path of an attribute of the members: its values, by the members' names.",
+            PropertyType.MAP,
         ),
         "outputs_list": Attribute(
-            "With the path of an attribute of the members: what each says, oldest first.", PropertyType.LIST
+            "With the path of an attribute of the members: its values, oldest member first.",
+            PropertyType.LIST,
         ),
-        "current_size": Attribute("How many members there are.", PropertyType.INTEGER),
+        "current_size": Attribute("The number of members.", PropertyType.INTEGER),
     }
     maps = frozenset({"outputs"})
     lists = frozenset({"outputs_list"})

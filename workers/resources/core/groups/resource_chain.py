@@ -45,7 +45,8 @@ resources:
     attributes_schema = {
         **REFERENCES,
         "attributes": Attribute(
-            "With the path of an attribute of the members: what each says, by its name.", PropertyType.MAP
+            "With the path of an attribute of the members: its values, by the members' names.",
+            PropertyType.MAP,
         ),
     }
     maps = frozenset({"attributes"})

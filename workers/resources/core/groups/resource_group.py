@@ -47,20 +47,20 @@ outputs:
     properties_schema = {
         "count": Property(
             type=PropertyType.INTEGER,
-            description="How many members there are.",
+            description="The number of members.",
             default=1,
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
         "index_var": Property(
             type=PropertyType.STRING,
-            description="What stands for the member's name in the texts among the properties of resource_def.",
+            description="The placeholder of the member's name in texts of the properties of resource_def.",
             default="%index%",
             constraints=(Length(min=3),),
         ),
         "resource_def": Property(
             type=PropertyType.MAP,
-            description="What each member is.",
+            description="The definition of a member.",
             required=True,
             update_allowed=True,
             schema={
@@ -76,7 +76,7 @@ outputs:
         ),
         "removal_policies": Property(
             type=PropertyType.LIST,
-            description="Which members go when an update takes some away.",
+            description="The members that an update removes first.",
             default=[],
             update_allowed=True,
             schema=Property(
@@ -84,8 +84,8 @@ outputs:
                 schema={
                     "resource_list": Property(
                         type=PropertyType.LIST,
-                        description="Names or ids of members: they are taken away, and others made where that "
-                        "leaves too few. A name is not used again.",
+                        description="Names or ids of members that are removed, and replaced if too few are "
+                        "left. A name is not used again.",
                         default=[],
                     )
                 },
@@ -93,8 +93,8 @@ outputs:
         ),
         "removal_policies_mode": Property(
             type=PropertyType.STRING,
-            description="What becomes of names that earlier updates took away: with append they stay unused; with "
-            "update, only those stay unused that removal_policies says now.",
+            description="With append, names that earlier updates removed stay unused; with update, only "
+            "those in the present removal_policies.",
             default="append",
             update_allowed=True,
             constraints=(AllowedValues(("append", "update")),),
@@ -115,9 +115,10 @@ outputs:
     attributes_schema = {
         **REFERENCES,
         "attributes": Attribute(
-            "With the path of an attribute of the members: what each says, by its name.", PropertyType.MAP
+            "With the path of an attribute of the members: its values, by the members' names.",
+            PropertyType.MAP,
         ),
-        "removed_rsrc_list": Attribute("The names that are not used any more.", PropertyType.LIST),
+        "removed_rsrc_list": Attribute("The names that are no longer used.", PropertyType.LIST),
     }
     maps = frozenset({"attributes"})
 

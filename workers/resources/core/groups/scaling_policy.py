@@ -72,21 +72,22 @@ outputs:
         ),
         "scaling_adjustment": Property(
             type=PropertyType.NUMBER,
-            description="By how much, or to how many.",
+            description="The adjustment, or the new number of members.",
             required=True,
             update_allowed=True,
         ),
         "adjustment_type": Property(
             type=PropertyType.STRING,
-            description="Whether scaling_adjustment is so many members more or fewer, so many members, or so many "
-            "percent more or fewer.",
+            description="Whether scaling_adjustment is a difference in members, the new number of members, "
+            "or a difference in percent.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues((CHANGE, EXACT, PERCENT)),),
         ),
         "cooldown": Property(
             type=PropertyType.NUMBER,
-            description="Seconds after this policy changed the size in which signals to it change nothing.",
+            description="Seconds after a change of the size by this policy during which signals to it are "
+            "ignored.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),

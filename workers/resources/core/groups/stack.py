@@ -51,7 +51,7 @@ outputs:
         ),
         "timeout": Property(
             type=PropertyType.NUMBER,
-            description="Minutes that an operation on it may take; never longer than what is left for this stack.",
+            description="Minutes that an operation on it may take, within the time-out of this stack.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
@@ -62,7 +62,7 @@ outputs:
         ),
     }
     attributes_schema = {
-        "stack_name": Attribute("What the stack is called.", PropertyType.STRING),
+        "stack_name": Attribute("The name of the stack.", PropertyType.STRING),
         "outputs": Attribute("Its outputs, by name.", PropertyType.MAP),
     }
 

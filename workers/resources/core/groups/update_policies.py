@@ -15,7 +15,7 @@ _PAUSE_TIME: Final = "pause_time"
 BATCH_CREATE_SCHEMA: Final = {
     _MAX_BATCH_SIZE: Property(
         type=PropertyType.INTEGER,
-        description="How many members are out of service at once, at most.",
+        description="The largest number of members that are out of service at once.",
         default=1,
         constraints=(Range(min=1),),
     ),
@@ -30,7 +30,8 @@ BATCH_CREATE_SCHEMA: Final = {
 ROLLING_UPDATE_SCHEMA: Final = {
     _MIN_IN_SERVICE: Property(
         type=PropertyType.INTEGER,
-        description="How many members stay in service, at least; more are made for a while where that needs them.",
+        description="The smallest number of members in service; if necessary, additional members are made "
+        "for a while.",
         default=0,
         constraints=(Range(min=0),),
     ),
