@@ -24,10 +24,10 @@ def node() -> None:
 def list_nodes(shell: Shell, form: str) -> None:
     """List nodes with their state and capacity.
 
-    STATE is up, unreachable, failing or drained. Memory is in MiB: in total, promised to resources, and free as the
-    machine reports it. VCPUS are promised/total; more may be promised than there are. AGE is the age of the machine's
-    report; for a node that does not answer, the last report is shown, with the reason. A terminal that is too narrow
-    shows fewer columns.
+    STATE is up, unreachable, failing or drained. Memory is in MiB: in total, PROMISED (reserved for
+    resources), and free as the machine reports it. VCPUS are reserved/total, and may be overcommitted. AGE is the age
+    of the machine's report; for a node that does not answer, the last report is shown, with the reason. A terminal
+    that is too narrow shows fewer columns.
     """
     with shell.service() as service:
         views = service.nodes.all()

@@ -94,7 +94,7 @@ def _template_options(command: Command, *, required: bool) -> Command:
             "environments",
             multiple=True,
             metavar="FILE",
-            help="An environment file; may be given several times, later ones win.",
+            help="An environment file; may be given several times, later ones take precedence.",
         ),
         click.option(
             "-P",
