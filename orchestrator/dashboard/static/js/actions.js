@@ -4,9 +4,9 @@ import { byId, el, page, setText } from "./dom.js";
 import { onHead } from "./head.js";
 
 const WORDS = {
-  cancel: { button: "Cancel", verb: "Cancel", after: "What is under way ends, and what was before is brought back." },
-  retry: { button: "Try again", verb: "Try again", after: "The stack is given the definition that it has once more." },
-  delete: { button: "Delete", verb: "Delete", after: "The stack goes for good, and with it everything that it made." },
+  cancel: { button: "Cancel", verb: "Cancel", after: "The operation under way ends, and is rolled back." },
+  retry: { button: "Try again", verb: "Try again", after: "The stack is updated with its present definition." },
+  delete: { button: "Delete", verb: "Delete", after: "The stack and all its resources are deleted permanently." },
   signal: { button: "Signal", verb: "Signal", after: "The resource receives the signal, such as a wait condition waits for." },
   clear_hook: { button: "Clear hook", verb: "Clear hooks of", after: "Resources held at a hook continue." },
 };
@@ -182,7 +182,7 @@ async function post(action, order) {
       body: JSON.stringify(order),
     });
   } catch {
-    throw new Error("The dashboard does not answer: whether it was done is not known. Look before you try again.");
+    throw new Error("The dashboard does not answer: the result is unknown. Check the stack before you try again.");
   }
   const told = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(told.error ?? `The dashboard answered ${answer.status}.`);

@@ -54,8 +54,8 @@ function show(failure) {
   const parts = root
     ? [
         rootPanel(failure, root),
-        others.length && table(failure, others, "Failed by themselves, too", "All that they required was done when they failed."),
-        failure.later.length && table(failure, failure.later, "Failed afterwards", "Steps that were under way when the operation had failed already, and what required something that failed."),
+        others.length && table(failure, others, "Failed by themselves, too", "All their requirements were done when they failed."),
+        failure.later.length && table(failure, failure.later, "Failed afterwards", "Steps that were under way when the operation failed, and dependents of resources that failed."),
       ]
     : [nothing(failure)];
   keepFocus(place, () => place.replaceChildren(...parts.filter(Boolean)));
@@ -66,7 +66,7 @@ function nothing({ operation: { status, action, reason }, undone: before }) {
   const words = {
     IN_PROGRESS: [`${action} is under way, and nothing has failed so far.`],
     COMPLETE: [`Nothing failed: ${action} is complete.`],
-    SUPERSEDED: ["Nothing had failed when another operation took this one's place."],
+    SUPERSEDED: ["Nothing had failed when another operation superseded this one."],
     FAILED: ["The operation failed, and none of its resources did.", reason],
   }[status] ?? [reason];
   const told = words.filter(Boolean).map((text) => el("p", { text }));
@@ -126,7 +126,7 @@ function links(root, deep, inner) {
 
 function kindOf({ roots, later }) {
   if (roots.length > 1) return `Likely root: the first of ${count(roots.length)} that failed by themselves`;
-  return later.length ? "Likely root: it failed first, while all that it required was done" : "Root: it failed while all that it required was done";
+  return later.length ? "Likely root: it failed first, with all its requirements done" : "Root: it failed with all its requirements done";
 }
 
 function fact(word, value, more = "") {
@@ -155,7 +155,7 @@ function blocked(root) {
 function beyond(failure, root) {
   const more = failure.unreached - root.blocks;
   if (more <= 0) return null;
-  const words = failure.roots.length > 1 ? "because of others, or because nothing begins any more once an operation has failed" : "because nothing begins any more once an operation has failed";
+  const words = failure.roots.length > 1 ? "because of others, or because a failed operation begins nothing more" : "because a failed operation begins nothing more";
   return el("p", { class: "muted small", text: `${counted(more, "resource")} besides ${more === 1 ? "was" : "were"} never begun, ${words}.` });
 }
 

@@ -149,7 +149,7 @@ function show(answer) {
   byId("node-all").hidden = false;
   showState(byId("node-state"), node.states);
   setText(byId("node-summary"), `${node.name} is ${node.states}`);
-  const booted = node.booted ? "It has booted, and not all that is on it has been checked since." : "";
+  const booted = node.booted ? "It has booted, and not all its resources have been checked since." : "";
   const why = [node.drain_reason, node.reason, booted].filter(Boolean).join(" · ");
   byId("node-why").hidden = !why;
   setText(byId("node-why"), why);

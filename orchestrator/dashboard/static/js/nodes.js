@@ -49,7 +49,7 @@ function update(row, node) {
 }
 
 function whyOf(node) {
-  const booted = node.booted ? "it has booted, and not all that is on it has been checked since" : "";
+  const booted = node.booted ? "it has booted, and not all its resources have been checked since" : "";
   return [node.drain_reason, node.reason, booted].filter(Boolean).join("; ");
 }
 

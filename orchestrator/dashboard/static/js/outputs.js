@@ -32,7 +32,7 @@ function show({ outputs, shows_values: shows }) {
   byId("outputs-empty").hidden = outputs.length > 0;
   const note = byId("outputs-note");
   note.hidden = shows || !outputs.length;
-  setText(note, "Values of outputs are shown to those alone who have logged in: start the dashboard with --basic_auth or --auth.");
+  setText(note, "Values of outputs are shown only to users who have logged in: start the dashboard with --basic_auth or --auth.");
 }
 
 onHead(({ deleted_at: deletedAt }) => {

@@ -7,7 +7,7 @@ import { workerElement } from "./worker_names.js";
 
 const AGAIN_MILLISECONDS = 500;
 /** What the list of tasks that `tasksUrl` leads to has in it. */
-export const TASKS_FOUND = "Celery's tasks that began with it. A task goes on with what it made ready, so it may have been done in a task that began with another";
+export const TASKS_FOUND = "Celery's tasks that began with it. A task continues with resources that it made ready, so this one may be part of a task that began with another";
 
 export class Panel {
   /**

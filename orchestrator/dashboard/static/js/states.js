@@ -22,16 +22,16 @@ export const FILLED = Object.freeze(new Set(["running"]));
 /** All states in the order of a resource's life, with what each means. */
 export const STATES = Object.freeze(
   [
-    ["blocked", "waits for what it requires"],
+    ["blocked", "waits for its requirements"],
     ["ready", "in the queue, no worker has taken it yet"],
     ["running", "a worker is at work on it"],
-    ["waiting", "under way outside; looked at again in a while"],
-    ["retrying", "went wrong and is tried again"],
+    ["waiting", "under way in another system; polled later"],
+    ["retrying", "failed, and is tried again"],
     ["held", "held at a hook until an operator clears it"],
-    ["done", "is as it is to be"],
-    ["unchanged", "was already as it is to be"],
-    ["failed", "went wrong for good"],
-    ["unreached", "not done when all was over"],
+    ["done", "is complete"],
+    ["unchanged", "needed no change"],
+    ["failed", "failed, and is not tried again"],
+    ["unreached", "not done when the operation ended"],
   ].map(([name, meaning]) => Object.freeze({ name, word: name, meaning, icon: ICONS[name], css: `state-${name}` })),
 );
 

@@ -313,7 +313,7 @@ class Stream {
   /** Show the freshness of the data. */
   #show() {
     const state = this.#state();
-    const silent = state === "stale" ? "the dashboard was not heard of for a while: this is what was known then" : undefined;
+    const silent = state === "stale" ? "the dashboard has not answered for a while: this is the last known state" : undefined;
     const [trouble = silent] = this.#troubles.values();
     showAsOf(state, this.#asOf, trouble);
   }

@@ -39,7 +39,7 @@ function show(definition) {
   note.hidden = shows;
   setText(
     note,
-    "Values of parameters and their defaults are shown to those alone who have logged in: " +
+    "Values of parameters and their defaults are shown only to users who have logged in: " +
       "start the dashboard with --basic_auth or --auth.",
   );
 }

@@ -12,7 +12,7 @@ const COLUMNS = 7;
 const MOST_WORKS = 8; // A process with many threads works on many resources.
 const MEANINGS = {
   lost: "the lease of its worker has expired; another worker takes over",
-  undelivered: "no worker has taken it: are there any, and is the broker well?",
+  undelivered: "no worker has taken it: is one running, and is the broker healthy?",
   overdue: "its next check is overdue: is a coordinator running?",
 };
 
