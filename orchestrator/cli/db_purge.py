@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.errors import BAD_INPUT
-from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import Table, console_for_messages, printable, show
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
@@ -17,6 +16,8 @@ from orchestrator.model.purge import KINDS
 
 if TYPE_CHECKING:
     from rich.status import Status
+
+    from orchestrator.service import Service
 
 #: Without a terminal, a line of progress is written after so many removed rows.
 REPORT_EVERY = 100_000
@@ -77,7 +78,7 @@ def purge(
     show(form, {"dry_run": dry_run, **counts}, Table(columns=("kind", column), rows=list(counts.items())))
 
 
-def _ask(service: StackService, older_than_seconds: float, project: str | None) -> None:
+def _ask(service: "Service", older_than_seconds: float, project: str | None) -> None:
     """Ask for confirmation, with the number of rows of each kind.
 
     Raises:

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli.errors import DONE, STACK_FAILED, warn
-from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import (
     Table,
     console_for_results,
@@ -21,6 +21,9 @@ from orchestrator.cli.progress import duration, follow, resumable
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.views.stacks import OutputView, StackView
+
+if TYPE_CHECKING:
+    from orchestrator.service import Service
 
 #: The states in which outputs have their final values.
 _WITH_OUTPUTS = ("CREATE_COMPLETE", "ADOPT_COMPLETE", "UPDATE_COMPLETE", "RESTORE_COMPLETE")
@@ -45,7 +48,7 @@ def refuse_to_leave(shell: Shell, *, wait: bool) -> None:
 
 def follow_or_leave(
     shell: Shell,
-    service: StackService,
+    service: "Service",
     view: StackView,
     *,
     action: str,
@@ -89,7 +92,7 @@ def follow_or_leave(
 
 
 def wait_for_end(
-    shell: Shell, service: StackService, view: StackView, *, action: str, wait: bool, after: int
+    shell: Shell, service: "Service", view: StackView, *, action: str, wait: bool, after: int
 ) -> None:
     """Do as :func:`follow_or_leave`, but write the result on stderr: stdout has a document already.
 
@@ -105,7 +108,7 @@ def wait_for_end(
     raise click.exceptions.Exit(DONE if ended or not wait else STACK_FAILED)
 
 
-def _warnings_of_plugins(service: StackService, view: StackView) -> Iterator[Problem]:
+def _warnings_of_plugins(service: "Service", view: StackView) -> Iterator[Problem]:
     """Yield the warnings of lifecycle plugins at the stack's last operation, worded as in a preview."""
     with suppress(NotFound):
         for call in service.traversal(view.id, view.traversal_id).plugins:
@@ -114,7 +117,7 @@ def _warnings_of_plugins(service: StackService, view: StackView) -> Iterator[Pro
 
 
 def _write_result(
-    service: StackService, view: StackView, outputs: tuple[OutputView, ...], *, seconds: float | None
+    service: "Service", view: StackView, outputs: tuple[OutputView, ...], *, seconds: float | None
 ) -> None:
     from rich.text import Text
 

@@ -4,11 +4,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.cli.face import Pictures
 from orchestrator.errors import NotFound
 from orchestrator.views.operations import FAILED, OVER, GraphPicture
+
+if TYPE_CHECKING:
+    from orchestrator.queries.observer import Observer
 
 #: The greatest number of nested stacks in a look: the first that are in progress or failed.
 MOST_NESTED: Final = 12
@@ -26,10 +28,10 @@ class Look:
     nested: Mapping[str, GraphPicture] = field(default_factory=dict)
 
 
-def look_at(pictures: Pictures, stack_id: str) -> Look | None:
+def look_at(observer: "Observer", stack_id: str) -> Look | None:
     """Return the graphs of a stack and of its nested stacks, the outer ones first; None if the stack is gone."""
     try:
-        outer = pictures.graph(stack_id)
+        outer = observer.graph(stack_id)
     except NotFound:
         return None
     nested: dict[str, GraphPicture] = {}
@@ -37,7 +39,7 @@ def look_at(pictures: Pictures, stack_id: str) -> Look | None:
     while ahead and len(nested) < MOST_NESTED:
         each = ahead.popleft()
         try:
-            nested[each] = pictures.graph(each)
+            nested[each] = observer.graph(each)
         except NotFound:
             continue
         ahead += [inner for inner in _within(nested[each]) if inner not in nested]
@@ -57,9 +59,9 @@ class Looker:
     """Cached looks at one stack; looking takes at most about a tenth of the time, however large the stack is."""
 
     def __init__(
-        self, pictures: Pictures, stack_id: str, *, clock: Callable[[], float] = time.monotonic
+        self, observer: "Observer", stack_id: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._pictures = pictures
+        self._observer = observer
         self._stack_id = stack_id
         self._clock = clock
         self._due = 0.0
@@ -69,7 +71,7 @@ class Looker:
         """Return the latest look, a new one if it is due; None if the stack is gone."""
         begun = self._clock()
         if begun >= self._due:
-            self._last = look_at(self._pictures, self._stack_id)
+            self._last = look_at(self._observer, self._stack_id)
             ended = self._clock()
             self._due = ended + max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (ended - begun))
         return self._last

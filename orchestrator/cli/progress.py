@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from orchestrator.cli.errors import INTERRUPTED
-from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
 from orchestrator.cli.live_tree import Branch, branches, drawn
 from orchestrator.cli.looking import Look, Looker
@@ -22,6 +21,8 @@ from orchestrator.views.stacks import EventView, HookView, Progress, StackView
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+    from orchestrator.service import Service
 
 #: The greatest number of resources held at hooks that a terminal shows.
 MOST_HELD = 3
@@ -41,7 +42,7 @@ class Display(Protocol):
 
 
 def events_after(
-    service: StackService, stack: str, after: int, *, wanted: EventFilter = ALL_EVENTS
+    service: "Service", stack: str, after: int, *, wanted: EventFilter = ALL_EVENTS
 ) -> Iterator[EventView]:
     """Yield all events of a stack later than ``after``, oldest first; none if the stack is gone."""
     while True:
@@ -55,7 +56,7 @@ def events_after(
         after = page[-1].id
 
 
-def last_event(service: StackService, stack: str) -> int:
+def last_event(service: "Service", stack: str) -> int:
     """Return the id of a stack's latest event; 0 if the stack has none or does not exist."""
     try:
         return max((event.id for event in service.events(stack, newest_first=True, limit=1)), default=0)
@@ -267,7 +268,7 @@ def display(looker: Looker) -> Iterator[Display]:
         yield screen
 
 
-def follow(service: StackService, stack: StackView, *, after: int) -> StackView:
+def follow(service: "Service", stack: StackView, *, after: int) -> StackView:
     """Show the progress of a stack's operation until it ends, and return the stack.
 
     Events up to the id ``after`` are not shown.

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from orchestrator.cli.face import StackService
 from orchestrator.cli.logs import configure_logs
 
 if TYPE_CHECKING:
     # pydantic takes half of the time that `isotherm --help` may take, and help needs no settings.
     from orchestrator.config.settings import Settings
+    from orchestrator.service import Service
 
 
 def read_settings() -> "Settings":
@@ -27,7 +27,7 @@ def read_settings() -> "Settings":
     return load_settings()
 
 
-def open_service(settings: "Settings") -> StackService:
+def open_service(settings: "Settings") -> "Service":
     """Open the real service.
 
     Raises:
@@ -49,7 +49,7 @@ class Shell:
     """Settings and service of a command; tests pass one with stand-ins."""
 
     load: Callable[[], "Settings"] = read_settings
-    connect: Callable[["Settings"], StackService] = open_service
+    connect: Callable[["Settings"], "Service"] = open_service
     can_answer: Callable[[], bool] = stdin_is_a_terminal
     #: Waits so many seconds between two queries of a followed list.
     pause: Callable[[float], None] = time.sleep
@@ -70,7 +70,7 @@ class Shell:
         return settings
 
     @contextmanager
-    def service(self) -> Iterator[StackService]:
+    def service(self) -> Iterator["Service"]:
         """Return a context with the service, which is closed at its end, so that an interrupt leaves no thread."""
         service = self.connect(self.settings)
         try:

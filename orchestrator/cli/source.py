@@ -19,7 +19,8 @@ class Given(TypedDict):
     environments: Iterable[str]
     parameters: Mapping[str, str]
     timeout_minutes: NotRequired[float | None]
-    rollback: NotRequired[bool]
+    #: None is false, unless the caller has another default.
+    rollback: NotRequired[bool | None]
     tags: NotRequired[tuple[str, ...] | None]
 
 
@@ -79,7 +80,8 @@ def existing_job(
 
 
 def _fields(given: Given, loaded: "StackFiles") -> dict[str, Any]:
-    return {**given, "files": loaded.files, "environments": loaded.environments}
+    rollback = bool(given.get("rollback"))
+    return {**given, "rollback": rollback, "files": loaded.files, "environments": loaded.environments}
 
 
 def adopt_job(

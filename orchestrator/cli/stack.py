@@ -1,14 +1,13 @@
 """``isotherm stack``: create, list, show, follow, draw and delete stacks."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
 from orchestrator.cli import graph as drawing
 from orchestrator.cli.ending import follow_or_leave, outputs_table, refuse_to_leave
 from orchestrator.cli.errors import BAD_INPUT, warn
-from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
 from orchestrator.cli.options import (
     example,
@@ -21,9 +20,12 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
-from orchestrator.cli.source import stack_job
+from orchestrator.cli.source import Given, stack_job
 from orchestrator.cli.stack_preview import show_preview
 from orchestrator.views.stacks import StackView
+
+if TYPE_CHECKING:
+    from orchestrator.service import Service
 
 
 @click.group()
@@ -50,18 +52,7 @@ def stack() -> None:
 @format_option()
 @click.pass_obj
 def create(
-    shell: Shell,
-    name: str,
-    *,
-    template: str,
-    environments: tuple[str, ...],
-    parameters: dict[str, str],
-    is_dry_run: bool,
-    rollback: bool,
-    tags: tuple[str, ...] | None,
-    timeout_minutes: float | None,
-    wait: bool,
-    form: str,
+    shell: Shell, name: str, *, template: str, is_dry_run: bool, wait: bool, form: str, **given: Unpack[Given]
 ) -> None:
     """Create a stack from a template.
 
@@ -70,16 +61,7 @@ def create(
     """
     if not is_dry_run:
         refuse_to_leave(shell, wait=wait)
-    job = stack_job(
-        name,
-        shell.settings,
-        template=template,
-        environments=environments,
-        parameters=parameters,
-        timeout_minutes=timeout_minutes,
-        rollback=rollback,
-        tags=tags,
-    )
+    job = stack_job(name, shell.settings, template=template, **given)
     if is_dry_run:
         show_preview(shell, job, form)
         return
@@ -201,7 +183,7 @@ def graph(shell: Shell, name: str, form: str) -> None:
         click.echo(drawing.as_dot(view, name) if form == "dot" else drawing.as_mermaid(view), nl=False)
 
 
-def _confirmed(service: StackService, view: StackView) -> bool:
+def _confirmed(service: "Service", view: StackView) -> bool:
     count = len(service.resources(view.id))
     question = f"Delete the stack {printable(view.name)} and its {count} resource{'' if count == 1 else 's'}?"
     return click.confirm(question, err=True)

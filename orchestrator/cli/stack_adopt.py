@@ -1,5 +1,7 @@
 """``isotherm stack adopt``: create a stack from existing objects."""
 
+from typing import Unpack
+
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
@@ -42,13 +44,9 @@ def adopt(
     *,
     adopt_file: str,
     template: str | None,
-    environments: tuple[str, ...],
-    parameters: dict[str, str],
-    rollback: bool,
-    tags: tuple[str, ...] | None,
-    timeout_minutes: float | None,
     wait: bool,
     form: str,
+    **given: Unpack[Given],
 ) -> None:
     """Create a stack from existing objects.
 
@@ -61,13 +59,6 @@ def adopt(
     'type', 'metadata' and 'resource_data' are optional.
     """
     refuse_to_leave(shell, wait=wait)
-    given = Given(
-        environments=environments,
-        parameters=parameters,
-        timeout_minutes=timeout_minutes,
-        rollback=rollback,
-        tags=tags,
-    )
     job = adopt_job(name, shell.settings, adopt_file=adopt_file, template=template, **given)
     with shell.service() as service:
         going = service.adopt(job)

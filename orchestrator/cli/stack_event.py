@@ -1,12 +1,11 @@
 """``isotherm stack event``: the events of a stack, listed or followed."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hooks.values.states import ACTIONS, STATUSES
-from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import Table, as_json, as_yaml, fields_table, moment, show
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.progress import PAGE, event_line, events_after
@@ -15,6 +14,9 @@ from orchestrator.cli.times import Moment
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.views.stacks import EventView
+
+if TYPE_CHECKING:
+    from orchestrator.service import Service
 
 #: Seconds between two queries for new events.
 FOLLOW_SECONDS = 0.5
@@ -147,7 +149,7 @@ def show_event(shell: Shell, name: str, event_id: int, form: str) -> None:
 
 
 def _page(
-    service: StackService,
+    service: "Service",
     name: str,
     wanted: EventFilter,
     *,
@@ -171,7 +173,7 @@ def _page(
 
 
 def _follow(
-    shell: Shell, service: StackService, name: str, form: str, *, after: int, wanted: EventFilter
+    shell: Shell, service: "Service", name: str, form: str, *, after: int, wanted: EventFilter
 ) -> None:
     # By its id: another stack may get its name.
     stack_id = service.history(name, limit=1)[0].stack_id
@@ -186,7 +188,7 @@ def _follow(
         shell.pause(FOLLOW_SECONDS)
 
 
-def _is_gone(service: StackService, stack_id: str) -> bool:
+def _is_gone(service: "Service", stack_id: str) -> bool:
     try:
         latest = service.history(stack_id, limit=1)
     except NotFound:

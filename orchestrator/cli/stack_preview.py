@@ -1,7 +1,7 @@
 """``isotherm stack preview``: the resources that a create would make, and where."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -10,7 +10,7 @@ from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import Table, fields_table, show
 from orchestrator.cli.options import example, format_option, tags_option, template_options
 from orchestrator.cli.shell import Shell
-from orchestrator.cli.source import stack_job
+from orchestrator.cli.source import Given, stack_job
 from orchestrator.cli.template import DISABLED
 
 if TYPE_CHECKING:
@@ -29,16 +29,7 @@ if TYPE_CHECKING:
 @tags_option("Tags of the stack.")
 @format_option()
 @click.pass_obj
-def preview(
-    shell: Shell,
-    name: str,
-    *,
-    template: str,
-    environments: tuple[str, ...],
-    parameters: dict[str, str],
-    tags: tuple[str, ...] | None,
-    form: str,
-) -> None:
+def preview(shell: Shell, name: str, *, template: str, form: str, **given: Unpack[Given]) -> None:
     """Show what a create would make.
 
     Shows every resource with its properties, as far as they are known before anything exists; resources of a nested
@@ -46,15 +37,7 @@ def preview(
     enabled here are called. Resources on nodes are shown with the node on which they would be placed at present; only
     for that the database and the broker are needed. Nothing is changed.
     """
-    job = stack_job(
-        name,
-        shell.settings,
-        template=template,
-        environments=environments,
-        parameters=parameters,
-        tags=tags,
-    )
-    show_preview(shell, job, form)
+    show_preview(shell, stack_job(name, shell.settings, template=template, **given), form)
 
 
 def show_preview(shell: Shell, job: "StackJob", form: str) -> None:

@@ -1,17 +1,20 @@
 """``isotherm stack snapshot``: take, list, show, delete and restore snapshots of a stack."""
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.errors import STACK_FAILED
-from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import example, format_option, rollback_option, timeout_option, wait_option
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.views.stacks import SnapshotView
+
+if TYPE_CHECKING:
+    from orchestrator.service import Service
 
 
 @click.group()
@@ -132,7 +135,7 @@ def restore(
         follow_or_leave(shell, service, going, action="RESTORE", wait=wait, form=form, after=after)
 
 
-def _left(service: StackService, name: str, snapshot_id: str) -> SnapshotView | None:
+def _left(service: "Service", name: str, snapshot_id: str) -> SnapshotView | None:
     return next((view for view in service.snapshots(name) if view.id == snapshot_id), None)
 
 

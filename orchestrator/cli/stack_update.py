@@ -1,6 +1,7 @@
 """``isotherm stack update``: give a stack a new definition."""
 
 from dataclasses import replace
+from typing import Unpack
 
 import click
 
@@ -58,16 +59,12 @@ def update(
     name: str,
     *,
     template: str | None,
-    environments: tuple[str, ...],
-    parameters: dict[str, str],
     is_upon_existing: bool,
     refresh: bool,
     is_dry_run: bool,
-    rollback: bool | None,
-    tags: tuple[str, ...] | None,
-    timeout_minutes: float | None,
     wait: bool,
     form: str,
+    **given: Unpack[Given],
 ) -> None:
     """Give a stack a new definition.
 
@@ -86,20 +83,14 @@ def update(
         raise click.UsageError("give a template with -t, or --existing to keep the present one")
     if not is_dry_run:
         refuse_to_leave(shell, wait=wait)
-    more = Given(
-        environments=environments,
-        parameters=parameters,
-        timeout_minutes=timeout_minutes,
-        rollback=bool(rollback),
-        tags=tags,
-    )
     with shell.service() as service:
         if template is None or is_upon_existing:
             before = service.definition(name)
-            job = existing_job(before, shell.settings, template=template, **more)
-            job = replace(job, rollback=before.rollback if rollback is None else rollback)
+            job = existing_job(before, shell.settings, template=template, **given)
+            if given.get("rollback") is None:
+                job = replace(job, rollback=before.rollback)
         else:
-            job = stack_job(name, shell.settings, template=template, **more)
+            job = stack_job(name, shell.settings, template=template, **given)
         job = replace(job, refresh=refresh)
         if is_dry_run:
             plan = service.plan_update(job)

@@ -1,7 +1,7 @@
 """``isotherm template``: validate and show templates without a stack."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -9,7 +9,7 @@ from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import Table, fields_table, show
 from orchestrator.cli.options import example, format_option, template_options
 from orchestrator.cli.shell import Shell
-from orchestrator.cli.source import stack_job, template_text
+from orchestrator.cli.source import Given, stack_job, template_text
 
 if TYPE_CHECKING:
     from orchestrator.views.stacks import TemplateView
@@ -37,9 +37,7 @@ def template() -> None:
 @template_options
 @format_option()
 @click.pass_obj
-def validate(
-    shell: Shell, template: str, environments: tuple[str, ...], parameters: dict[str, str], form: str
-) -> None:
+def validate(shell: Shell, template: str, form: str, **given: Unpack[Given]) -> None:
     """Validate a template and its parameters.
 
     Every problem is reported with its position in the template or in an environment. Parameters need no values.
@@ -51,10 +49,7 @@ def validate(
     # Imports the language and the resource types' schemas, which other commands do not need.
     from orchestrator.validation.report import validate_job
 
-    job = stack_job(
-        JOB_NAME, shell.settings, template=template, environments=environments, parameters=parameters
-    )
-    view = validate_job(job, shell.settings)
+    view = validate_job(stack_job(JOB_NAME, shell.settings, template=template, **given), shell.settings)
     warn(view.warnings, form)
     show(form, view.to_dict(), *_tables(template, view))
 
@@ -76,13 +71,7 @@ def validate(
 @format_option("yaml", "json")
 @click.pass_obj
 def show_template(
-    shell: Shell,
-    template: str,
-    environments: tuple[str, ...],
-    parameters: dict[str, str],
-    *,
-    is_resolved: bool,
-    form: str,
+    shell: Shell, template: str, *, is_resolved: bool, form: str, **given: Unpack[Given]
 ) -> None:
     """Show a template in its normal form.
 
@@ -96,11 +85,9 @@ def show_template(
     from orchestrator.validation.normal_form import decided_form, normal_form
 
     if is_resolved:
-        job = stack_job(
-            JOB_NAME, shell.settings, template=template, environments=environments, parameters=parameters
-        )
+        job = stack_job(JOB_NAME, shell.settings, template=template, **given)
         data = decided_form(job, shell.settings)
-    elif environments or parameters:
+    elif given["environments"] or given["parameters"]:
         raise click.UsageError("-e and -P only matter for conditions: give --resolved as well")
     else:
         source = template_text(template, shell.settings)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from orchestrator.errors import NotFound
 from orchestrator.views.operations import (
@@ -18,6 +18,9 @@ from orchestrator.views.operations import (
     Vertex,
 )
 from tests.unit.orchestrator.cli.fake_service import NOON
+
+if TYPE_CHECKING:
+    from orchestrator.queries.observer import Observer
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -115,6 +118,11 @@ class FakePictures:
     failures: dict[tuple[str, str | None], FailureView] = field(default_factory=dict)
     #: The stacks whose graphs were asked for, in that order.
     asked: list[str] = field(default_factory=list)
+
+    @property
+    def typed(self) -> "Observer":
+        """Itself, for a type checker."""
+        return cast("Observer", self)
 
     def graph(self, name: str, /) -> GraphPicture:
         self.asked.append(name)

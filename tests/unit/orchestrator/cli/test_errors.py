@@ -4,6 +4,7 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from rich.cells import cell_len
@@ -21,7 +22,7 @@ from orchestrator.errors import (
     Problem,
     Unavailable,
 )
-from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
+from tests.unit.orchestrator.cli.fake_service import Terminal
 
 TEMPLATE = "resources:\n  web:\n\ttype: X\n"
 
@@ -41,7 +42,7 @@ def refused(tmp_path: Path) -> InvalidInput:
 def refuse(terminal: Terminal, error: BaseException) -> None:
     """Make the next command end with an error."""
 
-    def connect(_settings: object) -> FakeService:
+    def connect(_settings: object) -> NoReturn:
         raise error
 
     terminal.shell.connect = connect

@@ -103,14 +103,14 @@ def test_an_event_is_one_line_whatever_its_reason() -> None:
 
 
 def test_events_of_a_stack_that_is_gone_are_none(service: FakeService) -> None:
-    assert last_event(service, "web") == 2
+    assert last_event(service.typed, "web") == 2
     service.stacks_held.clear()
-    assert list(events_after(service, "web", 0)) == []
-    assert last_event(service, "web") == 0
+    assert list(events_after(service.typed, "web", 0)) == []
+    assert last_event(service.typed, "web") == 0
 
 
 def test_each_event_is_written_once(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
-    ended = follow(service, service.stacks_held["web"], after=2)
+    ended = follow(service.typed, service.stacks_held["web"], after=2)
     assert ended.status == "COMPLETE"
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[1:] for line in lines] == [
@@ -160,7 +160,7 @@ def test_a_terminal_keeps_failures_and_clears_the_rest_away(
     console = Console(file=screen, force_terminal=True, color_system=None, width=80)
     monkeypatch.setattr(progress, "console_for_messages", lambda: console)
     service.events_held.append(event_view(3, "server", "CREATE", "FAILED", "no room"))
-    follow(service, service.stacks_held["web"], after=2)
+    follow(service.typed, service.stacks_held["web"], after=2)
     written = screen.getvalue()
     assert written.count("server CREATE_FAILED no room") == 1
     assert written.endswith("\x1b[2K")  # the last thing done is to clear a line
@@ -173,7 +173,7 @@ def test_an_interrupt_gives_the_cursor_back(service: FakeService, monkeypatch: p
     monkeypatch.setattr(progress, "console_for_messages", lambda: console)
     service.interrupt = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        follow(service, service.stacks_held["web"], after=0)
+        follow(service.typed, service.stacks_held["web"], after=0)
     assert screen.getvalue().rindex("\x1b[?25h") > screen.getvalue().rindex("\x1b[?25l")
 
 
@@ -185,7 +185,7 @@ def test_a_terminal_shows_a_tree_no_higher_than_it_is(
     monkeypatch.setattr(progress, "console_for_messages", lambda: console)
     running = [vertex(f"server-{number}", "running") for number in range(20)]
     service.observer = FakePictures(graphs={"id-of-web": graph_picture(*running)})
-    follow(service, service.stacks_held["web"], after=2)
+    follow(service.typed, service.stacks_held["web"], after=2)
     drawing = written.getvalue()
     assert "├─ layer 1  " in drawing
     # It began five seconds before anybody looked.
