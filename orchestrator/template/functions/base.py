@@ -144,6 +144,8 @@ class Function(ABC):
     #: Whether calls among the arguments are evaluated when the template is read, as far as they need parameters only:
     #: for arguments such as a resource's name, which must be known before any resource exists.
     early: ClassVar[bool] = False
+    #: Of a function that takes a list of fixed length: the number of items, and their description for messages.
+    expected_items: ClassVar[tuple[int, str] | None] = None
     examples: ClassVar[tuple[Example, ...]] = ()
 
     def __init__(self, arguments: Any, *, scope: Scope, path: Path) -> None:
@@ -158,6 +160,8 @@ class Function(ABC):
         #: The path of the call's key in the document.
         self.path = path
         if not (self.pure and arguments is UNKNOWN):
+            if self.expected_items is not None:
+                expect_list(arguments, *self.expected_items)
             self.check()
         if self.pure and is_settled(self.arguments):
             check_time(self._place)
@@ -177,7 +181,8 @@ class Function(ABC):
         """Return the value for resolved arguments, in plain types.
 
         Raises:
-            FunctionError: an argument is invalid.
+            FunctionError: an argument is invalid, or the value would be too large.
+            NotFound: there is no resource of this name.
         """
 
     def dependencies(self) -> Iterable[str]:
@@ -192,7 +197,7 @@ class Function(ABC):
         """Return the keys of the files that the call reads; None if they are known only after evaluation."""
         return ()
 
-    def missing(self, names: "KnownNames") -> FunctionError | None:  # noqa: ARG002 - for those that refer
+    def missing(self, names: "KnownNames") -> FunctionError | None:
         """Return an error if the call refers to something that does not exist."""
         return None
 
@@ -368,6 +373,30 @@ def kind_of(value: object) -> str:
     if value is UNKNOWN:
         return "a value that is not known yet"
     return _KINDS.get(type(value), type(value).__name__)
+
+
+def expect_list(arguments: object, count: int, what: str) -> list[Any]:
+    """Return ``arguments`` if they are a list of ``count`` items.
+
+    Raises:
+        FunctionError: they are not; ``what`` describes the expected items in the message.
+    """
+    if not isinstance(arguments, list):
+        raise FunctionError(f"expected a list of {what}, found {kind_of(arguments)}")
+    if len(arguments) != count:
+        raise FunctionError(f"expected {what}, found {len(arguments)} items")
+    return arguments
+
+
+def expect_text(value: object, *path: str | int) -> str:
+    """Return ``value`` if it is text.
+
+    Raises:
+        FunctionError: it is not; ``path`` is its place.
+    """
+    if not isinstance(value, str):
+        raise FunctionError(f"expected text, found {kind_of(value)}", path=path)
+    return value
 
 
 #: The types of arguments whose value is known only later: a call, or the value of a parameter that has none yet.

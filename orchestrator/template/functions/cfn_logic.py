@@ -3,7 +3,14 @@
 from typing import ClassVar
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.functions.base import Builder, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.base import (
+    Builder,
+    Example,
+    Function,
+    FunctionError,
+    expect_list,
+    kind_of,
+)
 from orchestrator.template.functions.logic import (
     And,
     ConditionName,
@@ -11,7 +18,6 @@ from orchestrator.template.functions.logic import (
     If,
     Or,
     as_condition,
-    expect_list,
 )
 from orchestrator.template.versions import CFN_AWS_ONLY, NEVER
 
@@ -37,11 +43,6 @@ class FnIf(If):
 
     @classmethod
     def expand(cls, arguments: object, builder: Builder) -> object:
-        """Return the value that the condition chooses.
-
-        Raises:
-            FunctionError: the arguments are not a condition and two values.
-        """
         expect_list(arguments, 3, "a condition and two values")
         return super().expand(arguments, builder)
 
@@ -60,21 +61,15 @@ class FnNot(Function):
     name = "Fn::Not"
     lifetime = NEVER
     in_conditions = CFN_AWS_ONLY
+    expected_items = (1, "one condition")
     examples: ClassVar[tuple[Example, ...]] = (
         Example("Fn::Not: [{Ref: small}]", False, {"small": True}, version="2010-09-09"),
     )
 
     def check(self) -> None:
-        """Check for a list of one condition.
+        self.arguments = [as_condition(self.arguments[0], self.scope, self.path, (0,))]
 
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        (operand,) = expect_list(self.arguments, 1, "one condition")
-        self.arguments = [as_condition(operand, self.scope, self.path, (0,))]
-
-    def call(self, arguments: list[object], stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
-        """Return whether the condition does not hold."""
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:
         return not arguments[0]
 
 
@@ -109,11 +104,6 @@ class NamedCondition(ConditionName):
     )
 
     def check(self) -> None:
-        """Check for the name of a condition.
-
-        Raises:
-            FunctionError: the argument is something else, or no condition has this name.
-        """
         if not isinstance(self.arguments, str):
             raise FunctionError(f"expected a condition's name, found {kind_of(self.arguments)}")
         super().check()

@@ -16,11 +16,11 @@ from orchestrator.template.functions.base import (
     FunctionError,
     Macro,
     Scope,
+    expect_list,
+    expect_text,
     kind_of,
     plain_copy,
 )
-from orchestrator.template.functions.cfn_text import as_text
-from orchestrator.template.functions.logic import expect_list
 from orchestrator.template.functions.registry import functions_of
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.versions import (
@@ -59,11 +59,6 @@ class FnFindInMap(Macro):
 
     @classmethod
     def expand(cls, arguments: object, builder: Builder) -> object:
-        """Return a copy of the value found.
-
-        Raises:
-            FunctionError: there is no such entry, it contains a call, or it makes the template too large.
-        """
         written = expect_list(arguments, 3, "the name of a map and two keys")
         steps = [builder.settled(raw, index) for index, raw in enumerate(written)]
         if any(step is UNKNOWN for step in steps):
@@ -85,12 +80,7 @@ class FnGetAZs(Macro):
     examples: ClassVar[tuple[Example, ...]] = (Example("Fn::GetAZs: ''", ["nova"], version="2013-05-23"),)
 
     @classmethod
-    def expand(cls, arguments: object, builder: Builder) -> object:  # noqa: ARG003 - every region has the same zones
-        """Return the zones.
-
-        Raises:
-            FunctionError: they make the template too large.
-        """
+    def expand(cls, arguments: object, builder: Builder) -> object:
         return _put_in(list(builder.scope.limits.availability_zones), builder.scope)
 
 
@@ -104,6 +94,7 @@ class FnSelect(Function):
     name = "Fn::Select"
     lifetime = Lifetime(CFN_AWS, V2015_10_15)
     pure = True
+    expected_items = (2, "an index or a key, and a list or a map")
     examples: ClassVar[tuple[Example, ...]] = (
         Example("Fn::Select: ['1', [a, b, c]]", "b", version="2013-05-23"),
         Example("Fn::Select: [memory, {memory: 512}]", 512, version="2013-05-23"),
@@ -111,23 +102,13 @@ class FnSelect(Function):
     )
 
     def check(self) -> None:
-        """Check for an index or a key, and a list, a map or text.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        step, items = expect_list(self.arguments, 2, "an index or a key, and a list or a map")
+        step, items = self.arguments
         if isinstance(step, bool) or not isinstance(step, (str, int, float, *LATER)):
             raise FunctionError(f"expected an index or a key, found {kind_of(step)}", path=(0,))
         if items is not None and not isinstance(items, (str, list, dict, *LATER)):
             raise _nothing_to_select_from(items)
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> object:  # noqa: ARG002 - pure
-        """Return the item or entry.
-
-        Raises:
-            FunctionError: an argument is of another kind.
-        """
+    def call(self, arguments: list[object], stack: StackDefinition) -> object:
         step, items = arguments
         items = _parsed(items) if isinstance(items, str) else items
         if items is None or items == "":
@@ -152,6 +133,7 @@ class FnMemberListToMap(Function):
     name = "Fn::MemberListToMap"
     lifetime = CFN_AND_FIRST_HOT
     pure = True
+    expected_items = (3, "a key's name, a value's name and a list")
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Fn::MemberListToMap: [Name, Value, [.member.0.Name=colour, .member.0.Value=red]]",
@@ -161,29 +143,19 @@ class FnMemberListToMap(Function):
     )
 
     def check(self) -> None:
-        """Check for two names and a list.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        *names, items = expect_list(self.arguments, 3, "a key's name, a value's name and a list")
+        *names, items = self.arguments
         for index, name in enumerate(names):
-            as_text(name, (index,))
+            expect_text(name, index)
         if not isinstance(items, (list, *LATER)):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(2,))
 
-    def call(self, arguments: Any, stack: StackDefinition) -> dict[str, str]:  # noqa: ARG002 - pure
-        """Return the map, in the order of the members' numbers.
-
-        Raises:
-            FunctionError: the list is no list, or an item lacks its ``=``.
-        """
+    def call(self, arguments: Any, stack: StackDefinition) -> dict[str, str]:
         key, value, items = arguments
         if not isinstance(items, list):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(2,))
         members: dict[int, dict[str, str]] = {}
         for index, item in enumerate(items):
-            left, equals, right = as_text(item, (2, index)).partition("=")
+            left, equals, right = expect_text(item, 2, index).partition("=")
             if not equals:
                 hint = "write it like '.member.0.Name=value'"
                 raise FunctionError("expected an item with '='", path=(2, index), hint=hint)

@@ -16,7 +16,6 @@ from orchestrator.template.functions.base import (
     kind_of,
 )
 from orchestrator.template.functions.facade import ResourceFacade
-from orchestrator.template.functions.logic import expect_list
 from orchestrator.template.functions.references import GetAttr, UnknownName, missing_resource
 from orchestrator.template.versions import CFN_AND_FIRST_HOT, CFN_AWS_ONLY, CFN_ONLY
 
@@ -37,11 +36,7 @@ class Ref(Function):
     )
 
     def check(self) -> None:
-        """Check for a name written out: dependencies must be known before anything is evaluated.
-
-        Raises:
-            FunctionError: the argument is something else.
-        """
+        # Dependencies must be known before anything is evaluated.
         if holds_call(self.arguments):
             raise FunctionError("a name cannot come from another resource", hint="write the name out")
         if not isinstance(self.arguments, (str, *LATER)):
@@ -49,11 +44,6 @@ class Ref(Function):
             raise FunctionError(f"expected the name of a resource or a parameter, found {found}")
 
     def call(self, arguments: str, stack: StackDefinition) -> object:
-        """Return the resource's reference id, or the parameter's value.
-
-        Raises:
-            FunctionError: there is neither a resource nor a parameter of this name, or it has no value.
-        """
         if arguments in stack:
             return stack.resource(arguments).reference_id()
         if arguments in stack.parameters:
@@ -61,19 +51,14 @@ class Ref(Function):
         raise FunctionError(f"there is no parameter or resource {arguments!r}, or it has no value")
 
     def dependencies(self) -> Iterable[str]:
-        """Return the resource."""
         return (self.arguments,) if self._of_resource else ()
 
     def is_open(self, hidden: Collection[str]) -> bool:
-        """Whether the name is that of a parameter that is not hidden.
-
-        A check does not know the template's resources: there, nothing may be shown.
-        """
+        # A check does not know the template's resources: there, nothing may be shown.
         whole = self.scope.conditions is not None
         return whole and not self._of_resource and self.arguments not in hidden
 
     def missing(self, names: KnownNames) -> FunctionError | None:
-        """Report a name that neither a parameter nor a resource has."""
         name = self.arguments
         if not isinstance(name, str) or name in names.parameters:
             return None
@@ -95,6 +80,7 @@ class FnGetAtt(GetAttr):
 
     name = "Fn::GetAtt"
     lifetime = CFN_ONLY
+    expected_items = (2, "a resource's name and an attribute's")
     examples = (
         Example(
             "Fn::GetAtt: [server, PublicIp]",
@@ -103,15 +89,6 @@ class FnGetAtt(GetAttr):
             resources={"server": {"attributes": {"PublicIp": "10.0.0.4"}}},
         ),
     )
-
-    def check(self) -> None:
-        """Check for a list of a resource's name and an attribute's.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        expect_list(self.arguments, 2, "a resource's name and an attribute's")
-        super().check()
 
 
 class FnResourceFacade(ResourceFacade):

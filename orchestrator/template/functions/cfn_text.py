@@ -4,9 +4,15 @@ from typing import ClassVar
 
 from orchestrator.definition import StackDefinition
 from orchestrator.template.document import Path
-from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.base import (
+    LATER,
+    Example,
+    Function,
+    FunctionError,
+    expect_text,
+    kind_of,
+)
 from orchestrator.template.functions.bounds import check_parts
-from orchestrator.template.functions.logic import expect_list
 from orchestrator.template.functions.text import ListJoin, StrReplace
 from orchestrator.template.versions import CFN_AND_FIRST_HOT
 
@@ -19,16 +25,8 @@ class FnJoin(ListJoin):
 
     name = "Fn::Join"
     lifetime = CFN_AND_FIRST_HOT
+    expected_items = (2, "a delimiter and a list")
     examples = (Example("Fn::Join: [':', [one, null, two]]", "one::two", version="2013-05-23"),)
-
-    def check(self) -> None:
-        """Check for a delimiter and one list.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        expect_list(self.arguments, 2, "a delimiter and a list")
-        super().check()
 
 
 class FnSplit(Function):
@@ -37,27 +35,18 @@ class FnSplit(Function):
     name = "Fn::Split"
     lifetime = CFN_AND_FIRST_HOT
     pure = True
+    expected_items = (2, "a delimiter and a text")
     examples: ClassVar[tuple[Example, ...]] = (
         Example("Fn::Split: [',', 'a,b,,c']", ["a", "b", "", "c"], version="2013-05-23"),
     )
 
     def check(self) -> None:
-        """Check for a delimiter and a text.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        for index, item in enumerate(expect_list(self.arguments, 2, "a delimiter and a text")):
+        for index, item in enumerate(self.arguments):
             if not isinstance(item, (str, *LATER)):
                 raise FunctionError(f"expected text, found {kind_of(item)}", path=(index,))
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> list[str]:  # noqa: ARG002 - pure
-        """Return the pieces.
-
-        Raises:
-            FunctionError: the delimiter is empty, or there would be too many pieces.
-        """
-        delimiter, text = (as_text(item, (index,)) for index, item in enumerate(arguments))
+    def call(self, arguments: list[object], stack: StackDefinition) -> list[str]:
+        delimiter, text = (expect_text(item, index) for index, item in enumerate(arguments))
         if not delimiter:
             raise FunctionError("the delimiter cannot be empty", path=(0,))
         check_parts(text.count(delimiter) + 1, "items")
@@ -73,6 +62,7 @@ class FnReplace(StrReplace):
 
     name = "Fn::Replace"
     lifetime = CFN_AND_FIRST_HOT
+    expected_items = (2, "a map of placeholders and a text")
     examples = (
         Example(
             "Fn::Replace: [{HOST: db, PORT: 80}, 'http://HOST:PORT']", "http://db:80", version="2013-05-23"
@@ -80,22 +70,11 @@ class FnReplace(StrReplace):
     )
 
     def check(self) -> None:
-        """Check for a map of placeholders and a text.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        placeholders, _ = expect_list(self.arguments, 2, "a map of placeholders and a text")
-        if not isinstance(placeholders, (dict, *LATER)):
-            message = f"expected a map of placeholders, found {kind_of(placeholders)}"
+        if not isinstance(self.arguments[0], (dict, *LATER)):
+            message = f"expected a map of placeholders, found {kind_of(self.arguments[0])}"
             raise FunctionError(message, path=(0,))
 
     def call(self, arguments: list[object], stack: StackDefinition) -> str:
-        """Return the text with placeholders replaced.
-
-        Raises:
-            FunctionError: an argument is of another kind, or the text would be too long.
-        """
         placeholders, text = arguments
         try:
             return super().call({"params": placeholders, "template": text}, stack)
@@ -115,32 +94,11 @@ class FnBase64(Function):
     )
 
     def check(self) -> None:
-        """Check for text.
-
-        Raises:
-            FunctionError: the argument is something else.
-        """
         if not isinstance(self.arguments, LATER):
-            as_text(self.arguments, ())
+            expect_text(self.arguments)
 
-    def call(self, arguments: object, stack: StackDefinition) -> str:  # noqa: ARG002 - pure
-        """Return the text.
-
-        Raises:
-            FunctionError: the argument is no text.
-        """
-        return as_text(arguments, ())
-
-
-def as_text(value: object, path: Path) -> str:
-    """Return ``value`` if it is text.
-
-    Raises:
-        FunctionError: it is not; ``path`` is its place.
-    """
-    if not isinstance(value, str):
-        raise FunctionError(f"expected text, found {kind_of(value)}", path=path)
-    return value
+    def call(self, arguments: object, stack: StackDefinition) -> str:
+        return expect_text(arguments)
 
 
 def _place(path: Path) -> Path:

@@ -4,8 +4,15 @@ import hashlib
 from typing import ClassVar, Final
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
-from orchestrator.template.functions.logic import expect_list
+from orchestrator.template.functions.base import (
+    LATER,
+    Example,
+    Function,
+    FunctionError,
+    expect_list,
+    expect_text,
+    kind_of,
+)
 from orchestrator.template.versions import V2015_04_30, Lifetime
 
 #: Algorithms without a fixed digest length.
@@ -29,11 +36,6 @@ class Digest(Function):
     )
 
     def check(self) -> None:
-        """Check for a list of an algorithm and a text.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         if isinstance(self.arguments, LATER):
             return
         algorithm, text = expect_list(self.arguments, 2, "an algorithm and a text")
@@ -42,12 +44,7 @@ class Digest(Function):
         if not isinstance(text, LATER):
             _as_bytes(text)
 
-    def call(self, arguments: object, stack: StackDefinition) -> str:  # noqa: ARG002 - pure
-        """Return the digest.
-
-        Raises:
-            FunctionError: there is no such algorithm, or the text has characters beyond latin-1.
-        """
+    def call(self, arguments: object, stack: StackDefinition) -> str:
         algorithm, text = expect_list(arguments, 2, "an algorithm and a text")
         # Declared as not used for security, since machines that forbid md5 could not evaluate the template otherwise.
         return hashlib.new(self._algorithm(algorithm), _as_bytes(text), usedforsecurity=False).hexdigest()
@@ -67,10 +64,8 @@ class Digest(Function):
 
 
 def _as_bytes(text: object) -> bytes:
-    if not isinstance(text, str):
-        raise FunctionError(f"expected text, found {kind_of(text)}", path=(1,))
     try:
-        return text.encode("latin-1")
+        return expect_text(text, 1).encode("latin-1")
     except UnicodeEncodeError as error:
         message = "only characters up to U+00FF can be digested"
         raise FunctionError(f"{message}, but character {error.start + 1} is beyond it", path=(1,)) from None

@@ -37,11 +37,6 @@ class ResourceFacade(Function):
     )
 
     def check(self) -> None:
-        """Check that the argument is one of the three parts, written out.
-
-        Raises:
-            FunctionError: it is not.
-        """
         part = self.arguments
         if is_unknown(part):
             return
@@ -53,11 +48,6 @@ class ResourceFacade(Function):
             raise FunctionError(f"a resource has no part {part!r} here", hint=hint)
 
     def call(self, arguments: str, stack: StackDefinition) -> object:
-        """Return the part of the resource.
-
-        Raises:
-            FunctionError: the template is not used as a resource type.
-        """
         parent = stack.parent
         if parent is None:
             raise FunctionError("there is no parent: only a template that is used as a resource has one")

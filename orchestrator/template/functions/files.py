@@ -21,20 +21,10 @@ class GetFile(Function):
     )
 
     def check(self) -> None:
-        """Check that the argument is text.
-
-        Raises:
-            FunctionError: it is not.
-        """
         if not isinstance(self.arguments, (str, *LATER)):
             raise FunctionError(f"expected the file's name, found {kind_of(self.arguments)}")
 
     def call(self, arguments: object, stack: StackDefinition) -> str:
-        """Return the file's content.
-
-        Raises:
-            FunctionError: no such file came with the template.
-        """
         if not isinstance(arguments, str):
             raise FunctionError(f"expected the file's name, found {kind_of(arguments)}")
         if arguments not in stack.files:
@@ -46,11 +36,9 @@ class GetFile(Function):
         return stack.files[arguments]
 
     def required_files(self) -> Iterable[str] | None:
-        """Return the key if it is written out, else None."""
         return (self.arguments,) if isinstance(self.arguments, str) else None
 
     def missing(self, names: KnownNames) -> FunctionError | None:
-        """Report a file that did not come with the template."""
         key = self.arguments
         if not isinstance(key, str) or key in names.files:
             return None

@@ -4,9 +4,15 @@ import json
 from typing import ClassVar
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.base import (
+    LATER,
+    Example,
+    Function,
+    FunctionError,
+    expect_text,
+    kind_of,
+)
 from orchestrator.template.functions.bounds import check_parts
-from orchestrator.template.functions.logic import expect_list
 from orchestrator.template.functions.numbers import as_whole
 from orchestrator.template.versions import OCATA, PIKE, V2015_10_15, Lifetime
 
@@ -27,31 +33,21 @@ class StrSplit(Function):
     )
 
     def check(self) -> None:
-        """Check for a list of a delimiter, a text and perhaps an index.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         if isinstance(self.arguments, LATER):
             return
         delimiter, text, *index = _expect_split(self.arguments)
         if not isinstance(delimiter, LATER):
             _expect_delimiter(delimiter)
         if text is not None and not isinstance(text, LATER):
-            _expect_text(text, 1)
+            expect_text(text, 1)
         if index and not isinstance(index[0], LATER):
             _as_index(index[0])
 
-    def call(self, arguments: object, stack: StackDefinition) -> list[str] | str | None:  # noqa: ARG002 - pure
-        """Return the parts, or the one at the index.
-
-        Raises:
-            FunctionError: an argument is of another kind, or the index is out of range.
-        """
+    def call(self, arguments: object, stack: StackDefinition) -> list[str] | str | None:
         delimiter, text, *index = _expect_split(arguments)
         if text is None:
             return None
-        delimiter, text = _expect_delimiter(delimiter), _expect_text(text, 1)
+        delimiter, text = _expect_delimiter(delimiter), expect_text(text, 1)
         count = text.count(delimiter) + 1
         check_parts(count, "items")
         parts = text.split(delimiter)
@@ -77,20 +73,10 @@ class ListConcat(Function):
     )
 
     def check(self) -> None:
-        """Check for a list of lists.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         if not isinstance(self.arguments, LATER):
             _expect_lists(self.arguments)
 
-    def call(self, arguments: object, stack: StackDefinition) -> list[object]:  # noqa: ARG002 - pure
-        """Return the concatenated list.
-
-        Raises:
-            FunctionError: an item is no list, or the result would be too large.
-        """
+    def call(self, arguments: object, stack: StackDefinition) -> list[object]:
         lists = _expect_lists(arguments)
         check_parts(sum(len(items) for items in lists if items), "items")
         return [item for items in lists for item in items or ()]
@@ -109,11 +95,6 @@ class ListConcatUnique(ListConcat):
     )
 
     def call(self, arguments: object, stack: StackDefinition) -> list[object]:
-        """Return the concatenated list without repetitions.
-
-        Raises:
-            FunctionError: an item is no list, or the result would be too large.
-        """
         first: dict[str, object] = {}
         for item in super().call(arguments, stack):
             first.setdefault(_key_of(item), item)
@@ -131,6 +112,7 @@ class Contains(Function):
     lifetime = Lifetime(PIKE)
     in_conditions = Lifetime(PIKE)
     pure = True
+    expected_items = (2, "a value and a list")
     examples: ClassVar[tuple[Example, ...]] = (
         Example("contains: [b, [a, b]]", result=True),
         Example("contains: ['1', [1, 2]]", result=False),
@@ -138,25 +120,15 @@ class Contains(Function):
     )
 
     def check(self) -> None:
-        """Check for a value, and a list or a text.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        value, among = expect_list(self.arguments, 2, "a value and a list")
+        value, among = self.arguments
         if not isinstance(among, LATER):
             _expect_sequence(among)
         if isinstance(among, str) and not isinstance(value, LATER):
-            _expect_text(value, 0)
+            expect_text(value, 0)
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
-        """Return whether the list or the text contains the value.
-
-        Raises:
-            FunctionError: the second argument is neither a list nor text, or the value cannot be in a text.
-        """
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:
         value, among = arguments[0], _expect_sequence(arguments[1])
-        return _expect_text(value, 0) in among if isinstance(among, str) else value in among
+        return expect_text(value, 0) in among if isinstance(among, str) else value in among
 
 
 class Filter(Function):
@@ -169,26 +141,17 @@ class Filter(Function):
     name = "filter"
     lifetime = Lifetime(OCATA)
     pure = True
+    expected_items = (2, "the values and a list")
     examples: ClassVar[tuple[Example, ...]] = (
         Example("filter: [[null, ''], [a, null, b, '', a]]", ["a", "b", "a"]),
     )
 
     def check(self) -> None:
-        """Check for a list of two lists.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        for index, items in enumerate(expect_list(self.arguments, 2, "the values and a list")):
+        for index, items in enumerate(self.arguments):
             if not isinstance(items, LATER):
                 _expect_list_or_nothing(items, index)
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> object:  # noqa: ARG002 - pure
-        """Return the items that are not among the values.
-
-        Raises:
-            FunctionError: an argument is no list.
-        """
+    def call(self, arguments: list[object], stack: StackDefinition) -> object:
         items = _expect_list_or_nothing(arguments[1], 1)
         if not items:
             return arguments[1]
@@ -212,12 +175,6 @@ def _expect_delimiter(delimiter: object) -> str:
     if not delimiter:
         raise FunctionError("the delimiter cannot be empty", path=(0,))
     return delimiter
-
-
-def _expect_text(value: object, index: int) -> str:
-    if not isinstance(value, str):
-        raise FunctionError(f"expected text, found {kind_of(value)}", path=(index,))
-    return value
 
 
 def _as_index(value: object) -> int:

@@ -1,6 +1,6 @@
 """Functions on conditions: if; and those that only conditions can call: equals, not, and, or."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.template.document import Path
@@ -41,11 +41,6 @@ class If(Macro):
 
     @classmethod
     def expand(cls, arguments: object, builder: Builder) -> object:
-        """Return the value that the condition chooses.
-
-        Raises:
-            FunctionError: the arguments are not a condition and two values.
-        """
         two_will_do = builder.scope.version >= WALLABY
         if not isinstance(arguments, list):
             raise FunctionError(f"expected a list of a condition and two values, found {kind_of(arguments)}")
@@ -69,16 +64,10 @@ class ConditionName(Function):
     lifetime = NEVER
 
     def check(self) -> None:
-        """Check that the template has a condition with this name.
-
-        Raises:
-            FunctionError: it has none.
-        """
         if self.scope.conditions is not None:
             self.scope.conditions.refuse_unknown(self.arguments)
 
-    def call(self, arguments: str, stack: StackDefinition) -> object:  # noqa: ARG002 - the verdict has its own
-        """Return whether the condition holds."""
+    def call(self, arguments: str, stack: StackDefinition) -> object:
         return UNKNOWN if self.scope.conditions is None else self.scope.conditions.verdict(arguments)
 
 
@@ -93,23 +82,11 @@ class Equals(Function):
     lifetime = NEVER
     in_conditions = Lifetime(NEWTON)
     pure = True
+    expected_items = (2, "two values")
 
-    def check(self) -> None:
-        """Check for a list of two values.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
-        expect_list(self.arguments, 2, "two values")
-
-    def call(self, arguments: object, stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
-        """Return whether both are the same.
-
-        Raises:
-            FunctionError: the arguments are no list of two values.
-        """
-        first, second = expect_list(arguments, 2, "two values")
-        return bool(first == second)
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:
+        first, second = arguments
+        return first == second
 
 
 class Not(Function):
@@ -121,15 +98,9 @@ class Not(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        """Check for a condition: a name, true, false or a call.
-
-        Raises:
-            FunctionError: the argument is something else.
-        """
         self.arguments = as_condition(self.arguments, self.scope, self.path, ())
 
-    def call(self, arguments: object, stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
-        """Return whether the condition does not hold."""
+    def call(self, arguments: object, stack: StackDefinition) -> bool:
         return not arguments
 
 
@@ -144,15 +115,9 @@ class And(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        """Check for a list of at least two conditions.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         self.arguments = as_conditions(self.arguments, self.scope, self.path)
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
-        """Return whether all conditions hold."""
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:
         return all(arguments)
 
 
@@ -167,29 +132,10 @@ class Or(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        """Check for a list of at least two conditions.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         self.arguments = as_conditions(self.arguments, self.scope, self.path)
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
-        """Return whether any condition holds."""
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:
         return any(arguments)
-
-
-def expect_list(arguments: object, count: int, what: str) -> list[Any]:
-    """Return ``arguments`` if they are a list of ``count`` items.
-
-    Raises:
-        FunctionError: they are not; ``what`` describes the expected items in the message.
-    """
-    if not isinstance(arguments, list):
-        raise FunctionError(f"expected a list of {what}, found {kind_of(arguments)}")
-    if len(arguments) != count:
-        raise FunctionError(f"expected {what}, found {len(arguments)} items")
-    return arguments
 
 
 def as_conditions(arguments: object, scope: Scope, path: Path) -> list[object]:

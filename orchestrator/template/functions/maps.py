@@ -4,9 +4,15 @@ from collections import Counter
 from typing import Any, ClassVar
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.base import (
+    LATER,
+    Example,
+    Function,
+    FunctionError,
+    expect_list,
+    kind_of,
+)
 from orchestrator.template.functions.bounds import Extent, check_parts
-from orchestrator.template.functions.logic import expect_list
 from orchestrator.template.versions import NEWTON, V2016_04_08, Lifetime
 
 _TABLES = ("keys", "values")
@@ -26,20 +32,10 @@ class MapMerge(Function):
     )
 
     def check(self) -> None:
-        """Check for a list of maps.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         if not isinstance(self.arguments, LATER):
             _expect_maps(self.arguments)
 
-    def call(self, arguments: object, stack: StackDefinition) -> dict[str, object]:  # noqa: ARG002 - pure
-        """Return the merged map.
-
-        Raises:
-            FunctionError: an item is no map, or the result would be too large.
-        """
+    def call(self, arguments: object, stack: StackDefinition) -> dict[str, object]:
         merged: dict[str, object] = {}
         for entries in _expect_maps(arguments):
             merged.update(entries or {})
@@ -67,23 +63,13 @@ class MapReplace(Function):
     )
 
     def check(self) -> None:
-        """Check for a list of a map and the tables.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         if isinstance(self.arguments, LATER):
             return
         for index, argument in enumerate(expect_list(self.arguments, 2, "a map and the tables")):
             _expect_map(argument, (index,))
         _check_tables(self.arguments[1])
 
-    def call(self, arguments: object, stack: StackDefinition) -> dict[str, object]:  # noqa: ARG002 - pure
-        """Return the map after replacing.
-
-        Raises:
-            FunctionError: the map or a table is of another kind, a new key is taken, or the result would be too large.
-        """
+    def call(self, arguments: object, stack: StackDefinition) -> dict[str, object]:
         entries, tables = expect_list(arguments, 2, "a map and the tables")
         _expect_map(entries, (0,))
         _expect_map(tables, (1,))

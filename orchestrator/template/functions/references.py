@@ -39,19 +39,9 @@ class GetParam(Function):
     )
 
     def check(self) -> None:
-        """Check for a name, or a list that begins with one.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         _first(self.arguments, "the parameter's name")
 
     def call(self, arguments: object, stack: StackDefinition) -> object:
-        """Return the parameter's value with the path applied.
-
-        Raises:
-            FunctionError: there is no such parameter, or it has no value.
-        """
         name, *path = arguments if isinstance(arguments, list) else [arguments]
         if not isinstance(name, str):
             raise FunctionError(f"expected the parameter's name, found {kind_of(name)}")
@@ -72,12 +62,10 @@ class GetParam(Function):
         return value
 
     def is_open(self, hidden: Collection[str]) -> bool:
-        """Whether the parameter's name is written out, and the parameter is not hidden."""
         name = _first(self.arguments, "the parameter's name")
         return isinstance(name, str) and name not in hidden and is_open(self.arguments, hidden)
 
     def missing(self, names: KnownNames) -> FunctionError | None:
-        """Report a parameter that is not declared."""
         name = _first(self.arguments, "the parameter's name")
         if not isinstance(name, str) or name in names.parameters:
             return None
@@ -94,27 +82,15 @@ class GetResource(Function):
     )
 
     def check(self) -> None:
-        """Check for a name written out: dependencies must be known before anything is evaluated.
-
-        Raises:
-            FunctionError: the argument is something else.
-        """
         _literal_name(self.arguments, ())
 
     def call(self, arguments: str, stack: StackDefinition) -> object:
-        """Return the resource's reference id.
-
-        Raises:
-            NotFound: there is no such resource.
-        """
         return stack.resource(arguments).reference_id()
 
     def dependencies(self) -> Iterable[str]:
-        """Return the resource."""
         return _names(self.arguments)
 
     def missing(self, names: KnownNames) -> FunctionError | None:
-        """Report a resource that does not exist."""
         return missing_resource(self.arguments, names, ())
 
 
@@ -146,11 +122,6 @@ class GetAttr(Function):
     )
 
     def check(self) -> None:
-        """Check for a list of resource, attribute and path.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         arguments = self.arguments
         if not isinstance(arguments, list):
             raise FunctionError(
@@ -180,11 +151,6 @@ class GetAttr(Function):
             )
 
     def call(self, arguments: Any, stack: StackDefinition) -> object:
-        """Return the attribute with the path applied.
-
-        Raises:
-            NotFound: there is no such resource.
-        """
         name, *path = arguments
         resource = stack.resource(name)
         if resource.known and resource.action not in _ACTIONS_WITH_ATTRIBUTES:
@@ -197,17 +163,14 @@ class GetAttr(Function):
         return follow(value, tuple(path[len(collected) :])) if resource.known else value
 
     def dependencies(self) -> Iterable[str]:
-        """Return the resource."""
         return _names(self.arguments[0])
 
     def required_attributes(self) -> Iterable[tuple[str, AttributePath]]:
-        """Return the attribute with the part of its path that is written out, if its name is."""
         if not is_settled(self.arguments[:2]):
             return ()
         return ((self.arguments[0], self._collected()),)
 
     def missing(self, names: KnownNames) -> FunctionError | None:
-        """Report a resource that does not exist."""
         return missing_resource(self.arguments[0], names, (0,))
 
     def _collected(self) -> AttributePath:
@@ -238,6 +201,7 @@ def _first(arguments: object, what: str) -> object:
 
 
 def _literal_name(name: object, path: tuple[int, ...]) -> None:
+    # Dependencies must be known before anything is evaluated.
     if holds_call(name):
         raise FunctionError(
             "a resource's name cannot come from another resource, nor from a hidden parameter",

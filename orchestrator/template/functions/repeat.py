@@ -55,11 +55,6 @@ class Repeat(Function):
     )
 
     def check(self) -> None:
-        """Check for both keys and for lists, as far as they are known.
-
-        Raises:
-            FunctionError: a key is missing or has a value of another kind.
-        """
         arguments = self.arguments
         if not isinstance(arguments, dict):
             raise FunctionError(f"expected a map with 'template' and 'for_each', found {kind_of(arguments)}")
@@ -71,12 +66,7 @@ class Repeat(Function):
         if not isinstance(arguments["for_each"], LATER):
             self._check_lists(arguments)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> list[object]:  # noqa: ARG002 - pure
-        """Return the copies.
-
-        Raises:
-            FunctionError: an item or a list is of another kind, or there are too many copies.
-        """
+    def call(self, arguments: Any, stack: StackDefinition) -> list[object]:
         self._check_lists(arguments)
         template, combines = arguments["template"], self._combines(arguments)
         lists = {key: list(items or ()) for key, items in arguments["for_each"].items()}

@@ -4,7 +4,14 @@ import json
 from typing import Any, ClassVar
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.base import (
+    LATER,
+    Example,
+    Function,
+    FunctionError,
+    expect_text,
+    kind_of,
+)
 from orchestrator.template.functions.bounds import check_length
 from orchestrator.template.versions import OCATA, PIKE, V2015_10_15, Lifetime
 
@@ -39,11 +46,6 @@ class StrReplace(Function):
     every_value: ClassVar[bool] = False
 
     def check(self) -> None:
-        """Check for the keys ``template`` and ``params``, and for a map of placeholders.
-
-        Raises:
-            FunctionError: a key is missing or has a value of another kind.
-        """
         if not isinstance(self.arguments, dict):
             raise FunctionError(
                 f"expected a map with 'template' and 'params', found {kind_of(self.arguments)}"
@@ -53,16 +55,8 @@ class StrReplace(Function):
                 raise FunctionError(f"the key {key!r} is missing", hint="expected 'template' and 'params'")
         _expect_params(self.arguments["params"], or_call=True)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> str:  # noqa: ARG002 - pure
-        """Return the text with placeholders replaced.
-
-        Raises:
-            FunctionError: an argument is of another kind, a required placeholder or value is missing, or the text
-                would be too long.
-        """
-        text, params = arguments["template"], arguments["params"]
-        if not isinstance(text, str):
-            raise FunctionError(f"expected text, found {kind_of(text)}", path=("template",))
+    def call(self, arguments: Any, stack: StackDefinition) -> str:
+        text, params = expect_text(arguments["template"], "template"), arguments["params"]
         _expect_params(params, or_call=False)
         replacements = {key: self._as_text(key, value) for key, value in params.items()}
         if len(text) * len(replacements) > _MOST_WORK:
@@ -147,11 +141,6 @@ class ListJoin(Function):
     )
 
     def check(self) -> None:
-        """Check for a list of a delimiter and lists.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         arguments = self.arguments
         if not isinstance(arguments, list):
             raise FunctionError(f"expected a list of a delimiter and lists, found {kind_of(arguments)}")
@@ -168,12 +157,7 @@ class ListJoin(Function):
             if not isinstance(items, LATER):
                 self._expect_list(items, index)
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> str:  # noqa: ARG002 - pure
-        """Return the joined text.
-
-        Raises:
-            FunctionError: an argument or an item is of another kind, or the text would be too long.
-        """
+    def call(self, arguments: list[object], stack: StackDefinition) -> str:
         delimiter, *lists = arguments
         if not isinstance(delimiter, str):
             raise FunctionError(f"expected the delimiter as text, found {kind_of(delimiter)}", path=(0,))

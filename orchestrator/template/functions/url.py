@@ -40,11 +40,6 @@ class MakeUrl(Function):
     )
 
     def check(self) -> None:
-        """Check for a map of a URL's parts, as far as they are known.
-
-        Raises:
-            FunctionError: the arguments are something else.
-        """
         if not isinstance(self.arguments, dict):
             raise FunctionError(f"expected a map of a URL's parts, found {kind_of(self.arguments)}")
         for name in self.arguments:
@@ -53,12 +48,7 @@ class MakeUrl(Function):
                 raise FunctionError(f"a URL has no part {name!r}", path=(name,), hint=hint)
         _check_parts(self.arguments)
 
-    def call(self, arguments: dict[str, object], stack: StackDefinition) -> str:  # noqa: ARG002 - pure
-        """Return the URL.
-
-        Raises:
-            FunctionError: a part is of another kind, or the URL would be too long.
-        """
+    def call(self, arguments: dict[str, object], stack: StackDefinition) -> str:
         _check_parts(arguments)
         parts: dict[str, Any] = {**dict.fromkeys(_TEXTS, ""), "query": {}, **arguments}
         # Encoding makes at most twelve characters of one: this bounds intermediate results.

@@ -44,23 +44,13 @@ class Yaql(Function):
     )
 
     def check(self) -> None:
-        """Check for an expression that can be parsed, perhaps data, and no other key.
-
-        Raises:
-            FunctionError: the map has another shape, or the expression a syntax error.
-        """
         if isinstance(self.arguments, LATER):
             return
         expression, _ = _parts(self.arguments)
         if not isinstance(expression, LATER):
             self._check_syntax(expression)
 
-    def call(self, arguments: object, stack: StackDefinition) -> object:  # noqa: ARG002 - pure
-        """Return the result of the expression.
-
-        Raises:
-            FunctionError: the expression fails or exceeds a bound.
-        """
+    def call(self, arguments: object, stack: StackDefinition) -> object:
         expression, data = _parts(arguments)
         try:
             return _SANDBOX.ask({"expression": expression, "data": data}, **self._bounds)
