@@ -50,11 +50,7 @@ def serve(
 ) -> None:
     """Serve the dashboard until SIGTERM or Ctrl-C.
 
-    Args:
-        settings: Isotherm's settings.
-        arguments: Flower's options and ours, as they are typed.
-        app: The Celery app; made from the settings if left out.
-        quiet: Do not write the dashboard's address on stderr.
+    Without ``app``, the Celery app is made from the settings; if ``quiet``, the address is not written on stderr.
 
     Raises:
         InvalidInput: the options cannot be used, or the address is taken.

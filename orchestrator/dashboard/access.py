@@ -106,11 +106,7 @@ class Refusal:
 def refusal(mode: Mode, visitor: Visitor, action: str = "", stack: str = "") -> Refusal | None:
     """Return why a visitor may not act on stacks; None if they may.
 
-    Args:
-        mode: How the dashboard was started.
-        visitor: The user behind the request.
-        action: One of ``ACTIONS``; empty for any action on stacks.
-        stack: The stack's name, for the command in the sentence.
+    ``action`` is one of ``ACTIONS``, empty for any; ``stack`` is the name for the command in the sentence.
     """
     if mode.embedded:
         command = COMMANDS.get(action, "isotherm stack --help").format(stack=shlex.quote(stack) or "NAME")
@@ -131,14 +127,10 @@ def refusal(mode: Mode, visitor: Visitor, action: str = "", stack: str = "") -> 
 
 
 def host_refusal(mode: Mode, host: str) -> Refusal | None:
-    """Return why a request for this host is refused; None if it is accepted. Protects against DNS rebinding.
+    """Return why a request for this host, without its port, is refused; None: accepted. Protects against DNS rebinding.
 
     Without authentication, a page of another site could point its own host name here, and read the dashboard by it.
     Public host names may belong to another site; addresses, and names without a dot, do not.
-
-    Args:
-        mode: How the dashboard was started.
-        host: The request's host, without a port.
     """
     name = host.lower().rstrip(".")
     if mode.authenticates or mode.hosts is None or name in mode.hosts or _is_near(name):

@@ -45,12 +45,7 @@ ACTORS: Final = 4
 class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
     """Flower with the pages about stacks. These show data from the store, never from Flower's memory.
 
-    Args:
-        capp: The Celery app.
-        options: Flower's options, and ours.
-        settings: Isotherm's settings.
-        store: The state of record; closed with the application.
-        flowers: Flower's settings for Tornado.
+    The store is closed with the application.
     """
 
     def __init__(self, capp: Celery, options: Any, settings: Settings, store: Store, **flowers: Any) -> None:

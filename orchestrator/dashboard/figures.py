@@ -19,10 +19,7 @@ log = structlog.get_logger()
 class Figures(Generic[T]):
     """The last result of one query, which is repeated in the background.
 
-    Args:
-        name: The name in logs.
-        ask: The query; called in a thread.
-        every: The pause between two queries, in seconds.
+    The query ``ask`` is called in a thread, and again ``every`` seconds after it returned.
     """
 
     def __init__(self, name: str, ask: Callable[[], T], *, every: float) -> None:

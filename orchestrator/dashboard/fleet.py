@@ -112,10 +112,7 @@ def node_data(view: NodeView) -> JsonObject:
 class Fleet:
     """Recent states of nodes, caches and workers. Used on one event loop.
 
-    Args:
-        service: Queries nodes and caches.
-        observer: Queries processes.
-        moment: Returns the id of the last event before which none is missing, and the database's time.
+    ``moment`` returns the id of the last event before which none is missing, and the database's time.
     """
 
     def __init__(self, service: Service, observer: Observer, moment: Callable[[], tuple[int, float]]) -> None:

@@ -80,9 +80,7 @@ def at_once(question: Callable[[], T]) -> T:
 class Hub:
     """Reads the event log and distributes new events to subscriptions. Used in the loop's thread alone.
 
-    Args:
-        events: The event log.
-        observe: Called with each batch of new events.
+    ``observe`` receives each batch of new events as well.
     """
 
     def __init__(

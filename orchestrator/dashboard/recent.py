@@ -48,12 +48,7 @@ class Answer(Generic[T]):
 class Recent(Generic[T]):
     """The last result of one query. Used on one event loop.
 
-    Args:
-        question: The query; called in a thread.
-        moment: Returns the cursor and the database's time; called before the query, in the same thread.
-        executor: The threads.
-        keep_seconds: See :data:`KEEP_SECONDS`.
-        patience_seconds: See :data:`PATIENCE_SECONDS`.
+    ``moment`` returns the cursor and the database's time; it is called before the query, in the same thread.
     """
 
     def __init__(

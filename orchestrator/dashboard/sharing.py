@@ -11,9 +11,6 @@ class Shared(Generic[T]):
     """Runs queries; requests for a query that waits to begin share its result. Used on one event loop.
 
     A query that has begun is not shared: it may have read data that changed before the request.
-
-    Args:
-        ask: Runs a query in a thread, and returns its result.
     """
 
     def __init__(self, ask: Callable[[Callable[[], T]], Awaitable[T]]) -> None:

@@ -13,26 +13,29 @@ from orchestrator.dashboard.orders import carry_out, check_order, read_order, un
 from orchestrator.errors import IsothermError
 from orchestrator.queries.breakpoints import hook_view
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.store import Store
 from orchestrator.views.stacks import HookView
 
 log = structlog.get_logger()
 
 
-class ActionHandler(DataHandler):
-    """Base of handlers that read a stack and its hooks."""
+async def _look(handler: DataHandler, name: str) -> tuple[StackRow, list[HookView]]:
+    """Return a stack, and its resources that are held at hooks."""
+    store, project = handler.application.store, handler.observer.settings.project
 
-    async def look(self, name: str) -> tuple[StackRow, list[HookView]]:
-        """Return a stack, and its resources that are held at hooks."""
-        return await self.fetch(partial(_look, self.application.store, name, self.observer.settings.project))
+    def look() -> tuple[StackRow, list[HookView]]:
+        # A deleted stack is found too: its actions are refused with that reason.
+        stack = store.past.stack(name, project=project)
+        return stack, [hook_view(each) for each in store.breakpoints.standing(stack.id)]
+
+    return await handler.fetch(look)
 
 
-class Offers(ActionHandler):
+class Offers(DataHandler):
     """The actions that a stack's state and the visitor's role allow."""
 
     async def get(self, name: str) -> None:
         """Send for each action why it is refused and why it is pointless, if so; and the hooks."""
-        stack, hooks = await self.look(name)
+        stack, hooks = await _look(self, name)
         self.answer(
             {
                 **self.powers(stack.name),
@@ -47,7 +50,7 @@ class Offers(ActionHandler):
         )
 
 
-class Act(ActionHandler):
+class Act(DataHandler):
     """An order: ``POST`` with a JSON object, as :func:`orchestrator.dashboard.orders.read_order` takes it."""
 
     async def post(self, name: str, action: str) -> None:
@@ -87,18 +90,12 @@ class Act(ActionHandler):
             order = read_order(action, self.request.body)
             # One at a time: the second of two concurrent orders is checked after the first.
             async with self.application.orders_on(order.stack_id):
-                stack, hooks = await self.look(name)
+                stack, hooks = await _look(self, name)
                 check_order(order, stack, hooks)
                 result: dict[str, Any] = await self.application.act(partial(carry_out, order))
         except IsothermError as error:
             raise http_error(error) from error
         return result
-
-
-def _look(store: Store, name: str, project: str) -> tuple[StackRow, list[HookView]]:
-    # A deleted stack is found too: its actions are refused with that reason.
-    stack = store.past.stack(name, project=project)
-    return stack, [hook_view(each) for each in store.breakpoints.standing(stack.id)]
 
 
 ROUTES: Final[list[Any]] = [

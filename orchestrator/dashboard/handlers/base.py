@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from http import HTTPStatus
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from flower.views import BaseHandler
@@ -180,12 +180,7 @@ class StackHandler(Known):
         return powers(self.application.mode, self.visitor, stack)
 
     async def fetch(self, question: Callable[[], T], *, alike: Hashable = None) -> T:
-        """Return the result of a query to the store.
-
-        Args:
-            question: The query.
-            alike: The key of the query: concurrent queries of one key share a result. None: the result is for this
-                request alone.
+        """Return the result of a query to the store; concurrent queries with the same key ``alike`` share it.
 
         Raises:
             HTTPError: the queried object does not exist, or the store does not answer.
@@ -205,6 +200,10 @@ class StackHandler(Known):
         """Return an argument as it was sent."""
         sent: str = self.get_argument(name, default, escape=False)
         return sent
+
+    def arguments(self) -> dict[str, str]:
+        """Return all arguments of the query as they were sent."""
+        return {name: self.text(name) for name in self.request.query_arguments}
 
     def sentence_of(self, status_code: int, error: BaseException | None) -> str:
         """Return the sentence that is shown for an error; details of unexpected errors are only logged."""
@@ -231,7 +230,7 @@ class PageHandler(StackHandler):
     """A page; visitors who are not logged in are redirected to the login."""
 
     #: The section that the navigation shows as current.
-    section: ClassVar[str] = "stacks"
+    section: str = "stacks"
 
     def prepare(self) -> None:
         """Check the host, and that the visitor is logged in.

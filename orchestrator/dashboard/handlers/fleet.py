@@ -1,7 +1,7 @@
 """Handlers of the pages about nodes, caches and workers, and of their data."""
 
-from collections.abc import Awaitable
-from typing import Any, ClassVar, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from tornado.web import url
 
@@ -10,108 +10,61 @@ from orchestrator.dashboard.handlers.base import DataHandler, PageHandler, http_
 from orchestrator.errors import IsothermError
 
 
-class NodesPage(PageHandler):
-    """The page of all nodes."""
+class FleetPage(PageHandler):
+    """The page of all nodes, of one node (an unknown one is reported by its data), of caches or of workers."""
 
-    section: ClassVar[str] = "nodes"
+    def initialize(self, section: str, template: str) -> None:
+        """Set the section of the navigation, and the template."""
+        self.section, self.template = section, template
 
-    async def get(self) -> None:
-        """Show them."""
-        self.page("nodes.html")
-
-
-class NodePage(PageHandler):
-    """The page of one node; an unknown node is reported by its data."""
-
-    section: ClassVar[str] = "nodes"
-
-    async def get(self, name: str) -> None:
+    async def get(self, name: str = "") -> None:
         """Show it."""
-        self.page("node.html", name=name)
-
-
-class CachePage(PageHandler):
-    """The page of caches."""
-
-    section: ClassVar[str] = "cache"
-
-    async def get(self) -> None:
-        """Show it."""
-        self.page("cache.html")
-
-
-class WorkersPage(PageHandler):
-    """The page of the engine's processes."""
-
-    section: ClassVar[str] = "workers"
-
-    async def get(self) -> None:
-        """Show them."""
-        self.page("workers.html", flowers=self.reverse_url("workers"))
+        self.page(self.template, name=name, flowers=self.reverse_url("workers"))
 
 
 class FleetData(DataHandler):
-    """Base of the data of these pages."""
+    """The data of one of these pages."""
 
-    @property
-    def fleet(self) -> Fleet:
-        """The queries of nodes, caches and workers."""
-        fleet: Fleet = self.application.fleet
-        return fleet
+    def initialize(self, question: Callable[..., Awaitable[JsonObject]]) -> None:
+        """Set the query, a method of :class:`Fleet`."""
+        self.question = question
 
-    async def send(self, question: Awaitable[JsonObject]) -> None:
-        """Send the result of a query.
+    async def get(self, *arguments: Any) -> None:
+        """Send the result of the query.
 
         Raises:
             HTTPError: the queried object does not exist, or does not answer.
         """
         try:
-            self.answer(await question)
+            self.answer(await self.question(self.application.fleet, *arguments))
         except IsothermError as error:
             raise http_error(error) from error
 
 
-class NodesData(FleetData):
-    """Data of all nodes."""
-
-    async def get(self) -> None:
-        """Send them."""
-        await self.send(self.fleet.nodes())
-
-
-class NodeData(FleetData):
-    """Data of one node."""
-
-    async def get(self, name: str) -> None:
-        """Send it."""
-        await self.send(self.fleet.node(name))
-
-
-class CacheData(FleetData):
-    """Data of the caches."""
-
-    async def get(self) -> None:
-        """Send it."""
-        await self.send(self.fleet.caches())
-
-
 class WorkersData(FleetData):
-    """Data of the engine's processes, and of stuck resources."""
+    """The data of the engine's processes, and of stuck resources."""
 
     async def get(self) -> None:
         """Send them."""
         # Flower's state may be read in its loop alone, which runs this.
-        await self.send(self.fleet.workers(self.application.events.state.workers))
+        await super().get(self.application.events.state.workers)
 
 
 ROUTES: Final[list[Any]] = [
-    url(r"/stacks/nodes", NodesPage, name="stacks_nodes"),
+    url(r"/stacks/nodes", FleetPage, {"section": "nodes", "template": "nodes.html"}, name="stacks_nodes"),
     # The page of a node called ``data`` is reached by another spelling: %64ata.
-    url(r"/stacks/nodes/data", NodesData, name="stacks_nodes_data"),
-    url(r"/stacks/nodes/([^/]+)", NodePage, name="stacks_node"),
-    url(r"/stacks/nodes/([^/]+)/data", NodeData, name="stacks_node_data"),
-    url(r"/stacks/cache", CachePage, name="stacks_cache"),
-    url(r"/stacks/cache/data", CacheData, name="stacks_cache_data"),
-    url(r"/stacks/workers", WorkersPage, name="stacks_workers"),
-    url(r"/stacks/workers/data", WorkersData, name="stacks_workers_data"),
+    url(r"/stacks/nodes/data", FleetData, {"question": Fleet.nodes}, name="stacks_nodes_data"),
+    url(
+        r"/stacks/nodes/([^/]+)", FleetPage, {"section": "nodes", "template": "node.html"}, name="stacks_node"
+    ),
+    url(r"/stacks/nodes/([^/]+)/data", FleetData, {"question": Fleet.node}, name="stacks_node_data"),
+    url(r"/stacks/cache", FleetPage, {"section": "cache", "template": "cache.html"}, name="stacks_cache"),
+    url(r"/stacks/cache/data", FleetData, {"question": Fleet.caches}, name="stacks_cache_data"),
+    url(
+        r"/stacks/workers",
+        FleetPage,
+        {"section": "workers", "template": "workers.html"},
+        name="stacks_workers",
+    ),
+    url(r"/stacks/workers/data", WorkersData, {"question": Fleet.workers}, name="stacks_workers_data"),
 ]

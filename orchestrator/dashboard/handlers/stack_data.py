@@ -23,7 +23,7 @@ _EVENTS: Final = 100
 _SAVED_AT_ONCE: Final = 1000
 
 #: A query about a stack by its name, with the request's arguments.
-Question = Callable[[Observer, str, Mapping[str, str]], dict[str, Any]]
+Question = Callable[..., dict[str, Any]]
 
 
 def events(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
@@ -64,6 +64,23 @@ def history(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict
     return {"operations": [each.to_dict() for each in found[:limit]], "more": len(found) > limit}
 
 
+def template(observer: Observer, name: str, arguments: Mapping[str, str], *, sees: bool) -> dict[str, Any]:
+    """Return the definition of an operation."""
+    return observer.definition(name, arguments.get("traversal") or None, shows_values=sees).to_dict()
+
+
+def changes(observer: Observer, name: str, arguments: Mapping[str, str], *, sees: bool) -> dict[str, Any]:
+    """Return the changes of an operation's definition."""
+    return observer.changes(name, arguments.get("traversal", ""), shows_values=sees).to_dict()
+
+
+def outputs(observer: Observer, name: str, _arguments: object, *, sees: bool) -> dict[str, Any]:
+    """Return a stack's outputs; without ``sees`` only their names and descriptions."""
+    hidden = {} if sees else {"value": None, "error": ""}
+    found = [{**each.to_dict(), **hidden} for each in observer.queries.outputs(name)]
+    return {"outputs": found, "shows_values": sees}
+
+
 class StackData(DataHandler):
     """The result of a query about a stack, with the moment of the query."""
 
@@ -73,8 +90,16 @@ class StackData(DataHandler):
 
     async def get(self, name: str) -> None:
         """Send the result."""
-        arguments = {each: self.text(each) for each in self.request.query_arguments}
-        await self.reply(partial(_answered, self.question, self.observer, name, arguments))
+        await self.reply(partial(_answered, self.question, self.observer, name, self.arguments()))
+
+
+class VisitorData(StackData):
+    """The same for a query with values of parameters or outputs: visitors without a name do not see them."""
+
+    async def get(self, name: str) -> None:
+        """Send the result."""
+        question = partial(self.question, sees=self.visitor.sees_values)
+        self.answer(await self.fetch(partial(_answered, question, self.observer, name, self.arguments())))
 
 
 def _answered(
@@ -90,7 +115,7 @@ class EventsFile(DataHandler):
 
     async def get(self, name: str) -> None:
         """Send it part by part, with bounded memory; after an error the answer is cut off without an end."""
-        arguments = {each: self.text(each) for each in self.request.query_arguments}
+        arguments = self.arguments()
         # By its id: another stack may take the name before all is sent.
         project = self.observer.settings.project
         stack = await self.fetch(lambda: self.application.store.past.stack(name, project=project))
@@ -117,49 +142,14 @@ class EventsFile(DataHandler):
             self.finish("[]\n" if before == "[" else "\n]\n")
 
 
-class DefinitionData(DataHandler):
-    """The definition of an operation. Visitors without a name see no values of parameters."""
-
-    async def get(self, name: str) -> None:
-        """Send it."""
-        traversal = self.text("traversal") or None
-        sees = self.visitor.sees_values
-        cursor, as_of = await self.fetch(self.observer.moment)
-        shown = await self.fetch(lambda: self.observer.definition(name, traversal, shows_values=sees))
-        self.answer({**shown.to_dict(), "cursor": cursor, "as_of": as_of})
-
-
-class ChangesData(DataHandler):
-    """The changes of an operation's definition. Visitors without a name see no values of parameters."""
-
-    async def get(self, name: str) -> None:
-        """Send it."""
-        traversal, sees = self.text("traversal"), self.visitor.sees_values
-        cursor, as_of = await self.fetch(self.observer.moment)
-        shown = await self.fetch(lambda: self.observer.changes(name, traversal, shows_values=sees))
-        self.answer({**shown.to_dict(), "cursor": cursor, "as_of": as_of})
-
-
-class OutputsData(DataHandler):
-    """A stack's outputs. Visitors without a name see only their names."""
-
-    async def get(self, name: str) -> None:
-        """Send them."""
-        sees = self.visitor.sees_values
-        cursor, as_of = await self.fetch(self.observer.moment)
-        outputs = [each.to_dict() for each in await self.fetch(lambda: self.observer.queries.outputs(name))]
-        if not sees:
-            outputs = [{**each, "value": None, "error": ""} for each in outputs]
-        self.answer({"outputs": outputs, "shows_values": sees, "cursor": cursor, "as_of": as_of})
-
-
 ROUTES: Final[list[Any]] = [
     *(
-        url(rf"/stack/([^/]+)/{question.__name__}\.json", StackData, {"question": question})
-        for question in (events, resources, timeline, history)
+        url(rf"/stack/([^/]+)/{question.__name__}\.json", handler, {"question": question})
+        for handler, questions in (
+            (StackData, (events, resources, timeline, history)),
+            (VisitorData, (template, changes, outputs)),
+        )
+        for question in questions
     ),
     url(r"/stack/([^/]+)/events-file\.json", EventsFile),
-    url(r"/stack/([^/]+)/template\.json", DefinitionData),
-    url(r"/stack/([^/]+)/changes\.json", ChangesData),
-    url(r"/stack/([^/]+)/outputs\.json", OutputsData),
 ]

@@ -21,7 +21,7 @@ class StacksData(DataHandler):
 
     async def get(self) -> None:
         """Send the page that the arguments ask for."""
-        arguments = {each: self.text(each) for each in self.request.query_arguments}
+        arguments = self.arguments()
         await self.reply(lambda: self.observer.stacks(stack_query(arguments)).to_dict())
 
 
