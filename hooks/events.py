@@ -95,11 +95,8 @@ def find_event_sinks(
 ) -> Installed[EventSink]:
     """Return every installed sink, and its faults.
 
-    Args:
-        configured: The sinks' settings, by name.
-        namespace: The entry point group.
-        in_environments: The names of the sinks that environments of stacks may use.
-        passes_by: See :func:`hooks.loading.installed.find_hooks`.
+    ``in_environments`` are the names of the sinks that environments of stacks may use. For the other parameters see
+    :func:`hooks.loading.installed.find_hooks`.
     """
     installed = find_hooks(namespace, EventSink, configured, section="event_sinks", passes_by=passes_by)
     strays = [
@@ -108,28 +105,6 @@ def find_event_sinks(
         if (fault := _environment_fault(installed.hooks, name, f"settings.environment_event_sinks.{number}"))
     ]
     return replace(installed, strays=(*installed.strays, *strays))
-
-
-def load_event_sinks(
-    configured: Mapping[str, Mapping[str, Any]] | None = None,
-    namespace: str = NAMESPACE,
-    *,
-    in_environments: Sequence[str] = (),
-) -> tuple[InstalledHook[EventSink], ...]:
-    """Return the enabled sinks, ordered by name.
-
-    Args:
-        configured: The sinks' settings, by name.
-        namespace: The entry point group.
-        in_environments: The names of the sinks that environments of stacks may use.
-
-    Raises:
-        HookNotLoaded: some of them cannot be used; the message names the faults of each.
-    """
-    installed = find_event_sinks(
-        configured, namespace, in_environments=in_environments, passes_by=in_environments
-    )
-    return installed.enabled()
 
 
 def _environment_fault(hooks: Sequence[InstalledHook[EventSink]], name: str, path: str) -> Fault | None:

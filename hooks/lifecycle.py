@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from hooks.errors import HookNotLoaded
 from hooks.hook import Hook
-from hooks.loading.installed import Installed, InstalledHook, find_hooks
+from hooks.loading.installed import Installed, find_hooks
 from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack
 from hooks.values.frozen import FrozenDict
@@ -130,10 +130,7 @@ def find_lifecycle_plugins(
 ) -> Installed[LifecyclePlugin]:
     """Return every installed plugin, the enabled ones first and in order, with its faults.
 
-    Args:
-        configured: The plugins' settings, by name.
-        namespace: The entry point group.
-        passes_by: See :func:`hooks.loading.installed.find_hooks`.
+    For the parameters see :func:`hooks.loading.installed.find_hooks`.
     """
     installed = find_hooks(
         namespace, LifecyclePlugin, configured, section="lifecycle", check=_order_faults, passes_by=passes_by
@@ -150,21 +147,6 @@ def find_lifecycle_plugins(
         order=tuple(order),
         hooks=tuple(sorted(installed.hooks, key=lambda each: ranks.get(each.name, len(ranks)))),
     )
-
-
-def load_lifecycle_plugins(
-    configured: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
-) -> tuple[InstalledHook[LifecyclePlugin], ...]:
-    """Return the enabled plugins in the order of their calls.
-
-    Args:
-        configured: The plugins' settings, by name.
-        namespace: The entry point group.
-
-    Raises:
-        HookNotLoaded: some of them cannot be used; the message names the faults of each.
-    """
-    return find_lifecycle_plugins(configured, namespace, passes_by=()).enabled()
 
 
 def _order_faults(plugin: LifecyclePlugin) -> list[str]:

@@ -77,11 +77,7 @@ class Leases:
     ) -> Granted:
         """Hold licences until the operation is settled, besides those that the stack holds already.
 
-        Args:
-            holder: The operation.
-            counts: The most that the stack will hold of each type during the operation.
-            enforce: Whether the server may refuse.
-            within_seconds: The time-out.
+        ``counts`` is the most that the stack will hold of each type meanwhile; the server may refuse if ``enforce``.
 
         Raises:
             Refusal: the server does not grant them; with its message.

@@ -28,11 +28,7 @@ class TookTooLong(HookError):
 def call_within(call: Callable[[], T], *, seconds: float, name: str, most_left: int = MOST_LEFT) -> T:
     """Return what ``call`` returns, or raise what it raises.
 
-    Args:
-        call: Called in a thread of its own, with this thread's context variables.
-        seconds: The time-out.
-        name: The hook's name.
-        most_left: The limit of abandoned calls that still run.
+    It is called in a thread of its own, with this thread's context variables.
 
     Raises:
         TookTooLong: it timed out, or too many abandoned calls still run.

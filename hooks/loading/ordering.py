@@ -36,9 +36,7 @@ def in_order(plugins: Iterable[AnyOrdered], *, known: Collection[str] = ()) -> t
 
     Of the candidates for the next place, the one with the lowest ordinal is taken, and of these the first by name.
 
-    Args:
-        plugins: With unique names.
-        known: Further names that may be declared, of plugins that are installed, but disabled.
+    ``known`` are further names that may be declared, of plugins that are installed, but disabled.
 
     Raises:
         HookNotLoaded: one names an unknown plugin, or some form a circle.

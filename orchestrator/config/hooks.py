@@ -1,13 +1,13 @@
 """Loading of the enabled lifecycle plugins and event sinks; a process whose hooks cannot be loaded does not start."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from hooks.errors import Fault, HookNotLoaded
-from hooks.events import EventSink, find_event_sinks, load_event_sinks
+from hooks.events import EventSink, find_event_sinks
 from hooks.hook import Hook
-from hooks.lifecycle import LifecyclePlugin, load_lifecycle_plugins
-from hooks.loading.installed import Installed, InstalledHook
+from hooks.lifecycle import LifecyclePlugin, find_lifecycle_plugins
+from hooks.loading.installed import Installed
 from orchestrator.config.settings import Settings
 from orchestrator.errors import HooksNotLoaded, Problem
 
@@ -20,7 +20,7 @@ def lifecycle_plugins(settings: Settings) -> tuple[LifecyclePlugin, ...]:
     Raises:
         HooksNotLoaded: some cannot be loaded; the faults of each are listed.
     """
-    return _loaded(lambda: load_lifecycle_plugins(settings.lifecycle), "lifecycle")
+    return _enabled(find_lifecycle_plugins(settings.lifecycle, passes_by=()), "lifecycle")
 
 
 def event_sinks(settings: Settings) -> tuple[EventSink, ...]:
@@ -29,13 +29,13 @@ def event_sinks(settings: Settings) -> tuple[EventSink, ...]:
     Raises:
         HooksNotLoaded: some cannot be loaded; the faults of each are listed.
     """
-    named = settings.environment_event_sinks
-    return _loaded(lambda: load_event_sinks(settings.event_sinks, in_environments=named), "event_sinks")
+    return _enabled(find_sinks(settings, passes_by=settings.environment_event_sinks), "event_sinks")
 
 
-def find_sinks(settings: Settings) -> Installed[EventSink]:
+def find_sinks(settings: Settings, *, passes_by: Collection[str] | None = None) -> Installed[EventSink]:
     """Return every installed event sink under the settings, with its faults."""
-    return find_event_sinks(settings.event_sinks, in_environments=settings.environment_event_sinks)
+    named = settings.environment_event_sinks
+    return find_event_sinks(settings.event_sinks, in_environments=named, passes_by=passes_by)
 
 
 def all_at_once(*loads: Callable[[], object]) -> None:
@@ -67,8 +67,8 @@ def _switched_off(fault: Fault, section: str) -> str:
     return f"to go on without it: {names}" if section and names else ""
 
 
-def _loaded(load: Callable[[], tuple[InstalledHook[AnyHook], ...]], section: str) -> tuple[AnyHook, ...]:
+def _enabled(installed: Installed[AnyHook], section: str) -> tuple[AnyHook, ...]:
     try:
-        return tuple(each.hook for each in load() if each.hook is not None)
+        return tuple(each.hook for each in installed.enabled() if each.hook is not None)
     except HookNotLoaded as error:
         raise HooksNotLoaded(problems_of(error.faults, section)) from error

@@ -49,14 +49,7 @@ _FOUND: Final = {
 def settings_problems(
     error: ValidationError, settings: type[BaseModel], variables: Mapping[str, str], file: str
 ) -> list[Problem]:
-    """Return a problem for each fault, in the order of the settings.
-
-    Args:
-        error: The error of the settings' validation.
-        settings: The class of the settings.
-        variables: The environment variables of this process.
-        file: The name of the file that was read.
-    """
+    """Return a problem for each fault, in the order of the settings."""
     return [_problem(fault, settings, variables, file) for fault in error.errors()]
 
 

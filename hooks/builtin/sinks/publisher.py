@@ -64,9 +64,7 @@ class Publisher:
     def publish(self, events: Sequence[Event], before: Sequence[int | None]) -> None:
         """Publish events; when this returns, the broker has them all.
 
-        Args:
-            events: In order.
-            before: For each the id of the event before it of the same stack, if that is known.
+        ``before`` has for each the id of the event before it of the same stack, if that is known.
 
         Raises:
             Exception: the broker is out of reach, or did not confirm: it is unknown which events it has.

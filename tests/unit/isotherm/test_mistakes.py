@@ -17,8 +17,8 @@ from uuid import uuid4
 import pytest
 
 from hooks.errors import HookNotLoaded
-from hooks.events import load_event_sinks
-from hooks.lifecycle import load_lifecycle_plugins
+from hooks.events import find_event_sinks
+from hooks.lifecycle import find_lifecycle_plugins
 from isotherm.clients import ClientContext
 from isotherm.errors import PluginMistake
 from orchestrator.plugins.clients import ClientPlugins
@@ -106,8 +106,8 @@ LOADERS: dict[str, Callable[[str], object]] = {
     "resources": ResourceTypes.load,
     "clients": ClientPlugins.load,
     "constraints": CustomConstraints.load,
-    "lifecycle": lambda group: load_lifecycle_plugins(namespace=group),
-    "event_sinks": lambda group: load_event_sinks(namespace=group),
+    "lifecycle": lambda group: find_lifecycle_plugins(namespace=group, passes_by=()).enabled(),
+    "event_sinks": lambda group: find_event_sinks(namespace=group, passes_by=()).enabled(),
 }
 
 

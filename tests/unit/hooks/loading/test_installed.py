@@ -2,7 +2,7 @@
 
 import itertools
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hooks.errors import HookNotLoaded
-from hooks.events import load_event_sinks
-from hooks.lifecycle import find_lifecycle_plugins, load_lifecycle_plugins
+from hooks.events import find_event_sinks
+from hooks.lifecycle import NAMESPACE, LifecyclePlugin, find_lifecycle_plugins
+from hooks.loading.installed import InstalledHook
 from hooks.loading.origin import origin_of
 
 Install = Callable[..., str]
 NUMBERS = itertools.count()
+
+
+def load_lifecycle_plugins(
+    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+) -> tuple[InstalledHook[LifecyclePlugin], ...]:
+    """As processes load them."""
+    return find_lifecycle_plugins(said, namespace, passes_by=()).enabled()
 
 
 @pytest.fixture
@@ -67,7 +75,7 @@ def test_plugins_come_in_order_under_the_names_of_their_entry_points(install: In
 
 def test_sinks_are_loaded_by_their_own_base_class(install: Install) -> None:
     group = install("from hooks.events import EventSink\nclass Mail(EventSink): pass", "mail = acme:Mail")
-    assert [sink.name for sink in load_event_sinks(namespace=group)] == ["mail"]
+    assert [sink.name for sink in find_event_sinks(namespace=group, passes_by=()).enabled()] == ["mail"]
 
 
 @pytest.mark.parametrize(

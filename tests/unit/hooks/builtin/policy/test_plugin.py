@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from hooks.builtin.policy.plugin import Policy, PolicyOptions
 from hooks.errors import HookNotLoaded, Refusal
-from hooks.lifecycle import Annotations, LifecycleContext, load_lifecycle_plugins
+from hooks.lifecycle import Annotations, LifecycleContext, find_lifecycle_plugins
 from hooks.stack import FrozenStack
 from tests.unit.hooks.builtin.policy.stacks import stack_of
 
@@ -100,7 +100,7 @@ def test_a_process_does_not_start_with_wrong_rules(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("rules:\n- {name: a, forbid_type: X}")
     with pytest.raises(HookNotLoaded) as error:
-        load_lifecycle_plugins({"policy": {"enabled": True, "files": [str(file)]}})
+        find_lifecycle_plugins({"policy": {"enabled": True, "files": [str(file)]}}).enabled()
     assert f"{file}:2:13: there is no key 'forbid_type' here; did you mean 'forbid_types'?" in str(
         error.value
     )
