@@ -12,12 +12,7 @@ from orchestrator.plugins.constraint_caches import make_constraint_cache
 
 
 def check_constraint_caches(settings: Settings, installed: Collection[str] | None = None) -> Iterator[Check]:
-    """Check that the cache of each configured client can be created, and answers; all are checked concurrently.
-
-    Args:
-        settings: The settings of caches and clients.
-        installed: The names of client plugins; those installed if left out.
-    """
+    """Check that the cache of each configured client can be created, and answers; all are checked concurrently."""
     if installed is None:
         try:
             installed = ClientPlugins.load()

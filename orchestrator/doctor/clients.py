@@ -27,10 +27,7 @@ def check_clients(
 ) -> Iterator[Check]:
     """Check each configured client, for this project and for those that have settings of their own.
 
-    Args:
-        settings: The settings that clients are built from.
-        plugins: The client plugins; those installed if left out.
-        patience_seconds: The seconds within which all systems together have to answer.
+    All systems together have to answer within ``patience_seconds``.
     """
     try:
         installed = ClientPlugins.load() if plugins is None else ClientPlugins(plugins)

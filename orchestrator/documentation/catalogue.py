@@ -39,12 +39,7 @@ class Catalogue:
     ) -> "Catalogue":
         """Return the catalogue; of the resource types those in ``names``, or if it is empty, all but hidden ones.
 
-        Args:
-            settings: The settings for validating examples.
-            names: Resource types.
-            types: The group of entry points of resource types.
-            constraints: The group of custom constraints.
-            clients: The group of client plugins.
+        ``types``, ``constraints`` and ``clients`` are groups of entry points.
 
         Raises:
             NotFound: there is no such type; the message names the nearest.

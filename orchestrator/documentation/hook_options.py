@@ -43,12 +43,7 @@ class OptionView:
 
 
 def options_of(model: type[BaseModel], values: Mapping[str, object]) -> list[OptionView]:
-    """Return the options of a model, each table before its own options.
-
-    Args:
-        model: The model of the options.
-        values: The options in the settings.
-    """
+    """Return the options of a model, each table before its own options."""
     try:
         schema = model.model_json_schema()
     except PydanticUserError:

@@ -6,19 +6,19 @@ project, when first needed, from the settings under ``[clients.NAME]``.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar, Final, Protocol
 
 from hooks.loading.overrides import override_mistakes, place_of
-from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest, did_you_mean
+from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
-from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
+from orchestrator.errors import InvalidInput, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.constraints import shown
-from orchestrator.plugins.loading import load_classes
+from orchestrator.plugins.loading import PluginsByName, load_classes
 from orchestrator.plugins.mistakes import property_mistakes, refuse_mistakes
 from orchestrator.plugins.properties import (
     Property,
@@ -205,11 +205,10 @@ class ClientPlugin(ABC):
         )
 
 
-class ClientPlugins(Mapping[str, type[ClientPlugin]]):
+class ClientPlugins(PluginsByName[type[ClientPlugin]]):
     """Client plugins by name; immutable."""
 
-    def __init__(self, plugins: Mapping[str, type[ClientPlugin]]) -> None:
-        self._plugins = dict(plugins)
+    missing = "there is no client plugin {!r} here"
 
     @classmethod
     def load(cls, namespace: str = NAMESPACE) -> "ClientPlugins":
@@ -220,27 +219,6 @@ class ClientPlugins(Mapping[str, type[ClientPlugin]]):
                 name is taken.
         """
         return _load(namespace)
-
-    def find(self, name: str) -> type[ClientPlugin]:
-        """Return the client plugin called ``name``.
-
-        Raises:
-            NotFound: there is none; the message names the nearest.
-        """
-        try:
-            return self._plugins[name]
-        except KeyError:
-            hint = did_you_mean(name, self._plugins, alike=SOMEWHAT_ALIKE)
-            raise NotFound(f"there is no client plugin {name!r} here{hint}") from None
-
-    def __getitem__(self, name: str) -> type[ClientPlugin]:
-        return self._plugins[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._plugins)
-
-    def __len__(self) -> int:
-        return len(self._plugins)
 
 
 class ProjectClients:
@@ -285,13 +263,7 @@ class Clients:
         plugins: Mapping[str, type[ClientPlugin]] | None = None,
         caches: Callable[[str], LookupCache | None] | None = None,
     ) -> None:
-        """Keep the arguments.
-
-        Args:
-            settings: The settings that clients are built from.
-            plugins: The client plugins; by default, those installed.
-            caches: Returns the cache of a client by its name, or None to disable it; by default, as the settings say.
-        """
+        """Keep the arguments. By default: the installed plugins, and the caches that the settings define, by client."""
         self._settings = settings
         self._plugins = None if plugins is None else ClientPlugins(plugins)
         self._caches = caches or ConstraintCaches(settings).of

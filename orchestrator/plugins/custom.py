@@ -5,17 +5,15 @@ class's ``name``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
 from hooks.loading.overrides import override_mistakes
-from hooks.values.nearest import SOMEWHAT_ALIKE, did_you_mean
 from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound, NamedClients
 from orchestrator.plugins.constraints import CannotEvaluate, Constraint, shown
-from orchestrator.plugins.loading import load_classes
+from orchestrator.plugins.loading import PluginsByName, load_classes
 from orchestrator.plugins.mistakes import refuse_mistakes
 
 #: The entry point group of custom constraints.
@@ -81,11 +79,10 @@ class ClientConstraint(CustomConstraint):
         return None
 
 
-class CustomConstraints(Mapping[str, CustomConstraint]):
+class CustomConstraints(PluginsByName[CustomConstraint]):
     """Custom constraints by name; immutable."""
 
-    def __init__(self, constraints: Mapping[str, CustomConstraint]) -> None:
-        self._constraints = dict(constraints)
+    missing = "there is no custom constraint {!r} here"
 
     @classmethod
     def load(cls, namespace: str = NAMESPACE) -> "CustomConstraints":
@@ -96,27 +93,6 @@ class CustomConstraints(Mapping[str, CustomConstraint]):
                 instantiated, is no custom constraint, has another name than its entry point, or its name is taken.
         """
         return _load(namespace)
-
-    def find(self, name: str) -> CustomConstraint:
-        """Return the constraint called ``name``.
-
-        Raises:
-            NotFound: there is none; the message names the nearest.
-        """
-        try:
-            return self._constraints[name]
-        except KeyError:
-            hint = did_you_mean(name, self._constraints, alike=SOMEWHAT_ALIKE)
-            raise NotFound(f"there is no custom constraint {name!r} here{hint}") from None
-
-    def __getitem__(self, name: str) -> CustomConstraint:
-        return self._constraints[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._constraints)
-
-    def __len__(self) -> int:
-        return len(self._constraints)
 
 
 @dataclass(frozen=True)

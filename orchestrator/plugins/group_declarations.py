@@ -49,11 +49,6 @@ def properties_groups(
 ) -> tuple[PropertiesGroup, ...]:
     """Return the groups that a type declares, checked against its properties.
 
-    Args:
-        declared: The type's ``properties_groups_schema``.
-        schema: The type's properties.
-        accepts_anything: Whether it takes properties that are not in the schema.
-
     Raises:
         PluginMistake: a group is malformed, names no property, or excludes nothing or everything.
     """

@@ -265,12 +265,7 @@ def _common(paths: Sequence[GivenPath]) -> PropertyPath:
 
 
 def in_words(group: PropertiesGroup, name: Callable[[GivenPath], str] = str) -> str:
-    """Return a group as a sentence, without its capital and its full stop.
-
-    Args:
-        group: The group.
-        name: Formats a path.
-    """
+    """Return a group as a sentence, without its capital and its full stop. ``name`` formats a path."""
     if isinstance(group, VersionedProperties):
         return f"{listed(group.paths, name)} may be given only with {versions_in_words(group)}"
     may = "may" if group.operator is AT_MOST_ONE else "must"

@@ -1,27 +1,60 @@
-"""Loading of plugin classes by entry points.
+"""Plugins by name, and the loading of their classes by entry points.
 
 Nothing is registered as a side effect of an import. A plugin that cannot be loaded stops the process: otherwise its
 users would fail later, in one process and not in another.
 """
 
+from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from stevedore.extension import ExtensionManager
 
 from hooks.loading.origin import line_of, origin_of, package_of
-from orchestrator.errors import PluginMistake
+from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
+from orchestrator.errors import NotFound, PluginMistake
 
 Kind = TypeVar("Kind")
+Plugin = TypeVar("Plugin")
+
+
+class PluginsByName(Mapping[str, Plugin]):
+    """Plugins of one kind by name; immutable."""
+
+    #: The message that no plugin has a name, and how many similar names it gives.
+    missing: ClassVar[str]
+    suggestions: ClassVar[int] = 1
+
+    def __init__(self, plugins: Mapping[str, Plugin]) -> None:
+        self._plugins = dict(plugins)
+
+    def find(self, name: str) -> Plugin:
+        """Return the plugin called ``name``.
+
+        Raises:
+            NotFound: there is none; the message names the nearest.
+        """
+        try:
+            return self._plugins[name]
+        except KeyError:
+            near = Nearest(alike=SOMEWHAT_ALIKE).several(name, self._plugins, self.suggestions)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise NotFound(f"{self.missing.format(name)}{hint}") from None
+
+    def __getitem__(self, name: str) -> Plugin:
+        return self._plugins[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._plugins)
+
+    def __len__(self) -> int:
+        return len(self._plugins)
 
 
 def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[Kind]]:
     """Return the classes of the entry points in a group, by name, in alphabetical order.
 
-    Args:
-        namespace: The group.
-        kind: The required base class.
-        what: The name of such a plugin in messages.
+    ``what`` names such a plugin in messages.
 
     Raises:
         PluginMistake: there are none (a source tree that is not installed), one cannot be imported, is no such

@@ -1,25 +1,24 @@
 """Registry of resource types: the entry points of installed packages, by the type's name."""
 
-from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
-from orchestrator.errors import NotFound, PluginMistake
+from orchestrator.errors import PluginMistake
 from orchestrator.plugins.clients import NAMESPACE as CLIENTS
 from orchestrator.plugins.groups import VersionedProperties
-from orchestrator.plugins.loading import load_classes
+from orchestrator.plugins.loading import PluginsByName, load_classes
 from orchestrator.plugins.resource import Resource
 
 #: The entry point group of resource types.
 NAMESPACE = "isotherm.resources"
 
 
-class ResourceTypes(Mapping[str, type[Resource]]):
+class ResourceTypes(PluginsByName[type[Resource]]):
     """Resource types by name; immutable."""
 
-    def __init__(self, types: Mapping[str, type[Resource]]) -> None:
-        self._types = dict(types)
+    missing = "there is no resource type {!r}"
+    suggestions = 3
 
     @classmethod
     def load(cls, namespace: str = NAMESPACE) -> "ResourceTypes":
@@ -30,28 +29,6 @@ class ResourceTypes(Mapping[str, type[Resource]]):
                 no resource type, its name is taken, or its groups name a client plugin that is not installed.
         """
         return _load(namespace)
-
-    def find(self, name: str) -> type[Resource]:
-        """Return the type called ``name``.
-
-        Raises:
-            NotFound: there is none; the message names the nearest.
-        """
-        try:
-            return self._types[name]
-        except KeyError:
-            near = Nearest(alike=SOMEWHAT_ALIKE).several(name, self._types, 3)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            raise NotFound(f"there is no resource type {name!r}{hint}") from None
-
-    def __getitem__(self, name: str) -> type[Resource]:
-        return self._types[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._types)
-
-    def __len__(self) -> int:
-        return len(self._types)
 
 
 @cache
