@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Collection, Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Protocol, TypeVar
 
 from hooks.errors import Fault, HookNotLoaded
@@ -43,26 +44,27 @@ def in_order(plugins: Iterable[AnyOrdered], *, known: Collection[str] = ()) -> t
     """
     by_name = {plugin.name: plugin for plugin in plugins}
     earlier = _earlier(by_name, {*by_name, *known})
-    waiting = {name: len(those) for name, those in earlier.items()}
-    later: dict[str, list[str]] = {name: [] for name in by_name}
-    for name, those in earlier.items():
-        for other in those:
-            later[other].append(name)
-    free = [(by_name[name].ordinal, name) for name, count in waiting.items() if count == 0]
-    heapq.heapify(free)
+    sorter = TopologicalSorter(earlier)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        # Each name comes after the one that follows it.
+        circle = error.args[1][:0:-1]
+        first = circle.index(min(circle))
+        names = " -> ".join((*circle[first:], *circle[: first + 1]))
+        message, hint = (
+            f"plugins come after each other in a circle: {names}",
+            "correct their before and after",
+        )
+        raise HookNotLoaded(Fault(message=message, hint=hint, hooks=tuple(sorted(circle)))) from None
+    free: list[tuple[int, str]] = []
     ordered: list[AnyOrdered] = []
-    while free:
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heapq.heappush(free, (by_name[name].ordinal, name))
         _, name = heapq.heappop(free)
         ordered.append(by_name[name])
-        for other in later[name]:
-            waiting[other] -= 1
-            if waiting[other] == 0:
-                heapq.heappush(free, (by_name[other].ordinal, other))
-    if len(ordered) < len(by_name):
-        circle = _circle({name: earlier[name] for name, count in waiting.items() if count})
-        message = f"plugins come after each other in a circle: {' -> '.join(circle)}"
-        hint = "correct their before and after"
-        raise HookNotLoaded(Fault(message=message, hint=hint, hooks=tuple(sorted(set(circle)))))
+        sorter.done(name)
     return tuple(ordered)
 
 
@@ -82,13 +84,3 @@ def _earlier(by_name: Mapping[str, Ordered], known: Collection[str]) -> dict[str
     if faults:
         raise HookNotLoaded(*faults)
     return earlier
-
-
-def _circle(earlier: Mapping[str, Collection[str]]) -> list[str]:
-    """Return one circle of predecessors, its first name again at the end."""
-    name = min(earlier)
-    path: list[str] = []
-    while name not in path:
-        path.append(name)
-        name = min(other for other in earlier[name] if other in earlier)
-    return [*path[path.index(name) :], name]

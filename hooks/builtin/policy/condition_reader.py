@@ -6,7 +6,7 @@ from typing import Any, Final
 from yaml.nodes import MappingNode, Node, SequenceNode
 
 from hooks.builtin.policy import operators as op
-from hooks.builtin.policy.conditions import AllOf, AnyOf, Condition, Every, Not, Property, Relation, Some
+from hooks.builtin.policy.conditions import Condition, Not, Property, Relation, Together
 from hooks.builtin.policy.nodes import Reader
 from hooks.builtin.policy.paths import Path
 from hooks.builtin.policy.regular import Regular
@@ -43,7 +43,7 @@ class ConditionReader:
         conditions = self.several(node)
         if not conditions:
             return None
-        return conditions[0] if len(conditions) == 1 else AllOf(conditions)
+        return conditions[0] if len(conditions) == 1 else Together(conditions)
 
     def one(self, node: Node) -> Condition | None:
         """Return a condition; None if it is invalid."""
@@ -86,7 +86,7 @@ class ConditionReader:
             self._reader.expected(value, "a list of conditions")
             return None
         conditions = self.several(value)
-        return (AnyOf if subject == "any_of" else AllOf)(conditions) if conditions else None
+        return Together(conditions, subject == "any_of") if conditions else None
 
     def _relation(self, subject: str, _node: Node, entries: _Entries) -> Condition | None:
         types = self._reader.texts(entries[subject][1], self._reader.text)
@@ -100,9 +100,7 @@ class ConditionReader:
         optional = self._flag(entries, "optional")
         if path is None or operator is None:
             return None
-        if subject == "some":
-            return Some(path, operator)
-        return (Property if subject == "property" else Every)(path, operator, optional)
+        return Property(path, operator, optional, "" if subject == "property" else subject)
 
     def _path(self, subject: str, node: Node) -> Path | None:
         text = self._reader.text(node)
@@ -131,31 +129,31 @@ class ConditionReader:
         value = entries[name][1]
         make: dict[str, Callable[[Node], op.Operator | None]] = {
             "exists": self._exists,
-            "equals": lambda value: op.Equals(self._reader.value(value)),
+            "equals": lambda value: op.equals(self._reader.value(value)),
             "one_of": self._one_of,
-            "contains": lambda value: op.Contains(self._reader.value(value)),
+            "contains": lambda value: op.contains(self._reader.value(value)),
             "matches": self._matches,
-            "at_least": lambda value: self._bound(value, op.AtLeast),
-            "at_most": lambda value: self._bound(value, op.AtMost),
+            "at_least": lambda value: self._bound(value, op.at_least),
+            "at_most": lambda value: self._bound(value, op.at_most),
         }
         return make[name](value)
 
     def _exists(self, node: Node) -> op.Operator | None:
         wanted = self._reader.flag(node)
-        return None if wanted is None else op.Exists(wanted)
+        return None if wanted is None else op.exists(wanted)
 
     def _one_of(self, node: Node) -> op.Operator:
         values = self._reader.list(node, "a list of values")
         if isinstance(node, SequenceNode) and not values:
             self._reader.fault(node, "expected at least one value")
-        return op.OneOf(tuple(self._reader.value(each) for each in values))
+        return op.one_of(tuple(self._reader.value(each) for each in values))
 
     def _matches(self, node: Node) -> op.Operator | None:
         pattern = self._reader.text(node)
         if pattern is None:
             return None
         try:
-            return op.Matches(pattern, Regular(pattern))
+            return op.matches(pattern, Regular(pattern))
         except ValueError as error:
             self._reader.fault(node, str(error))
             return None

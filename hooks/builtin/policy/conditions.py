@@ -21,54 +21,26 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Property:
-    """A condition on the value to which a path leads."""
+    """A condition on the value to which a path leads; on every value or some value if it leads to several."""
 
     path: Path
     operator: Operator
     #: Whether it holds where no value is given.
     optional: bool = False
+    #: ``every`` (which holds if there is no value) or ``some``; empty for a path to one value.
+    which: str = ""
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:  # noqa: ARG002  # one for all
         """Return whether it holds."""
-        value = self.path.value(resource.properties)
-        return True if self.optional and value is NOTHING else self.operator.holds(value)
-
-    def __str__(self) -> str:
-        return f"{self.path.text} {self.operator}{' (or is not given)' if self.optional else ''}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Every:
-    """A condition on all values to which a path leads; holds if there is none."""
-
-    path: Path
-    operator: Operator
-    optional: bool = False
-
-    def holds(self, resource: FrozenResource, view: StackView) -> Truth:  # noqa: ARG002  # one for all
-        """Return whether it holds."""
-        values = self.path.values(resource.properties)
-        return every(
-            True if self.optional and value is NOTHING else self.operator.holds(value) for value in values
+        truths = (
+            True if self.optional and value is NOTHING else self.operator.holds(value)
+            for value in self.path.values(resource.properties)
         )
+        return some(truths) if self.which == "some" else every(truths)
 
     def __str__(self) -> str:
-        return f"every {self.path.text} {self.operator}{' (or is not given)' if self.optional else ''}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Some:
-    """A condition on at least one value to which a path leads."""
-
-    path: Path
-    operator: Operator
-
-    def holds(self, resource: FrozenResource, view: StackView) -> Truth:  # noqa: ARG002  # one for all
-        """Return whether it holds."""
-        return some(map(self.operator.holds, self.path.values(resource.properties)))
-
-    def __str__(self) -> str:
-        return f"some {self.path.text} {self.operator}"
+        which = f"{self.which} " if self.which else ""
+        return f"{which}{self.path.text} {self.operator}{' (or is not given)' if self.optional else ''}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -120,28 +92,16 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AllOf:
-    """The conjunction of conditions."""
+class Together:
+    """The conjunction of conditions, or if ``any_will_do`` their disjunction."""
 
     conditions: Sequence[Condition]
+    any_will_do: bool = False
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:
         """Return whether it holds."""
-        return every(condition.holds(resource, view) for condition in self.conditions)
+        truths = (condition.holds(resource, view) for condition in self.conditions)
+        return some(truths) if self.any_will_do else every(truths)
 
     def __str__(self) -> str:
-        return " and ".join(f"({condition})" for condition in self.conditions)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AnyOf:
-    """The disjunction of conditions."""
-
-    conditions: Sequence[Condition]
-
-    def holds(self, resource: FrozenResource, view: StackView) -> Truth:
-        """Return whether it holds."""
-        return some(condition.holds(resource, view) for condition in self.conditions)
-
-    def __str__(self) -> str:
-        return " or ".join(f"({condition})" for condition in self.conditions)
+        return (" or " if self.any_will_do else " and ").join(f"({each})" for each in self.conditions)

@@ -1,8 +1,8 @@
 """Demands of rules on stacks, and breaches of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from hooks.builtin.policy.conditions import Condition, Not
 from hooks.builtin.policy.truth import opposite, some
@@ -36,66 +36,37 @@ class Breach:
         return f"{who} {'breaks' if one else 'break'} {rule}: {self.words}"
 
 
-class Demand(Protocol):
-    """A demand on a stack."""
-
-    def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield the breaches of this demand."""
+#: Returns the breaches of a demand on a stack.
+Demand = Callable[[StackView], Iterable[Breach]]
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredTags:
-    """The stack has a tag for each of these patterns."""
-
-    patterns: tuple[str, ...]
-
-    def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield the breaches of this demand."""
-        for pattern in self.patterns:
-            if not any(matches_any(tag, (pattern,)) for tag in view.stack.tags):
-                yield Breach(words=f"it has no tag {pattern!r}")
+def required_tags(patterns: Sequence[str], view: StackView) -> Iterator[Breach]:
+    """Yield the breaches of the demand that the stack has a tag for each of these patterns."""
+    for pattern in patterns:
+        if not any(matches_any(tag, (pattern,)) for tag in view.stack.tags):
+            yield Breach(words=f"it has no tag {pattern!r}")
 
 
-@dataclass(frozen=True, slots=True)
-class ForbiddenTags:
-    """The stack has none of these tags."""
-
-    patterns: tuple[str, ...]
-
-    def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield the breaches of this demand."""
-        for tag in view.stack.tags:
-            if matches_any(tag, self.patterns):
-                yield Breach(words=f"the tag {tag!r} is forbidden")
+def forbidden_tags(patterns: Sequence[str], view: StackView) -> Iterator[Breach]:
+    """Yield the breaches of the demand that the stack has none of these tags."""
+    for tag in view.stack.tags:
+        if matches_any(tag, patterns):
+            yield Breach(words=f"the tag {tag!r} is forbidden")
 
 
-@dataclass(frozen=True, slots=True)
-class ForbiddenTypes:
-    """No resource is of one of these types."""
-
-    patterns: tuple[str, ...]
-
-    def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield the breaches of this demand."""
-        for type_, resources in view.by_type.items():
-            if matches_any(type_, self.patterns):
-                yield Breach(names=_names(resources), words=f"the type {type_} is forbidden")
+def forbidden_types(patterns: Sequence[str], view: StackView) -> Iterator[Breach]:
+    """Yield the breaches of the demand that no resource is of one of these types."""
+    for type_, resources in view.by_type.items():
+        if matches_any(type_, patterns):
+            yield Breach(names=_names(resources), words=f"the type {type_} is forbidden")
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedTypes:
-    """No resource is of any other type."""
-
-    patterns: tuple[str, ...]
-
-    def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield the breaches of this demand."""
-        for type_, resources in view.by_type.items():
-            if not matches_any(type_, self.patterns):
-                allowed = ", ".join(self.patterns)
-                yield Breach(
-                    names=_names(resources), words=f"the type {type_} is none of those allowed, {allowed}"
-                )
+def allowed_types(patterns: Sequence[str], view: StackView) -> Iterator[Breach]:
+    """Yield the breaches of the demand that no resource is of any other type."""
+    for type_, resources in view.by_type.items():
+        if not matches_any(type_, patterns):
+            words = f"the type {type_} is none of those allowed, {', '.join(patterns)}"
+            yield Breach(names=_names(resources), words=words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +80,8 @@ class ResourceDemand:
     #: Restricts the demand to resources that meet this.
     when: Condition | None = None
 
-    def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield the breaches of this demand."""
+    def __call__(self, view: StackView) -> Iterator[Breach]:
+        """Yield the breaches."""
         broken: list[FrozenResource] = []
         untold: list[FrozenResource] = []
         demanded = Not(self.condition) if self.forbidden else self.condition

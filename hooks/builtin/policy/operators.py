@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from hooks.builtin.policy.truth import Truth, some
 from hooks.builtin.policy.values import (
@@ -16,124 +16,83 @@ from hooks.builtin.policy.values import (
 )
 
 
-class Operator(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
     """A comparison of a value; as text, the words that follow the value's path."""
 
-    def holds(self, value: object) -> Truth:
-        """Return whether it holds for a value, NOTHING or PERHAPS."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exists:
-    """A value is given, even if it is still unknown."""
-
-    wanted: bool
-
-    def holds(self, value: object) -> Truth:
-        """Return whether it holds for a value, NOTHING or PERHAPS."""
-        return None if value is PERHAPS else (value is not NOTHING) == self.wanted
+    words: str
+    #: Returns whether it holds for a value, NOTHING or PERHAPS.
+    holds: Callable[[object], Truth]
 
     def __str__(self) -> str:
-        return "is given" if self.wanted else "is not given"
+        return self.words
 
 
-@dataclass(frozen=True, slots=True)
-class Equals:
-    """The value equals this one, however it is spelt."""
-
-    wanted: Any
-
-    def holds(self, value: object) -> Truth:
-        """Return whether it holds for a value, NOTHING or PERHAPS."""
-        return False if value is NOTHING else same(self.wanted, value)
-
-    def __str__(self) -> str:
-        return f"is {in_words(self.wanted)}"
+def exists(wanted: bool) -> Operator:
+    """Return the operator for a value that is given, even if it is unknown; or, unless ``wanted``, for none."""
+    return Operator(
+        "is given" if wanted else "is not given",
+        lambda value: None if value is PERHAPS else (value is not NOTHING) == wanted,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """The value is one of these."""
+def equals(wanted: Any) -> Operator:
+    """Return the operator for this value, however it is spelt."""
+    return Operator(
+        f"is {in_words(wanted)}", lambda value: False if value is NOTHING else same(wanted, value)
+    )
 
-    wanted: tuple[Any, ...]
 
-    def holds(self, value: object) -> Truth:
-        """Return whether it holds for a value, NOTHING or PERHAPS."""
+def one_of(wanted: tuple[Any, ...]) -> Operator:
+    """Return the operator for each of these values."""
+
+    def holds(value: object) -> Truth:
         # The common spellings are looked up in a set, instead of compared one by one.
-        if value.__class__ is str and value in self.wanted:
+        if value.__class__ is str and value in wanted:
             return True
-        return False if value is NOTHING else some(same(each, value) for each in self.wanted)
+        return False if value is NOTHING else some(same(each, value) for each in wanted)
 
-    def __str__(self) -> str:
-        return f"is one of {', '.join(map(in_words, self.wanted))}"
+    return Operator(f"is one of {', '.join(map(in_words, wanted))}", holds)
 
 
-@dataclass(frozen=True, slots=True)
-class Contains:
-    """The value is a list with this item, a map with this key, or a text with this part."""
+def contains(wanted: Any) -> Operator:
+    """Return the operator for a list with this item, a map with this key, and a text with this part."""
 
-    wanted: Any
-
-    def holds(self, value: object) -> Truth:
-        """Return whether it holds for a value, NOTHING or PERHAPS."""
+    def holds(value: object) -> Truth:
         if isinstance(value, list):
-            return (self.wanted.__class__ is str and self.wanted in value) or some(
-                same(self.wanted, each) for each in value
-            )
+            return (wanted.__class__ is str and wanted in value) or some(same(wanted, each) for each in value)
         if isinstance(value, dict):
-            return self.wanted in value if isinstance(self.wanted, str) else False
-        if isinstance(value, str) and isinstance(self.wanted, str) and self.wanted in value:
+            return wanted in value if isinstance(wanted, str) else False
+        if isinstance(value, str) and isinstance(wanted, str) and wanted in value:
             return True
         return None if is_hidden(value) else False
 
-    def __str__(self) -> str:
-        return f"contains {in_words(self.wanted)}"
+    return Operator(f"contains {in_words(wanted)}", holds)
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """The value's text matches a regular expression as a whole; lists, maps and nothing do not."""
+def matches(pattern: str, fits: Callable[[bytes], bool]) -> Operator:
+    """Return the operator for a value whose text matches as a whole; lists, maps and nothing do not."""
 
-    pattern: str
-    fits: Callable[[bytes], bool]
-
-    def holds(self, value: object) -> Truth:
-        """Return whether it holds for a value, NOTHING or PERHAPS."""
+    def holds(value: object) -> Truth:
         if is_hidden(value):
             return None
         text = as_text(value)
         # Surrogates, which UTF-8 cannot encode, match no expression.
-        return text is not None and self.fits(text.encode(errors="replace"))
+        return text is not None and fits(text.encode(errors="replace"))
 
-    def __str__(self) -> str:
-        return f"matches {self.pattern!r}"
-
-
-@dataclass(frozen=True, slots=True)
-class AtLeast:
-    """The value is a number, and at least this one."""
-
-    wanted: int | float
-
-    def holds(self, value: object) -> Truth:
-        """Return whether it holds for a value, NOTHING or PERHAPS."""
-        number = as_number(value)
-        return (None if is_hidden(value) else False) if number is None else number >= self.wanted
-
-    def __str__(self) -> str:
-        return f"is at least {self.wanted}"
+    return Operator(f"matches {pattern!r}", holds)
 
 
-@dataclass(frozen=True, slots=True)
-class AtMost:
-    """The value is a number, and at most this one."""
+def at_least(wanted: int | float) -> Operator:
+    """Return the operator for a number that is at least this one."""
+    return Operator(f"is at least {wanted}", lambda value: _compared(value, lambda number: number >= wanted))
 
-    wanted: int | float
 
-    def holds(self, value: object) -> Truth:
-        """Return whether it holds for a value, NOTHING or PERHAPS."""
-        number = as_number(value)
-        return (None if is_hidden(value) else False) if number is None else number <= self.wanted
+def at_most(wanted: int | float) -> Operator:
+    """Return the operator for a number that is at most this one."""
+    return Operator(f"is at most {wanted}", lambda value: _compared(value, lambda number: number <= wanted))
 
-    def __str__(self) -> str:
-        return f"is at most {self.wanted}"
+
+def _compared(value: object, fits: Callable[[float], bool]) -> Truth:
+    number = as_number(value)
+    return (None if is_hidden(value) else False) if number is None else fits(number)

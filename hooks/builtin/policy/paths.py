@@ -54,13 +54,6 @@ class Path:
         """Whether it may lead to several values."""
         return _ALL in self.steps
 
-    def value(self, properties: Mapping[str, Any]) -> Any:
-        """Return the value at a path without ``[*]``; or NOTHING, or PERHAPS."""
-        value = _first(properties, self.steps[0])
-        for step in self.steps[1:]:
-            value = _next(value, step)
-        return value
-
     def values(self, properties: Mapping[str, Any]) -> list[Any]:
         """Return the values at the path, NOTHING and PERHAPS among them."""
         values = [_first(properties, self.steps[0])]

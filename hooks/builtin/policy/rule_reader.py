@@ -1,6 +1,7 @@
 """The reader of rules in rule files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from yaml.nodes import MappingNode, Node
@@ -9,22 +10,24 @@ from hooks.builtin.actions import ACTIONS, DEFINING_ACTIONS
 from hooks.builtin.policy.condition_reader import ConditionReader
 from hooks.builtin.policy.conditions import Condition
 from hooks.builtin.policy.demands import (
-    AllowedTypes,
+    Breach,
     Demand,
-    ForbiddenTags,
-    ForbiddenTypes,
-    RequiredTags,
     ResourceDemand,
+    allowed_types,
+    forbidden_tags,
+    forbidden_types,
+    required_tags,
 )
 from hooks.builtin.policy.nodes import Reader, Unreadable
 from hooks.builtin.policy.rules import Effect, Rule
+from hooks.builtin.policy.view import StackView
 
 #: Demands on a stack as a whole, by key.
-STACK_DEMANDS: Final[Mapping[str, Callable[[tuple[str, ...]], Demand]]] = {
-    "require_tags": RequiredTags,
-    "forbid_tags": ForbiddenTags,
-    "forbid_types": ForbiddenTypes,
-    "allow_types": AllowedTypes,
+STACK_DEMANDS: Final[Mapping[str, Callable[[tuple[str, ...], StackView], Iterable[Breach]]]] = {
+    "require_tags": required_tags,
+    "forbid_tags": forbidden_tags,
+    "forbid_types": forbidden_types,
+    "allow_types": allowed_types,
 }
 #: Keys of demands on each of some resources.
 RESOURCE_DEMANDS: Final = ("require", "forbid")
@@ -118,7 +121,8 @@ class _RuleReader:
         return name
 
     def _stack_demands(self, entries: _Entries) -> tuple[Demand, ...]:
-        return tuple(make(self._texts(entries, key)) for key, make in STACK_DEMANDS.items() if key in entries)
+        found = ((breaches, key) for key, breaches in STACK_DEMANDS.items() if key in entries)
+        return tuple(partial(breaches, self._texts(entries, key)) for breaches, key in found)
 
     def _resource_demands(self, node: Node, entries: _Entries) -> tuple[Demand, ...]:
         demanded = [key for key in RESOURCE_DEMANDS if key in entries]

@@ -71,7 +71,7 @@ def judge(rules: Iterable[Rule], stack: FrozenStack) -> Judgement:
     sentences: dict[Effect, list[str]] = {effect: [] for effect in Effect}
     for rule in rules:
         for demand in rule.demands:
-            for breach in demand.breaches(view):
+            for breach in demand(view):
                 sentences[rule.effect_of(breach)].append(rule.sentence(breach))
     return Judgement(refusals=_bounded(sentences[Effect.REFUSE]), warnings=_bounded(sentences[Effect.WARN]))
 

@@ -53,7 +53,7 @@ PROPERTIES = frozen(
     ],
 )
 def test_a_path_leads_to_one_value(path: str, value: Any) -> None:
-    assert Path.parse(path).value(PROPERTIES) == value
+    assert Path.parse(path).values(PROPERTIES) == [value]
     assert Path.parse(path).values(PROPERTIES) == [value]
 
 
@@ -79,8 +79,8 @@ def test_a_path_with_an_asterisk_leads_to_every_item(path: str, values: list[Any
 
 @pytest.mark.parametrize("whole", [UNKNOWN, "******"])
 def test_where_only_the_whole_of_the_properties_can_be_told_nothing_is(whole: Any) -> None:
-    assert Path.parse("flavor.deep").value(frozen({"*": whole})) is PERHAPS
-    assert Path.parse("flavor").value(frozen({"*": whole})) is PERHAPS
+    assert Path.parse("flavor.deep").values(frozen({"*": whole})) == [PERHAPS]
+    assert Path.parse("flavor").values(frozen({"*": whole})) == [PERHAPS]
 
 
 @pytest.mark.parametrize(
