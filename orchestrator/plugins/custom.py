@@ -145,7 +145,6 @@ class Custom(Constraint):
 
 
 def _verdict(plugin: CustomConstraint, value: object, clients: NamedClients | None) -> str | None:
-    """Return a plugin's verdict on a value, after checking its type."""
     try:
         found: object = plugin.fault(value) if clients is None else plugin.fault_by(value, clients)
     except IsothermError:

@@ -181,8 +181,6 @@ def _hint(name: str, names: Sequence[str]) -> str:
 
 
 class _Check:
-    """Checks a group against the properties of its type."""
-
     def __init__(self, where: str, schema: Mapping[str, Property], *, accepts_anything: bool) -> None:
         self._where, self._schema, self._accepts_anything = where, schema, accepts_anything
 

@@ -103,7 +103,6 @@ class Resource:
 
     @classmethod
     def _translation_mistakes(cls) -> Iterator[str]:
-        """Yield the mistakes in the translation rules that apply if no property is given."""
         try:
             nothing = convert_properties(cls.properties_schema, {}, constraints=False)
             yield from rule_mistakes(cls.properties_schema, cls.translation_rules(nothing))

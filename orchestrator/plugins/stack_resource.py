@@ -301,13 +301,7 @@ class StackResource(Resource):
         """
         return self.is_complete(token)
 
-    def check_update_complete(self, token: Any) -> bool | Wait:
-        """Return whether the child is complete.
-
-        Raises:
-            ResourceFailure: its operation failed, or the child no longer exists.
-        """
-        return self.is_complete(token)
+    check_update_complete = check_create_complete
 
     def is_complete(self, token: Mapping[str, Any]) -> bool | Wait:
         """Return whether the child has reached its definition.
@@ -334,6 +328,9 @@ class StackResource(Resource):
             raise ResourceFailure("its stack is being deleted by others")
         return True
 
+    check_adopt_complete = check_check_complete = check_suspend_complete = has_ended
+    check_resume_complete = check_restore_complete = has_ended
+
     def needs_replace_failed(self) -> bool:
         """Return whether a failed resource must be replaced: not while its stack exists, which can be updated."""
         return self.find() is None
@@ -349,51 +346,19 @@ class StackResource(Resource):
         self.state.data.pop(ENTRIES, None)
         return {"operation": operation, "definition": self.fingerprint(child)}
 
-    def check_adopt_complete(self, token: Any) -> bool | Wait:
-        """Return whether the child is complete.
-
-        Raises:
-            ResourceFailure: its operation failed, or the child no longer exists.
-        """
-        return self.has_ended(token)
-
     # -- actions without a new definition ----------------------------------------------------------------------
 
     def handle_check(self) -> Any:
         """Begin to check the child."""
         return {"operation": self.stacks.operate(CHECK)}
 
-    def check_check_complete(self, token: Any) -> bool | Wait:
-        """Return whether the check of the child has ended.
-
-        Raises:
-            ResourceFailure: it failed, or the child no longer exists.
-        """
-        return self.has_ended(token)
-
     def handle_suspend(self) -> Any:
         """Begin to suspend the child."""
         return {"operation": self.stacks.operate(SUSPEND)}
 
-    def check_suspend_complete(self, token: Any) -> bool | Wait:
-        """Return whether the child is suspended.
-
-        Raises:
-            ResourceFailure: that failed, or the child no longer exists.
-        """
-        return self.has_ended(token)
-
     def handle_resume(self) -> Any:
         """Begin to resume the child."""
         return {"operation": self.stacks.operate(RESUME)}
-
-    def check_resume_complete(self, token: Any) -> bool | Wait:
-        """Return whether the child is resumed.
-
-        Raises:
-            ResourceFailure: that failed, or the child no longer exists.
-        """
-        return self.has_ended(token)
 
     def handle_snapshot(self) -> Any:
         """Begin to take a snapshot of the child."""
@@ -414,14 +379,6 @@ class StackResource(Resource):
     def handle_restore(self, entry: Any) -> Any:
         """Begin to restore the child from a snapshot."""
         return {"operation": self.stacks.restore(self.child(), entry[INSIDE])}
-
-    def check_restore_complete(self, token: Any) -> bool | Wait:
-        """Return whether the child is restored.
-
-        Raises:
-            ResourceFailure: that failed, or the child no longer exists.
-        """
-        return self.has_ended(token)
 
     # -- deleting ----------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from hooks.values.frozen import thawed
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import IsothermError, PluginMistake
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
@@ -63,7 +64,8 @@ def translate(
         PluginMistake: a rule refers to a property that does not exist.
         PropertyNotVerified: a name could not be looked up.
     """
-    work = _Work(schema, _copied(properties), _copied(given), walk)
+    # Not deepcopy: values may be frozen.
+    work = _Work(schema, thawed(properties), thawed(given), walk)
     ordered = sorted(rules, key=lambda rule: rule.rank)
     for rule in ordered:
         for mistake in rule_mistakes(schema, [rule]):
@@ -100,8 +102,6 @@ class _Slot(NamedTuple):
 
 @dataclass(slots=True)
 class _Work:
-    """Properties under translation."""
-
     schema: Mapping[str, Property]
     properties: dict[str, Any]
     given: dict[str, Any]
@@ -238,12 +238,3 @@ def _slots(held: object, given: object, path: RulePath, place: PropertyPath) -> 
 
 def _item(given: object, index: int) -> object:
     return given[index] if isinstance(given, list) and index < len(given) else None
-
-
-def _copied(value: object) -> Any:
-    """Return a copy of a value with its maps and lists."""
-    if isinstance(value, Mapping):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_copied(item) for item in value]
-    return value
