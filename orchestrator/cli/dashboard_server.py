@@ -101,11 +101,7 @@ def _with_broker(settings: Settings) -> Settings:
 
 
 def _listen(served: Dashboard) -> int | None:
-    """Listen on the address, and return the port; None for a Unix socket.
-
-    Raises:
-        InvalidInput: the address cannot be listened on.
-    """
+    """Listen on the address, and return the port; None for a Unix socket."""
     try:
         port: int | None = served.start_http_server()
     except OSError as error:

@@ -79,11 +79,7 @@ def purge(
 
 
 def _ask(service: "Service", older_than_seconds: float, project: str | None) -> None:
-    """Ask for confirmation, with the number of rows of each kind.
-
-    Raises:
-        Exit: the user declined.
-    """
+    """Ask for confirmation, with the number of rows of each kind."""
     going: Counter[str] = Counter()
     for step in service.purge(older_than_seconds=older_than_seconds, project=project, dry_run=True):
         going[step.kind] += step.count
@@ -98,8 +94,6 @@ def _in_words(counts: Counter[str]) -> str:
 
 
 class _Progress:
-    """Progress of a purge: a status line on a terminal, a line now and then elsewhere."""
-
     def __init__(self, status: "Status | None", *, is_silent: bool) -> None:
         self._status, self._is_silent = status, is_silent
         self._reported = 0

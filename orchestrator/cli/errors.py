@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -22,7 +22,6 @@ from orchestrator.errors import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
 #: Exit codes. Ctrl-C has the shell's own 130.
@@ -41,19 +40,13 @@ def exit_code(error: IsothermError) -> int:
 
 def report(error: IsothermError, form: str) -> None:
     """Write an error on stderr, each of its problems with its position and hint."""
-    if form == "json":
-        click.echo(
-            as_json([_as_object(type(error).__name__, problem) for problem in _problems(error)]), err=True
-        )
-        return
-    _print(_problems(error), console_for_messages())
+    _write(type(error).__name__, _problems(error), form)
 
 
 def report_usage(error: click.UsageError, form: str) -> None:
     """Write an error in the command line itself on stderr, in click's words."""
     if form == "json":
-        problem = Problem(message=error.format_message())
-        click.echo(as_json([_as_object("UsageError", problem)]), err=True)
+        _write("UsageError", (Problem(message=error.format_message()),), form)
     else:
         error.show()
 
@@ -63,11 +56,7 @@ def report_bug(error: Exception, form: str, *, with_traceback: bool) -> None:
     hint = "this is a bug in Isotherm, or in a plugin: please report it"
     if not with_traceback:
         hint += "; set ISOTHERM_DEBUG=1 to see where it comes from"
-    problem = Problem(message=f"{type(error).__name__}: {error}", hint=hint)
-    if form == "json":
-        click.echo(as_json([_as_object("Bug", problem)]), err=True)
-    else:
-        _print((problem,), console_for_messages())
+    _write("Bug", (Problem(message=f"{type(error).__name__}: {error}", hint=hint),), form)
     if with_traceback:
         sys.excepthook(type(error), error, error.__traceback__)
 
@@ -145,12 +134,12 @@ def warn(warnings: Sequence[Problem], form: str) -> None:
             console.print(line, soft_wrap=True)
 
 
-def _as_object(kind: str, problem: Problem) -> dict[str, Any]:
-    return {"error": kind, **problem.to_wire()}
-
-
-def _print(problems: tuple[Problem, ...], console: "Console") -> None:
+def _write(kind: str, problems: tuple[Problem, ...], form: str) -> None:
     """Write problems one below the other, and their number; on a terminal with snippets."""
+    if form == "json":
+        click.echo(as_json([{"error": kind, **problem.to_wire()} for problem in problems]), err=True)
+        return
+    console = console_for_messages()
     for problem in problems:
         for line in _lines(problem, snippet_width=console.width if console.is_terminal else 0):
             console.print(line, soft_wrap=True)

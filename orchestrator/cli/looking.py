@@ -47,7 +47,6 @@ def look_at(observer: "Observer", stack_id: str) -> Look | None:
 
 
 def _within(picture: GraphPicture) -> list[str]:
-    """Return the ids of the nested stacks in a picture that are not over, or failed."""
     return [
         vertex.nested_stack_id
         for vertex in picture.vertices

@@ -11,7 +11,6 @@ from orchestrator.cli.shell import Shell
 
 
 def _command(action: str, words: str) -> click.Command:
-    """Return the command that begins ``action`` on a stack, and follows it."""
 
     @click.command(action.lower(), epilog=example(f"isotherm stack {action.lower()} web"), help=words)
     @click.argument("name")

@@ -75,7 +75,6 @@ def _tables(view: "StackPreview") -> Iterator[Table]:
 def _with_paths(
     resources: "Iterable[ResourcePreview]", above: str
 ) -> "Iterator[tuple[str, ResourcePreview]]":
-    """Yield each resource with its path, followed by the resources inside it."""
     for each in resources:
         path = above + each.name
         yield path, each

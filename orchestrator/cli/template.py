@@ -111,7 +111,6 @@ def _tables(name: str, view: "TemplateView") -> Iterator[Table]:
 
 
 def _parameter_tables(view: "TemplateView") -> Iterator[Table]:
-    """Yield a table for each parameter group, and one for the parameters without a group."""
     left = {entry["name"]: entry for entry in view.parameters}
     for group in view.parameter_groups:
         rows = [_parameter_row(left.pop(name)) for name in group["parameters"] if name in left]
