@@ -115,7 +115,6 @@ class Conditions:
         return name not in self._verdicts and name not in self._under_way
 
     def _named_by(self, name: str) -> Iterator[str]:
-        """Return the names of the conditions that a condition refers to."""
         for call in self._expressions[name].calls:
             operands = call.arguments if isinstance(call.arguments, list) else [call.arguments]
             yield from (each.arguments for each in (call, *operands) if isinstance(each, ConditionName))

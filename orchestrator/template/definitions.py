@@ -283,5 +283,4 @@ class OutputDefinition:
 
 
 def _first_readers(calls: Sequence[Function]) -> dict[tuple[str, AttributePath], Path]:
-    """Return for each attribute the path of the first call that reads it."""
     return {attribute: call.path for call in reversed(calls) for attribute in call.required_attributes()}

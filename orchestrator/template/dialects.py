@@ -8,26 +8,26 @@ from orchestrator.template.versions import CFN_AWS, NEWTON, V2013_05_23, Templat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """The names of sections and keys in one format; empty where the format has no such thing."""
+    """The names of sections and keys in one format, by default HOT's; empty where the format has no such thing."""
 
     # The sections.
-    description: str
-    parameters: str
-    parameter_groups: str = ""
-    conditions: str
+    description: str = "description"
+    parameters: str = "parameters"
+    parameter_groups: str = "parameter_groups"
+    conditions: str = "conditions"
     mappings: str = ""
-    resources: str
-    outputs: str
+    resources: str = "resources"
+    outputs: str = "outputs"
     # The keys of resources and outputs; all but the last belong to resources.
-    type: str
-    properties: str
-    metadata: str
-    depends_on: str
-    deletion_policy: str
-    update_policy: str
-    external_id: str = ""
-    condition: str
-    value: str
+    type: str = "type"
+    properties: str = "properties"
+    metadata: str = "metadata"
+    depends_on: str = "depends_on"
+    deletion_policy: str = "deletion_policy"
+    update_policy: str = "update_policy"
+    external_id: str = "external_id"
+    condition: str = "condition"
+    value: str = "value"
     #: Whether unknown keys of resources and outputs are ignored.
     lenient: bool = False
 
@@ -55,26 +55,11 @@ class Dialect:
         return dict.fromkeys((self.conditions, self.condition, self.external_id), NEWTON)
 
 
-HOT_WORDS: Final = Dialect(
-    description="description",
-    parameters="parameters",
-    parameter_groups="parameter_groups",
-    conditions="conditions",
-    resources="resources",
-    outputs="outputs",
-    type="type",
-    properties="properties",
-    metadata="metadata",
-    depends_on="depends_on",
-    deletion_policy="deletion_policy",
-    update_policy="update_policy",
-    external_id="external_id",
-    condition="condition",
-    value="value",
-)
+HOT_WORDS: Final = Dialect()
 CFN_WORDS: Final = Dialect(
     description="Description",
     parameters="Parameters",
+    parameter_groups="",
     conditions="Conditions",
     mappings="Mappings",
     resources="Resources",
@@ -85,6 +70,7 @@ CFN_WORDS: Final = Dialect(
     depends_on="DependsOn",
     deletion_policy="DeletionPolicy",
     update_policy="UpdatePolicy",
+    external_id="",
     condition="Condition",
     value="Value",
     lenient=True,

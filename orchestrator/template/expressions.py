@@ -196,8 +196,6 @@ class Deciding:
 
 
 class _Building:
-    """Builds one expression."""
-
     def __init__(
         self,
         scope: Scope,

@@ -107,8 +107,6 @@ class FileReference:
 
 
 class _Loading:
-    """Reads files, follows their references, and gathers problems with those that cannot be read."""
-
     def __init__(self, contents: Contents, limits: Limits) -> None:
         self._contents, self._limits = contents, limits
         self.problems: list[Problem] = []
@@ -161,7 +159,6 @@ class _Loading:
             return ""
 
     def _note(self, file_references: Iterable[FileReference]) -> None:
-        """Queue references that have not been seen before."""
         for reference in file_references:
             named = reference.key, reference.location, reference.is_template
             if named not in self._noted:

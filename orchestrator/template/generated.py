@@ -44,8 +44,6 @@ def generated_template(child: Child, *, is_secret: bool) -> GeneratedTemplate:
 
 
 class _Writer:
-    """Converts resources, and collects the parameters that replace values."""
-
     def __init__(self, *, is_secret: bool) -> None:
         self.declared: dict[str, Any] = {}
         self.values: dict[str, Any] = {}

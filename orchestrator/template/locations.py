@@ -148,7 +148,6 @@ def _steps(path: str) -> list[str]:
 
 
 def _plain(path: str) -> str:
-    """Return a normalized path; empty for the directory itself."""
     plain = posixpath.normpath(path) if path else ""
     return "" if plain == "." else plain
 

@@ -104,8 +104,6 @@ def fold(layers: Sequence[Layer], types: Mapping[str, ParameterType]) -> tuple[L
 
 
 class _Folding:
-    """Merges several layers into one, and gathers problems."""
-
     def __init__(self, layers: Sequence[Layer], types: Mapping[str, ParameterType]) -> None:
         self._layers, self._types = layers, types
         self.problems: list[Problem] = []
@@ -118,7 +116,6 @@ class _Folding:
         return {name: given for name, given in values if given is not None}
 
     def _value(self, name: str, sections: Sequence[Mapping[str, Given]]) -> Given | None:
-        """Return the merged value of one parameter; None if it has none."""
         check_time(partial(_problem, name))
         merged, is_converted = None, False
         for section, layer in zip(sections, self._layers, strict=True):

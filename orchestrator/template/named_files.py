@@ -53,11 +53,7 @@ def _read(text: str, file: str, limits: Limits) -> Document:
 
 
 def _keys(document: Document, *, base: str) -> Iterator[str]:
-    """Yield the keys of the files that a template refers to; its names are relative to ``base``.
-
-    Raises:
-        _AnyFile: the name of one is a call.
-    """
+    """Yield the keys of the files that a template refers to; its names are relative to ``base``."""
     if _has_computed_name(document.data):
         raise _AnyFile
     for reference in file_references(document, base=base, location=""):

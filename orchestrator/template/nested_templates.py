@@ -71,17 +71,11 @@ class NestedTemplates:
         self._times = before
 
     def _count(self, draft: Draft) -> None:
-        """Count one use of a template."""
         self._resources += self._times * len(draft.resource_names)
         self._characters += len(draft.source)
         self._nodes += draft.document.nodes
 
     def _refuse_more(self) -> None:
-        """Check the limits of all templates together.
-
-        Raises:
-            CannotNest: one is exceeded.
-        """
         if self._resources > self._limits.max_resources:
             raise CannotNest(
                 f"with the templates that are used here there are more than {self._limits.max_resources} resources",

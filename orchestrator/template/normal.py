@@ -105,7 +105,6 @@ def _section(draft: Draft, word: str) -> Mapping[str, Any]:
 
 
 def _without_empty(entries: Mapping[str, object]) -> dict[str, object]:
-    """Return the entries without those that are null or empty."""
     return {key: value for key, value in entries.items() if value is not None and value not in ("", [], {})}
 
 

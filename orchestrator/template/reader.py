@@ -94,8 +94,6 @@ def most_nodes(max_bytes: int) -> int:
 
 
 class _Reader:
-    """Builds data from events, one at a time."""
-
     def __init__(self, source: str, *, max_bytes: int, max_depth: int) -> None:
         is_json = looks_like_json(source)
         self._source = join_surrogates(source) if is_json else source
@@ -270,7 +268,6 @@ class _Reader:
     # -- limits and faults -------------------------------------------------------------------------------------
 
     def _check_source(self) -> None:
-        """Refuse text that cannot be encoded, or is too long."""
         try:
             size = len(self._source.encode())
         except UnicodeEncodeError as error:
@@ -282,7 +279,6 @@ class _Reader:
             )
 
     def _count(self, nodes: int, event: yaml.Event) -> None:
-        """Count added nodes, and refuse more than the limit."""
         self.nodes += nodes
         if self.nodes > self._max_nodes:
             message = f"with its aliases expanded the text has more than {self._max_nodes} keys and values"

@@ -101,7 +101,6 @@ class RegistryReader:
     # -- single resources --------------------------------------------------------------------------------------
 
     def _resources(self, raw: object, path: Path, directory: str) -> Entries:
-        """Return the entries for single resources of one stack."""
         if raw is None:
             return Entries()
         if not isinstance(raw, dict):

@@ -72,7 +72,6 @@ class ResourceReader:
             self.broken.add(name)
 
     def _check(self, name: str, raw: object, path: Path, parameters: Collection[str]) -> None:
-        """Check a resource's name, keys and condition."""
         with self._noting_mistakes(name):
             self._check_name(name, path, parameters)
             if not isinstance(raw, dict):

@@ -11,8 +11,6 @@ _SHORT: Final = 60
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes plain JSON types."""
-
     def represent_text(self, text: str) -> yaml.ScalarNode:
         """Return a text as a block if it has several lines; one that a block cannot contain is quoted."""
         return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)

@@ -33,8 +33,6 @@ _KEYS: Final = {True: "true", False: "false", None: "null"}
 
 
 class _Evaluator:
-    """Answers questions."""
-
     def __init__(self) -> None:
         self._parse = yaql.YaqlFactory().create(_OPTIONS)
         self._context = yaql.create_context()
@@ -54,8 +52,6 @@ class _Evaluator:
 
 
 class _Plain:
-    """Converts one result to plain data."""
-
     def __init__(self) -> None:
         self._values = 0
 
@@ -96,7 +92,6 @@ def _scalar(value: object) -> object:
 
 
 def _key(key: object) -> str:
-    """Return a map's key as in JSON."""
     if isinstance(key, str):
         return str(_scalar(key))
     if isinstance(key, bool) or key is None:
@@ -107,7 +102,6 @@ def _key(key: object) -> str:
 
 
 def _in_order(items: list[object]) -> list[Any]:
-    """Return the items of a set in a stable order."""
     try:
         return sorted(items)
     except TypeError:

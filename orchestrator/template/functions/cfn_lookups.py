@@ -167,11 +167,6 @@ class FnMemberListToMap(Function):
 
 
 def _put_in(found: object, scope: Scope) -> object:
-    """Return a copy of a value for insertion into the template in place of a call.
-
-    Raises:
-        FunctionError: all inserted values together are too large.
-    """
     most = scope.limits.max_bytes
     if not scope.growth.add(found, most):
         hint = f"all that is put into the template as it is read may have {most} characters and parts"
@@ -180,11 +175,7 @@ def _put_in(found: object, scope: Scope) -> object:
 
 
 def _entry(place: object, key: object, index: int, nearest: Nearest | None) -> object:
-    """Return the value under ``key``; ``index`` is that of the argument. Without ``nearest`` messages omit the key.
-
-    Raises:
-        FunctionError: there is no such key, or ``place`` is no map.
-    """
+    """Return the value under ``key``; ``index`` is that of the argument. Without ``nearest`` messages omit the key."""
     where = ("the section Mappings", "the map", "the entry of the map")[index]
     if not isinstance(place, Mapping):
         message = f"nothing can be found in {where}: expected a map, found {kind_of(place)}"
@@ -202,11 +193,6 @@ def _entry(place: object, key: object, index: int, nearest: Nearest | None) -> o
 
 
 def _refuse_calls(value: object, functions: Collection[str]) -> None:
-    """Check that no map in a value would be read as a call.
-
-    Raises:
-        FunctionError: one would be.
-    """
     if isinstance(value, dict):
         name = next(iter(value), None)
         if len(value) == 1 and name in functions:

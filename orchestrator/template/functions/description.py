@@ -190,6 +190,5 @@ def _in_backquotes(text: str) -> str:
 
 
 def _plain_example(example: Example) -> dict[str, object]:
-    """Return an example without empty fields."""
     given = {key: value for key, value in asdict(example).items() if value}
     return {**given, "call": example.call, "result": example.result}

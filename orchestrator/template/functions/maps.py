@@ -84,7 +84,6 @@ class MapReplace(Function):
 
 
 def _check_extent(entries: dict[str, object], values: dict[str, object]) -> None:
-    """Refuse replacements that would make the map too large."""
     counts = Counter(value for value in entries.values() if isinstance(value, str) and value in values)
     put_in = (Extent.of(values[value]) * count for value, count in counts.items())
     sum(put_in, start=Extent(len(entries), 0)).check()

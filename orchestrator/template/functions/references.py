@@ -235,7 +235,6 @@ def _is_step(step: object) -> bool:
 
 
 def _step(value: Any, step: Any) -> object:
-    """Return the part of a parameter's value at one step; an index may be written as text."""
     if not _is_step(step):
         raise TypeError
     if isinstance(value, (list, str)):

@@ -83,7 +83,6 @@ class Repeat(Function):
         return self.version < PIKE or arguments.get("permutations") is not False
 
     def _count(self, lengths: list[int], *, combines: bool) -> int:
-        """Return the number of copies, if they are not too many."""
         most = self.scope.limits.max_repeat_items
         count = min(lengths)
         if combines and count:

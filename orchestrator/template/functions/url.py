@@ -106,7 +106,6 @@ def _as_text(value: object) -> str:
 
 
 def _authority(parts: dict[str, Any]) -> Iterator[str]:
-    """Yield the pieces of the URL between ``//`` and the path."""
     username, password = (quote(parts[name], safe="") for name in ("username", "password"))
     if username or password:
         yield username

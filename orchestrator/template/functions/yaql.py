@@ -112,11 +112,7 @@ def _parts(arguments: object) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _syntax_fault(expression: str, *, seconds: float, memory_mib: int) -> object:
-    """Return the detail of an expression's syntax error; None if it has none.
-
-    Raises:
-        Fault: the expression could not be parsed within bounds; this is not cached.
-    """
+    """Return the detail of an expression's syntax error; None if it has none."""
     try:
         _SANDBOX.ask({"expression": expression}, seconds=seconds, memory_mib=memory_mib)
     except Fault as fault:
