@@ -80,11 +80,7 @@ class LifecyclePlugin(Hook):
     after: ClassVar[Collection[str]] = ()
 
     def do_pre_op(
-        self,
-        context: LifecycleContext,  # noqa: ARG002  # for those who override it
-        stack: FrozenStack,  # noqa: ARG002  # as above
-        current_stack: FrozenStack | None,  # noqa: ARG002  # as above
-        action: str,  # noqa: ARG002  # as above
+        self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
     ) -> Annotations | None:
         """Run before anything is written; None leaves this plugin's earlier annotations as they are.
 
@@ -108,11 +104,7 @@ class LifecyclePlugin(Hook):
         """
 
     def do_preview(
-        self,
-        context: LifecycleContext,  # noqa: ARG002  # for those who override it
-        stack: FrozenStack,  # noqa: ARG002  # as above
-        current_stack: FrozenStack | None,  # noqa: ARG002  # as above
-        action: str,  # noqa: ARG002  # as above
+        self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
     ) -> Annotations | None:
         """Return what ``do_pre_op`` would, for a preview; has no side effects.
 

@@ -187,7 +187,6 @@ class License(LifecyclePlugin):
         return dict(sorted((Counter(wanted) | Counter(present)).items()))
 
     def _counted(self, resources: Iterable[FrozenResource]) -> dict[str, int]:
-        """Return how many of the resources need a licence, by type."""
         counts = Counter(each.type for each in resources)
         return {
             name: count for name, count in sorted(counts.items()) if matches_any(name, self.options.types)

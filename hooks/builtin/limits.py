@@ -87,7 +87,6 @@ class Counted:
         return not self.refused and (self._beyond(self.limit.warn) or self._beyond(self.limit.refuse))
 
     def __str__(self) -> str:
-        """Return the problem and its remedy as a sentence."""
         what = f" that match {self.pattern!r}" if is_pattern(self.pattern) else f" of type {self.pattern!r}"
         resources = "resource" if self.wanted == 1 else "resources"
         counted = f"{self.wanted} {resources}{what if self.pattern else ''}"

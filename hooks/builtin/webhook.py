@@ -191,8 +191,6 @@ class Webhook(LifecyclePlugin):
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call of a receiver."""
-
     phase: str
     context: LifecycleContext
     stack: FrozenStack

@@ -62,7 +62,6 @@ def _heading(stack: FrozenStack) -> dict[str, Any]:
 
 
 def _document(value: Any) -> Any:
-    """Return a value in types of JSON."""
     # Most values are of these types, and there may be a hundred thousand.
     if value is None or isinstance(value, (str, int)):
         return value

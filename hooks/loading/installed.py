@@ -142,8 +142,6 @@ class _Unusable(Exception):
 
 
 class _Finding(Generic[AnyHook]):
-    """The loading of one name, from entry points to a hook."""
-
     def __init__(
         self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, configured: object
     ) -> None:

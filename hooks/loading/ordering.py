@@ -69,7 +69,6 @@ def in_order(plugins: Iterable[AnyOrdered], *, known: Collection[str] = ()) -> t
 
 
 def _earlier(by_name: Mapping[str, Ordered], known: Collection[str]) -> dict[str, set[str]]:
-    """Return, by name, the names of a plugin's predecessors."""
     earlier: dict[str, set[str]] = {name: set() for name in by_name}
     faults: list[Fault] = []
     for name, plugin in sorted(by_name.items()):

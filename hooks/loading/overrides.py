@@ -62,7 +62,6 @@ def _call_mistakes(name: str, member: object, contract: type) -> Iterator[str]:
 
 @functools.cache
 def _positional(function: Callable[..., Any]) -> list[str]:
-    """Return the names of a function's positional parameters."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(function).parameters.values()
     return [each.name for each in parameters if each.kind in kinds and each.default is each.empty]

@@ -66,7 +66,7 @@ def frozen(value: Any) -> Any:
     return value
 
 
-def thawed(value: object) -> object:
+def thawed(value: object) -> Any:
     """Return a changeable copy of a value, at any depth: plain maps and lists."""
     if isinstance(value, Mapping):
         return {name: thawed(each) for name, each in value.items()}

@@ -106,7 +106,6 @@ def _names(resources: Iterable[FrozenResource]) -> tuple[str, ...]:
 
 
 def _named(names: Sequence[str]) -> str:
-    """Return names of resources as text; of many, the first."""
     shown = [repr(name) for name in names[:_MOST_NAMED]]
     if len(names) > _MOST_NAMED:
         shown.append(f"{len(names) - _MOST_NAMED} more")

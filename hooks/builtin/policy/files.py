@@ -78,11 +78,6 @@ def _mark(path: Path) -> _Mark:
 
 
 def _read(paths: Sequence[Path]) -> tuple[Rule, ...]:
-    """Return the rules of all files.
-
-    Raises:
-        Unreadable: some are invalid; the message names the faults of each.
-    """
     rules: list[Rule] = []
     homes: dict[str, Path] = {}
     faults: list[str] = []

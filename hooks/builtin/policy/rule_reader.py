@@ -62,8 +62,6 @@ def read_rules(source: str, file: str) -> tuple[Rule, ...]:
 
 
 class _RuleReader:
-    """Reads rules; reports faults to ``reader``."""
-
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._conditions = ConditionReader(reader)

@@ -131,8 +131,6 @@ class PrometheusSink(EventSink):
 
 
 class _Exposed:
-    """The places where totals can be read."""
-
     def __init__(self, options: PrometheusOptions) -> None:
         from prometheus_client import CollectorRegistry, start_http_server
 

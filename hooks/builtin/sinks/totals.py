@@ -72,7 +72,6 @@ class Totals:
                 self._time(event)
 
     def _kind(self, name: str) -> str:
-        """Return a type as a label."""
         if name.endswith((".yaml", ".yml", ".json", ".template")):
             return TEMPLATE
         if name not in self._kinds and len(self._kinds) >= MAX_TYPES:
