@@ -16,8 +16,6 @@ _context: Final[ContextVar[Mapping[str, object]]] = ContextVar("isotherm_log_con
 
 
 class _About:
-    """Sets the fields of log lines inside a block."""
-
     __slots__ = ("_ids", "_token")
 
     def __init__(self, ids: Mapping[str, object]) -> None:

@@ -221,7 +221,6 @@ def _processes(processes: Mapping[tuple[str, str], int]) -> Metric:
 
 
 def _machines(nodes: Sequence[NodeView], asked_seconds: float) -> Iterator[Metric]:
-    """Yield the metrics of nodes, which were queried ``asked_seconds`` ago."""
     states = GaugeMetricFamily("isotherm_machines", "Nodes, by state.", labels=("state",))
     for state in (UP, UNREACHABLE, FAILING):
         states.add_metric((state,), sum(node.state == state for node in nodes))

@@ -110,7 +110,6 @@ def _unstorable(sent: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _parts(value: object) -> Iterator[tuple[Any, int]]:
-    """Yield a value and all nested values and keys, each with its depth."""
     waiting = [(value, 0)]
     while waiting:
         part, depth = waiting.pop()

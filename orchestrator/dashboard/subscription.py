@@ -99,7 +99,6 @@ class Subscription:
         self._news = asyncio.Event()
 
     def __len__(self) -> int:
-        """Return the number of waiting events."""
         return len(self._waiting)
 
     def offer(self, entry: Entry) -> None:

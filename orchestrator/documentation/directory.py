@@ -31,11 +31,6 @@ def write_site(directory: Path, files: Mapping[str, str]) -> None:
 
 
 def _written_before(directory: Path) -> set[str]:
-    """Return the paths that an earlier build has written.
-
-    Raises:
-        InvalidInput: the directory is neither empty nor one that a build has written.
-    """
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return set()
     record = directory / RECORD

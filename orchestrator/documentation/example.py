@@ -105,7 +105,6 @@ def _holds(constraints: tuple[Constraint, ...], value: object) -> bool:
 
 
 def _candidates(schema: Property) -> Iterator[object]:
-    """Yield at least one value of the type, likely ones first."""
     for constraint in schema.constraints:
         if isinstance(constraint, AllowedValues):
             yield from (

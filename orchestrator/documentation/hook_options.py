@@ -63,8 +63,6 @@ def options_of(model: type[BaseModel], values: Mapping[str, object]) -> list[Opt
 
 
 class _Options:
-    """Reads a JSON schema; ``definitions`` are the targets of its references."""
-
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
 

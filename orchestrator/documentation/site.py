@@ -110,7 +110,6 @@ def _families(types: Mapping[str, object]) -> dict[str, list[str]]:
 
 
 def _users(catalogue: Catalogue, constraint: str) -> list[tuple[str, str]]:
-    """Return the properties with a custom constraint: type and path."""
     return [
         (name, path)
         for name, described in catalogue.types.items()

@@ -62,18 +62,14 @@ def value(plain: object) -> str:
     return cut(json.dumps(plain, ensure_ascii=False), _LONGEST_VALUE)
 
 
-def flat(properties: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any], int]]:
+def flat(
+    properties: Mapping[str, Any], prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, Mapping[str, Any], int]]:
     """Yield properties with all nested ones: path, description, depth."""
-    yield from _flat(properties, prefix, 0)
-
-
-def _flat(
-    properties: Mapping[str, Any], prefix: str, depth: int
-) -> Iterator[tuple[str, Mapping[str, object], int]]:
     for name, described in properties.items():
         path = f"{prefix}{name}"
         yield path, described, depth
-        yield from _flat(described["schema"], f"{path}.", depth + 1)
+        yield from flat(described["schema"], f"{path}.", depth + 1)
 
 
 def family(type_name: str) -> str:

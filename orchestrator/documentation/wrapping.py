@@ -90,8 +90,6 @@ def wrapping_template(name: str, kind: type[Resource]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Input:
-    """The parameter of a property, and the property's value in the template."""
-
     name: str
     parameter: dict[str, Any]
     #: The value of the property.
@@ -148,7 +146,6 @@ def _type_of(schema: Property) -> ParameterType:
 
 
 def _declared(schema: Property, **default: object) -> dict[str, object]:
-    """Return the declaration of the parameter of a property that is always given."""
     kind = _type_of(schema)
     return {
         "type": str(kind),
@@ -166,7 +163,6 @@ def _default(schema: Property) -> object:
 
 
 def _optional(schema: Property) -> tuple[dict[str, object], object]:
-    """Return the declaration of a parameter that may be empty, and its empty value."""
     words, rule = _WORDS.get(schema.type, ("Empty: not given.", None))
     kind = ParameterType.STRING if rule else _type_of(schema)
     nothing: Any = ""

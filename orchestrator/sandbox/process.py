@@ -106,7 +106,6 @@ class Sandbox:
             child.let_go()
 
     def _child_with(self, memory_mib: int) -> "_Child":
-        """Return a live child with this memory limit."""
         if self._child and (self._child.memory_mib != memory_mib or not self._child.is_alive()):
             self._end()
         if self._child is None:
@@ -120,8 +119,6 @@ class Sandbox:
 
 
 class _Child:
-    """One process and its two pipes."""
-
     def __init__(self, module: str, memory_mib: int) -> None:
         """Start the process, and wait until it is ready.
 

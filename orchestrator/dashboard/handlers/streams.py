@@ -47,7 +47,6 @@ def topic_of(store: Store, project: str, name: str, *, nested: bool) -> Topic:
 
 
 def _above(stack_id: str, parents: dict[str, str | None]) -> Iterator[str]:
-    """Yield the stacks that a stack is in, the nearest first."""
     parent = parents.get(stack_id)
     while parent is not None:
         yield parent
@@ -114,11 +113,7 @@ class StreamHandler(DataHandler):
         self.write(RETRY)
 
     async def _sent(self) -> None:
-        """Wait until the data written so far have been sent; a browser that reads nothing for long counts as gone.
-
-        Raises:
-            StreamClosedError: the browser has disconnected, or is gone.
-        """
+        """Wait until the data written so far have been sent; a browser that reads nothing for long counts as gone."""
         try:
             async with asyncio.timeout(self.patience_seconds):
                 await self.flush()
@@ -128,7 +123,6 @@ class StreamHandler(DataHandler):
             raise StreamClosedError from error
 
     async def _tell(self, heard: Subscription, since: int | None) -> None:
-        """Send missed events, then new ones."""
         until = time.monotonic() + LIFETIME_SECONDS
         beats = await self._wait_for_hub(heard)
         last = self.hub.position or 0
