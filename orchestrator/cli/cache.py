@@ -4,7 +4,7 @@ import click
 
 from orchestrator.cli.errors import BAD_INPUT, DONE, UNREACHABLE
 from orchestrator.cli.formats import Table, moment, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.views.caches import CacheView
 
@@ -20,15 +20,14 @@ def cache() -> None:
     """Show and flush the constraint caches."""
 
 
-@cache.command(
-    epilog=example(
-        "isotherm cache stats", "isotherm cache stats --client http -f json", "isotherm cache stats --reset"
-    )
+@shell_command(
+    "isotherm cache stats",
+    "isotherm cache stats --client http -f json",
+    "isotherm cache stats --reset",
+    group=cache,
 )
 @_client
 @click.option("--reset", is_flag=True, help="Set the counters to zero after showing them.")
-@format_option()
-@click.pass_obj
 def stats(shell: Shell, *, client: str | None, reset: bool, form: str) -> None:
     """Show the constraint caches and their hit rates.
 
@@ -71,10 +70,8 @@ def stats(shell: Shell, *, client: str | None, reset: bool, form: str) -> None:
     )
 
 
-@cache.command(epilog=example("isotherm cache flush", "isotherm cache flush --client http"))
+@shell_command("isotherm cache flush", "isotherm cache flush --client http", group=cache)
 @_client
-@format_option()
-@click.pass_obj
 def flush(shell: Shell, *, client: str | None, form: str) -> None:
     """Empty the constraint caches.
 

@@ -3,7 +3,7 @@
 import click
 
 from orchestrator.cli.formats import fields_table, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 
 
@@ -12,9 +12,7 @@ def db() -> None:
     """Manage the database's schema."""
 
 
-@db.command(epilog=example("isotherm db upgrade"))
-@format_option()
-@click.pass_obj
+@shell_command("isotherm db upgrade", group=db)
 def upgrade(shell: Shell, form: str) -> None:
     """Bring the schema up to date.
 
@@ -31,9 +29,7 @@ def upgrade(shell: Shell, form: str) -> None:
     show(form, {"before": before, "after": after}, fields)
 
 
-@db.command(epilog=example("isotherm db current"))
-@format_option()
-@click.pass_obj
+@shell_command("isotherm db current", group=db)
 def current(shell: Shell, form: str) -> None:
     """Show the revision of the schema.
 

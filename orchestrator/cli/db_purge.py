@@ -9,7 +9,7 @@ import click
 
 from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.formats import Table, console_for_messages, printable, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.times import Age
 from orchestrator.model.purge import KINDS
@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 REPORT_EVERY = 100_000
 
 
-@click.command(
-    epilog=example(
-        "isotherm db purge",
-        "isotherm db purge --older-than 90 --dry-run",
-        "isotherm db purge --older-than 12h --project tests --yes -f json",
-    )
+@shell_command(
+    "isotherm db purge",
+    "isotherm db purge --older-than 90 --dry-run",
+    "isotherm db purge --older-than 12h --project tests --yes -f json",
 )
 @click.option(
     "--older-than",
@@ -44,8 +42,6 @@ REPORT_EVERY = 100_000
 @click.option(
     "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
 )
-@format_option()
-@click.pass_obj
 def purge(
     shell: Shell,
     *,

@@ -4,13 +4,11 @@ import click
 
 from orchestrator.cli.errors import BAD_INPUT, DONE, UNREACHABLE
 from orchestrator.cli.formats import Table, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 
 
-@click.command(epilog=example("isotherm doctor", "isotherm doctor -f json"))
-@format_option()
-@click.pass_obj
+@shell_command("isotherm doctor", "isotherm doctor -f json")
 def doctor(shell: Shell, form: str) -> None:
     """Check the installation, and suggest remedies.
 

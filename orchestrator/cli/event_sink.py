@@ -3,7 +3,7 @@
 import click
 
 from orchestrator.cli.formats import Table, fields_table, moment, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 
 
@@ -12,9 +12,7 @@ def event_sink() -> None:
     """Show the delivery of events to event sinks."""
 
 
-@event_sink.command("list", epilog=example("isotherm event-sink list", "isotherm event-sink list -f json"))
-@format_option()
-@click.pass_obj
+@shell_command("isotherm event-sink list", "isotherm event-sink list -f json", group=event_sink, name="list")
 def list_sinks(shell: Shell, form: str) -> None:
     """List event sinks with their backlogs.
 
@@ -42,10 +40,8 @@ def list_sinks(shell: Shell, form: str) -> None:
     show(form, [view.to_dict() for view in views], Table(columns=columns, rows=rows))
 
 
-@event_sink.command(epilog=example("isotherm event-sink forget webhook"))
+@shell_command("isotherm event-sink forget webhook", group=event_sink)
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def forget(shell: Shell, name: str, form: str) -> None:
     """Stop keeping events for a sink.
 

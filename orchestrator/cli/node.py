@@ -7,7 +7,7 @@ import click
 
 from orchestrator.cli.errors import DONE, UNREACHABLE
 from orchestrator.cli.formats import Table, fields_table, moment, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.progress import duration
 from orchestrator.cli.shell import Shell
 from orchestrator.views.nodes import UP, AskedView, NodeDetails, NodeView
@@ -18,9 +18,7 @@ def node() -> None:
     """Show, drain and remove nodes."""
 
 
-@node.command("list", epilog=example("isotherm node list", "isotherm node list -f json"))
-@format_option()
-@click.pass_obj
+@shell_command("isotherm node list", "isotherm node list -f json", group=node, name="list")
 def list_nodes(shell: Shell, form: str) -> None:
     """List nodes with their state and capacity.
 
@@ -55,10 +53,8 @@ def list_nodes(shell: Shell, form: str) -> None:
     show(form, [_plain(view) for view in views], Table(columns=columns, rows=rows, spare=spare))
 
 
-@node.command("show", epilog=example("isotherm node show n1", "isotherm node show n1 -f json"))
+@shell_command("isotherm node show n1", "isotherm node show n1 -f json", group=node, name="show")
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def show_node(shell: Shell, name: str, form: str) -> None:
     """Show a node and the resources on it.
 
@@ -69,10 +65,10 @@ def show_node(shell: Shell, name: str, form: str) -> None:
     show(form, {**details.to_dict(), "node": _plain(details.node)}, *_tables(details))
 
 
-@node.command("instances", epilog=example("isotherm node instances n1", "isotherm node instances n1 -f json"))
+@shell_command(
+    "isotherm node instances n1", "isotherm node instances n1 -f json", group=node, name="instances"
+)
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def list_instances(shell: Shell, name: str, form: str) -> None:
     """List the instances of a node.
 
@@ -98,10 +94,8 @@ def list_instances(shell: Shell, name: str, form: str) -> None:
             click.echo(fault, err=True)
 
 
-@node.command(epilog=example("isotherm node refresh", "isotherm node refresh n1 n2"))
+@shell_command("isotherm node refresh", "isotherm node refresh n1 n2", group=node)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@format_option()
-@click.pass_obj
 def refresh(shell: Shell, names: tuple[str, ...], form: str) -> None:
     """Query nodes, bypassing the cache.
 
@@ -114,10 +108,8 @@ def refresh(shell: Shell, names: tuple[str, ...], form: str) -> None:
     raise click.exceptions.Exit(DONE if all_answered else UNREACHABLE)
 
 
-@node.command(epilog=example("isotherm node flush", "isotherm node flush n1 n2"))
+@shell_command("isotherm node flush", "isotherm node flush n1 n2", group=node)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@format_option()
-@click.pass_obj
 def flush(shell: Shell, names: tuple[str, ...], form: str) -> None:
     """Remove the cached states of nodes.
 
@@ -128,11 +120,9 @@ def flush(shell: Shell, names: tuple[str, ...], form: str) -> None:
     _show_asked(views, form)
 
 
-@node.command(epilog=example('isotherm node drain n1 --reason "new disks"'))
+@shell_command('isotherm node drain n1 --reason "new disks"', group=node)
 @click.argument("name")
 @click.option("--reason", default="", metavar="TEXT", help="Why; shown wherever the node is shown.")
-@format_option()
-@click.pass_obj
 def drain(shell: Shell, name: str, reason: str, form: str) -> None:
     """Exclude a node from placement.
 
@@ -143,10 +133,8 @@ def drain(shell: Shell, name: str, reason: str, form: str) -> None:
     show(form, _plain(view), fields_table(_fields(view)))
 
 
-@node.command(epilog=example("isotherm node undrain n1"))
+@shell_command("isotherm node undrain n1", group=node)
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def undrain(shell: Shell, name: str, form: str) -> None:
     """Include a node in placement again."""
     with shell.service() as service:
@@ -154,11 +142,9 @@ def undrain(shell: Shell, name: str, form: str) -> None:
     show(form, _plain(view), fields_table(_fields(view)))
 
 
-@node.command(epilog=example("isotherm node forget n1", "isotherm node forget n1 --lost"))
+@shell_command("isotherm node forget n1", "isotherm node forget n1 --lost", group=node)
 @click.argument("name")
 @click.option("--lost", is_flag=True, help="Treat the resources on it as lost; make sure that they are.")
-@format_option()
-@click.pass_obj
 def forget(shell: Shell, name: str, *, lost: bool, form: str) -> None:
     """Remove a node that no longer exists.
 
@@ -171,10 +157,8 @@ def forget(shell: Shell, name: str, *, lost: bool, form: str) -> None:
     show(form, forgotten, fields_table(forgotten))
 
 
-@node.command(epilog=example("isotherm node stats", "isotherm node stats --reset -f json"))
+@shell_command("isotherm node stats", "isotherm node stats --reset -f json", group=node)
 @click.option("--reset", is_flag=True, help="Set the counters to zero after showing them.")
-@format_option()
-@click.pass_obj
 def stats(shell: Shell, *, reset: bool, form: str) -> None:
     """Show the hit rate of the node state cache.
 

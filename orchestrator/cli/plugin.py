@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.formats import Table, fields_table, show, text_of
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 
 if TYPE_CHECKING:
@@ -25,13 +25,10 @@ def plugin() -> None:
     """Show installed plugins."""
 
 
-@plugin.command(
-    "list",
-    epilog=example("isotherm plugin list", "isotherm plugin list --namespace lifecycle -f json"),
+@shell_command(
+    "isotherm plugin list", "isotherm plugin list --namespace lifecycle -f json", group=plugin, name="list"
 )
 @namespace_option
-@format_option()
-@click.pass_obj
 def list_plugins(shell: Shell, namespace: str | None, form: str) -> None:
     """List installed plugins of all kinds.
 
@@ -59,16 +56,14 @@ def list_plugins(shell: Shell, namespace: str | None, form: str) -> None:
     show(form, [view.to_dict() for view in found], Table(columns=columns, rows=rows))
 
 
-@plugin.command(
-    "show",
-    epilog=example(
-        "isotherm plugin show limits", "isotherm plugin show webhook --namespace lifecycle -f json"
-    ),
+@shell_command(
+    "isotherm plugin show limits",
+    "isotherm plugin show webhook --namespace lifecycle -f json",
+    group=plugin,
+    name="show",
 )
 @click.argument("name")
 @namespace_option
-@format_option()
-@click.pass_obj
 def show_plugin(shell: Shell, name: str, namespace: str | None, form: str) -> None:
     """Show a plugin and its options.
 

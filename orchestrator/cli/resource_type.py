@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from orchestrator.cli.formats import Table, fields_table, show, text_of
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import example, format_option, shell_command
 from orchestrator.cli.shell import Shell
 
 
@@ -44,16 +44,13 @@ def _listed(name: str, description: str, support_status: Mapping[str, str]) -> t
     return name, f"{description} ({support})" if support else description
 
 
-@resource_type.command(
-    "show",
-    epilog=example(
-        "isotherm resource-type show OS::Heat::RandomString",
-        "isotherm resource-type show OS::Heat::RandomString -f json",
-    ),
+@shell_command(
+    "isotherm resource-type show OS::Heat::RandomString",
+    "isotherm resource-type show OS::Heat::RandomString -f json",
+    group=resource_type,
+    name="show",
 )
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def show_type(shell: Shell, name: str, form: str) -> None:
     """Show a type's properties and attributes.
 

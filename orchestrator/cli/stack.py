@@ -10,9 +10,8 @@ from orchestrator.cli.ending import follow_or_leave, outputs_table, refuse_to_le
 from orchestrator.cli.errors import BAD_INPUT, warn
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
 from orchestrator.cli.options import (
-    example,
-    format_option,
     rollback_option,
+    shell_command,
     tags_option,
     template_options,
     timeout_option,
@@ -33,12 +32,11 @@ def stack() -> None:
     """Create, update, show, follow and delete stacks."""
 
 
-@stack.command(
-    epilog=example(
-        "isotherm stack create web -t web.yaml",
-        "isotherm stack create web -t web.yaml -e prod.yaml -P count=3 --timeout 30",
-        "isotherm stack create web -t web.yaml --dry-run",
-    )
+@shell_command(
+    "isotherm stack create web -t web.yaml",
+    "isotherm stack create web -t web.yaml -e prod.yaml -P count=3 --timeout 30",
+    "isotherm stack create web -t web.yaml --dry-run",
+    group=stack,
 )
 @click.argument("name")
 @template_options
@@ -49,8 +47,6 @@ def stack() -> None:
 @tags_option("Tags of the stack; nested stacks have none.")
 @timeout_option
 @wait_option
-@format_option()
-@click.pass_obj
 def create(
     shell: Shell, name: str, *, template: str, is_dry_run: bool, wait: bool, form: str, **given: Unpack[Given]
 ) -> None:
@@ -70,20 +66,17 @@ def create(
         follow_or_leave(shell, service, made, action="CREATE", wait=wait, form=form, after=0)
 
 
-@stack.command(
-    "list",
-    epilog=example(
-        "isotherm stack list",
-        "isotherm stack list --nested",
-        "isotherm stack list --tags prod,eu",
-        "isotherm stack list -f json",
-    ),
+@shell_command(
+    "isotherm stack list",
+    "isotherm stack list --nested",
+    "isotherm stack list --tags prod,eu",
+    "isotherm stack list -f json",
+    group=stack,
+    name="list",
 )
 @click.option("--nested", "is_nested", is_flag=True, help="Show nested stacks as well.")
 @tags_option("Only the stacks that have all of these tags.")
 @tags_option("Only the stacks that have any of these tags.", "--tags-any")
-@format_option()
-@click.pass_obj
 def list_stacks(
     shell: Shell,
     *,
@@ -110,10 +103,8 @@ def _stacks_table(stacks: Sequence[StackView], *, is_nested: bool) -> Table:
     return Table(columns=tuple(columns), rows=rows)
 
 
-@stack.command("show", epilog=example("isotherm stack show web"))
+@shell_command("isotherm stack show web", group=stack, name="show")
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def show_stack(shell: Shell, name: str, form: str) -> None:
     """Show state, parameters and outputs."""
     with shell.service() as service:
@@ -122,14 +113,12 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
     show(form, view.to_dict(), *_tables(view))
 
 
-@stack.command(epilog=example("isotherm stack delete web", "isotherm stack delete web --yes --no-wait"))
+@shell_command("isotherm stack delete web", "isotherm stack delete web --yes --no-wait", group=stack)
 @click.argument("name")
 @click.option(
     "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
 )
 @wait_option
-@format_option()
-@click.pass_obj
 def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None:
     """Delete a stack and all its resources."""
     refuse_to_leave(shell, wait=wait)
@@ -146,10 +135,8 @@ def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None
         follow_or_leave(shell, service, going, action="DELETE", wait=wait, form=form, after=after)
 
 
-@stack.command(epilog=example("isotherm stack watch web"))
+@shell_command("isotherm stack watch web", group=stack)
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def watch(shell: Shell, name: str, form: str) -> None:
     """Follow an operation to its end.
 
@@ -164,12 +151,13 @@ def watch(shell: Shell, name: str, form: str) -> None:
         follow_or_leave(shell, service, present, action=action, wait=True, form=form, after=after)
 
 
-@stack.command(
-    epilog=example("isotherm stack graph web | dot -Tsvg > web.svg", "isotherm stack graph web -f mermaid")
+@shell_command(
+    "isotherm stack graph web | dot -Tsvg > web.svg",
+    "isotherm stack graph web -f mermaid",
+    group=stack,
+    forms=("dot", "mermaid", "json"),
 )
 @click.argument("name")
-@format_option("dot", "mermaid", "json")
-@click.pass_obj
 def graph(shell: Shell, name: str, form: str) -> None:
     """Draw the dependency graph of a stack.
 

@@ -9,7 +9,7 @@ import click
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave, wait_for_end
 from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.formats import as_json, as_yaml, fields_table, printable, show
-from orchestrator.cli.options import example, format_option, wait_option
+from orchestrator.cli.options import shell_command, wait_option
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.secret_file import write_secret_file
 from orchestrator.cli.shell import Shell
@@ -29,11 +29,11 @@ def output_option(command: Command) -> Command:
     )(command)
 
 
-@click.command(epilog=example("isotherm stack export web -o web.json", "isotherm stack export web -f yaml"))
+@shell_command(
+    "isotherm stack export web -o web.json", "isotherm stack export web -f yaml", forms=("json", "yaml")
+)
 @click.argument("name")
 @output_option
-@format_option("json", "yaml")
-@click.pass_obj
 def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
     """Write a stack as one document.
 
@@ -46,8 +46,10 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
     _write(document, output, form)
 
 
-@click.command(
-    epilog=example("isotherm stack abandon web -o web.json", "isotherm stack abandon web -o web.json --yes")
+@shell_command(
+    "isotherm stack abandon web -o web.json",
+    "isotherm stack abandon web -o web.json --yes",
+    forms=("json", "yaml"),
 )
 @click.argument("name")
 @output_option
@@ -55,8 +57,6 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
     "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
 )
 @wait_option
-@format_option("json", "yaml")
-@click.pass_obj
 def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: bool, form: str) -> None:
     """Delete a stack, but keep its objects.
 

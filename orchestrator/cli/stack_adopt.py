@@ -6,10 +6,9 @@ import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.options import (
-    example,
-    format_option,
     optional_template_options,
     rollback_option,
+    shell_command,
     tags_option,
     timeout_option,
     wait_option,
@@ -18,11 +17,9 @@ from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, adopt_job
 
 
-@click.command(
-    epilog=example(
-        "isotherm stack adopt web --adopt-file web.json",
-        "isotherm stack adopt web --adopt-file web.json -t web.yaml -P count=3",
-    )
+@shell_command(
+    "isotherm stack adopt web --adopt-file web.json",
+    "isotherm stack adopt web --adopt-file web.json -t web.yaml -P count=3",
 )
 @click.argument("name")
 @click.option(
@@ -36,8 +33,6 @@ from orchestrator.cli.source import Given, adopt_job
 @tags_option("Tags of the stack, instead of those in the file.")
 @timeout_option
 @wait_option
-@format_option()
-@click.pass_obj
 def adopt(
     shell: Shell,
     name: str,

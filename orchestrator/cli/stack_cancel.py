@@ -3,12 +3,12 @@
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
-from orchestrator.cli.options import example, format_option, wait_option
+from orchestrator.cli.options import shell_command, wait_option
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 
 
-@click.command(epilog=example("isotherm stack cancel web", "isotherm stack cancel web --no-rollback"))
+@shell_command("isotherm stack cancel web", "isotherm stack cancel web --no-rollback")
 @click.argument("name")
 @click.option(
     "--rollback/--no-rollback",
@@ -16,8 +16,6 @@ from orchestrator.cli.shell import Shell
     help="Roll back to the last complete state (the default), or leave the stack as it is.",
 )
 @wait_option
-@format_option()
-@click.pass_obj
 def cancel(shell: Shell, name: str, *, rollback: bool, wait: bool, form: str) -> None:
     """Cancel the operation in progress.
 

@@ -7,7 +7,7 @@ import click
 
 from hooks.values.states import ACTIONS, STATUSES
 from orchestrator.cli.formats import Table, as_json, as_yaml, fields_table, moment, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.progress import PAGE, event_line, events_after
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.times import Moment
@@ -27,14 +27,13 @@ def event() -> None:
     """Show the events of a stack."""
 
 
-@event.command(
-    "list",
-    epilog=example(
-        "isotherm stack event list web",
-        "isotherm stack event list web --follow",
-        "isotherm stack event list web --reverse --limit 20 --status FAILED --since 12h",
-        "isotherm stack event list web --resource 'server*' -f json",
-    ),
+@shell_command(
+    "isotherm stack event list web",
+    "isotherm stack event list web --follow",
+    "isotherm stack event list web --reverse --limit 20 --status FAILED --since 12h",
+    "isotherm stack event list web --resource 'server*' -f json",
+    group=event,
+    name="list",
 )
 @click.argument("name")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show this many at most.")
@@ -83,8 +82,6 @@ def event() -> None:
     is_flag=True,
     help="Show new events until interrupted, or until the stack is deleted. JSON is then one object a line.",
 )
-@format_option()
-@click.pass_obj
 def list_events(
     shell: Shell,
     /,
@@ -122,11 +119,9 @@ def list_events(
         click.echo(f"There may be more: --marker {events[-1].id} goes on.", err=True)
 
 
-@event.command("show", epilog=example("isotherm stack event show web 1207"))
+@shell_command("isotherm stack event show web 1207", group=event, name="show")
 @click.argument("name")
 @click.argument("event_id", metavar="ID", type=click.IntRange(min=0))
-@format_option()
-@click.pass_obj
 def show_event(shell: Shell, name: str, event_id: int, form: str) -> None:
     """Show one event of a stack."""
     with shell.service() as service:

@@ -13,7 +13,7 @@ from orchestrator.cli.formats import (
     show_tables,
     state_style,
 )
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.views.operations import FailedView, FailureView
 
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 MOST_NAMED = 5
 
 
-@click.command(
-    epilog=example(
-        "isotherm stack failure web",
-        "isotherm stack failure web --traversal 5f2b1a94-0c8f-4f0e-9a55-0a2f6f8d3c11",
-        "isotherm stack failure web -f json",
-    )
+@shell_command(
+    "isotherm stack failure web",
+    "isotherm stack failure web --traversal 5f2b1a94-0c8f-4f0e-9a55-0a2f6f8d3c11",
+    "isotherm stack failure web -f json",
 )
 @click.argument("name")
 @click.option(
@@ -38,8 +36,6 @@ MOST_NAMED = 5
     metavar="ID",
     help="The operation, as listed by isotherm stack history; the last one if left out.",
 )
-@format_option()
-@click.pass_obj
 def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> None:
     """Show why an operation failed.
 

@@ -3,7 +3,7 @@
 import click
 
 from orchestrator.cli.formats import Table, fields_table, moment, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.progress import PAGE, duration
 from orchestrator.cli.shell import Shell
 from orchestrator.views.stacks import TraversalView
@@ -12,12 +12,10 @@ from orchestrator.views.stacks import TraversalView
 SHORT = 12
 
 
-@click.command(
-    epilog=example(
-        "isotherm stack history web",
-        "isotherm stack history web --limit 5 -f json",
-        "isotherm stack history web --traversal 5f2b1a94-0c8f-4f0e-9a55-0a2f6f8d3c11",
-    )
+@shell_command(
+    "isotherm stack history web",
+    "isotherm stack history web --limit 5 -f json",
+    "isotherm stack history web --traversal 5f2b1a94-0c8f-4f0e-9a55-0a2f6f8d3c11",
 )
 @click.argument("name")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show this many at most.")
@@ -33,8 +31,6 @@ SHORT = 12
     metavar="ID",
     help="Show this operation, with its resources by state and its lifecycle plugin calls.",
 )
-@format_option()
-@click.pass_obj
 def history(
     shell: Shell, name: str, *, limit: int | None, marker: str, traversal_id: str | None, form: str
 ) -> None:

@@ -3,7 +3,7 @@
 import click
 
 from orchestrator.cli.formats import Table, moment, printable, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.template.resource_registry import HOOKS
 from orchestrator.views.stacks import HookView
@@ -19,10 +19,10 @@ def hook() -> None:
     """
 
 
-@hook.command("list", epilog=example("isotherm stack hook list web", "isotherm stack hook list web -f json"))
+@shell_command(
+    "isotherm stack hook list web", "isotherm stack hook list web -f json", group=hook, name="list"
+)
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def list_hooks(shell: Shell, name: str, form: str) -> None:
     """List the resources that are held at hooks.
 
@@ -33,18 +33,15 @@ def list_hooks(shell: Shell, name: str, form: str) -> None:
     _show(held, form)
 
 
-@hook.command(
-    epilog=example(
-        "isotherm stack hook clear web",
-        "isotherm stack hook clear web 'server*' --kind pre-update",
-        "isotherm stack hook clear web group/0/server",
-    )
+@shell_command(
+    "isotherm stack hook clear web",
+    "isotherm stack hook clear web 'server*' --kind pre-update",
+    "isotherm stack hook clear web group/0/server",
+    group=hook,
 )
 @click.argument("name")
 @click.argument("resource_name", metavar="[RESOURCE]", default="*")
 @click.option("--kind", type=click.Choice(HOOKS), help="The kind of the hook; any, if it is left out.")
-@format_option()
-@click.pass_obj
 def clear(shell: Shell, name: str, resource_name: str, *, kind: str | None, form: str) -> None:
     """Clear hooks, so that resources continue.
 

@@ -4,7 +4,7 @@ import click
 
 from orchestrator.cli.errors import STACK_FAILED
 from orchestrator.cli.formats import FORMS, Table, as_json, fields_table, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.views.stacks import OutputView
 
@@ -14,10 +14,8 @@ def output() -> None:
     """Show the outputs of a stack."""
 
 
-@output.command("list", epilog=example("isotherm stack output list web"))
+@shell_command("isotherm stack output list web", group=output, name="list")
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def list_outputs(shell: Shell, name: str, form: str) -> None:
     """List the outputs of a stack."""
     with shell.service() as service:
@@ -27,14 +25,15 @@ def list_outputs(shell: Shell, name: str, form: str) -> None:
     show(form, data, Table(columns=("key", "description"), rows=rows))
 
 
-@output.command(
-    "show",
-    epilog=example("isotherm stack output show web", 'URL="$(isotherm stack output show web url -f value)"'),
+@shell_command(
+    "isotherm stack output show web",
+    'URL="$(isotherm stack output show web url -f value)"',
+    group=output,
+    name="show",
+    forms=(*FORMS, "value"),
 )
 @click.argument("name")
 @click.argument("key", required=False)
-@format_option(*FORMS, "value")
-@click.pass_obj
 def show_output(shell: Shell, name: str, key: str | None, form: str) -> None:
     """Show an output, or all of them.
 

@@ -8,7 +8,7 @@ import click
 from orchestrator.cli.annotation_tables import annotation_tables
 from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import Table, fields_table, show
-from orchestrator.cli.options import example, format_option, tags_option, template_options
+from orchestrator.cli.options import shell_command, tags_option, template_options
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, stack_job
 from orchestrator.cli.template import DISABLED
@@ -18,17 +18,13 @@ if TYPE_CHECKING:
     from orchestrator.views.stacks import ResourcePreview, StackPreview
 
 
-@click.command(
-    epilog=example(
-        "isotherm stack preview web -t web.yaml",
-        "isotherm stack preview web -t web.yaml -e prod.yaml -P count=3 -f yaml",
-    )
+@shell_command(
+    "isotherm stack preview web -t web.yaml",
+    "isotherm stack preview web -t web.yaml -e prod.yaml -P count=3 -f yaml",
 )
 @click.argument("name")
 @template_options
 @tags_option("Tags of the stack.")
-@format_option()
-@click.pass_obj
 def preview(shell: Shell, name: str, *, template: str, form: str, **given: Unpack[Given]) -> None:
     """Show what a create would make.
 

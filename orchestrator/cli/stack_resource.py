@@ -7,7 +7,7 @@ import click
 
 from orchestrator.cli.ending import follow_or_leave
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import example, shell_command
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
@@ -19,8 +19,8 @@ def resource() -> None:
     """Show, signal and mark resources of a stack."""
 
 
-@resource.command(
-    "list", epilog=example("isotherm stack resource list web", "isotherm stack resource list web -n 2")
+@shell_command(
+    "isotherm stack resource list web", "isotherm stack resource list web -n 2", group=resource, name="list"
 )
 @click.argument("name")
 @click.option(
@@ -32,8 +32,6 @@ def resource() -> None:
     metavar="DEPTH",
     help="Include so many levels of nested stacks.",
 )
-@format_option()
-@click.pass_obj
 def list_resources(shell: Shell, name: str, depth: int, form: str) -> None:
     """List the resources of a stack.
 
@@ -56,11 +54,9 @@ def list_resources(shell: Shell, name: str, depth: int, form: str) -> None:
     show(form, [view.to_dict() for view in resources], table)
 
 
-@resource.command("show", epilog=example("isotherm stack resource show web server -f yaml"))
+@shell_command("isotherm stack resource show web server -f yaml", group=resource, name="show")
 @click.argument("name")
 @click.argument("resource_name", metavar="RESOURCE")
-@format_option()
-@click.pass_obj
 def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> None:
     """Show one resource of a stack.
 

@@ -3,23 +3,19 @@
 import click
 
 from orchestrator.cli.formats import fields_table, show
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 
 
-@click.command(
-    "mark-unhealthy",
-    epilog=example(
-        "isotherm stack resource mark-unhealthy web server --reason 'its disk is dying'",
-        "isotherm stack resource mark-unhealthy web server --reset",
-    ),
+@shell_command(
+    "isotherm stack resource mark-unhealthy web server --reason 'its disk is dying'",
+    "isotherm stack resource mark-unhealthy web server --reset",
+    name="mark-unhealthy",
 )
 @click.argument("name")
 @click.argument("resource_name", metavar="RESOURCE")
 @click.option("--reason", default="", metavar="TEXT", help="Why; shown with the resource.")
 @click.option("--reset", is_flag=True, help="Remove the mark: the resource becomes CHECK_COMPLETE.")
-@format_option()
-@click.pass_obj
 def mark_unhealthy(
     shell: Shell, name: str, resource_name: str, *, reason: str, reset: bool, form: str
 ) -> None:
@@ -34,11 +30,9 @@ def mark_unhealthy(
     show(form, view.to_dict(), fields_table(fields))
 
 
-@click.command("metadata", epilog=example("isotherm stack resource metadata web server -f json"))
+@shell_command("isotherm stack resource metadata web server -f json", name="metadata")
 @click.argument("name")
 @click.argument("resource_name", metavar="RESOURCE")
-@format_option()
-@click.pass_obj
 def metadata(shell: Shell, name: str, resource_name: str, form: str) -> None:
     """Show the present metadata of a resource.
 

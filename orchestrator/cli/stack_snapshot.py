@@ -8,7 +8,12 @@ import click
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.errors import STACK_FAILED
 from orchestrator.cli.formats import Table, fields_table, moment, show
-from orchestrator.cli.options import example, format_option, rollback_option, timeout_option, wait_option
+from orchestrator.cli.options import (
+    rollback_option,
+    shell_command,
+    timeout_option,
+    wait_option,
+)
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.views.stacks import SnapshotView
@@ -22,16 +27,14 @@ def snapshot() -> None:
     """Take, list and restore snapshots of a stack."""
 
 
-@snapshot.command(
-    epilog=example(
-        "isotherm stack snapshot create web", "isotherm stack snapshot create web --name before-upgrade"
-    )
+@shell_command(
+    "isotherm stack snapshot create web",
+    "isotherm stack snapshot create web --name before-upgrade",
+    group=snapshot,
 )
 @click.argument("name")
 @click.option("--name", "snapshot_name", default="", metavar="SNAPSHOT", help="The name of the snapshot.")
 @wait_option
-@format_option()
-@click.pass_obj
 def create(shell: Shell, name: str, *, snapshot_name: str, wait: bool, form: str) -> None:
     """Take a snapshot of a stack.
 
@@ -45,12 +48,13 @@ def create(shell: Shell, name: str, *, snapshot_name: str, wait: bool, form: str
         follow_or_leave(shell, service, going, action="SNAPSHOT", wait=wait, form=form, after=after)
 
 
-@snapshot.command(
-    "list", epilog=example("isotherm stack snapshot list web", "isotherm stack snapshot list web -f json")
+@shell_command(
+    "isotherm stack snapshot list web",
+    "isotherm stack snapshot list web -f json",
+    group=snapshot,
+    name="list",
 )
 @click.argument("name")
-@format_option()
-@click.pass_obj
 def list_snapshots(shell: Shell, name: str, form: str) -> None:
     """List the snapshots of a stack."""
     with shell.service() as service:
@@ -60,11 +64,9 @@ def list_snapshots(shell: Shell, name: str, form: str) -> None:
     show(form, [view.to_dict() for view in views], table)
 
 
-@snapshot.command("show", epilog=example("isotherm stack snapshot show web before-upgrade"))
+@shell_command("isotherm stack snapshot show web before-upgrade", group=snapshot, name="show")
 @click.argument("name")
 @click.argument("snapshot_name", metavar="SNAPSHOT")
-@format_option()
-@click.pass_obj
 def show_snapshot(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
     """Show a snapshot.
 
@@ -76,11 +78,9 @@ def show_snapshot(shell: Shell, name: str, snapshot_name: str, form: str) -> Non
     show(form, view.to_dict(), _fields(view), *([table] if view.resources else []))
 
 
-@snapshot.command(epilog=example("isotherm stack snapshot delete web before-upgrade"))
+@shell_command("isotherm stack snapshot delete web before-upgrade", group=snapshot)
 @click.argument("name")
 @click.argument("snapshot_name", metavar="SNAPSHOT")
-@format_option()
-@click.pass_obj
 def delete(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
     """Delete a snapshot, not the stack.
 
@@ -100,19 +100,16 @@ def delete(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
     raise click.exceptions.Exit(STACK_FAILED)
 
 
-@snapshot.command(
-    epilog=example(
-        "isotherm stack snapshot restore web before-upgrade",
-        "isotherm stack snapshot restore web before-upgrade --rollback --timeout 30",
-    )
+@shell_command(
+    "isotherm stack snapshot restore web before-upgrade",
+    "isotherm stack snapshot restore web before-upgrade --rollback --timeout 30",
+    group=snapshot,
 )
 @click.argument("name")
 @click.argument("snapshot_name", metavar="SNAPSHOT")
 @rollback_option
 @timeout_option
 @wait_option
-@format_option()
-@click.pass_obj
 def restore(
     shell: Shell,
     name: str,

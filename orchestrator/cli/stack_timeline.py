@@ -4,19 +4,17 @@ import click
 
 from orchestrator.cli.formats import console_for_results, moment, printable, show, state_style
 from orchestrator.cli.gantt import gantt, legend
-from orchestrator.cli.options import example, format_option
+from orchestrator.cli.options import shell_command
 from orchestrator.cli.progress import duration
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.state_marks import has_signs
 from orchestrator.views.operations import Timeline
 
 
-@click.command(
-    epilog=example(
-        "isotherm stack timeline web",
-        "isotherm stack timeline web --critical",
-        "isotherm stack timeline web --traversal 5f2b1a94-0c8f-4f0e-9a55-0a2f6f8d3c11 -f json",
-    )
+@shell_command(
+    "isotherm stack timeline web",
+    "isotherm stack timeline web --critical",
+    "isotherm stack timeline web --traversal 5f2b1a94-0c8f-4f0e-9a55-0a2f6f8d3c11 -f json",
 )
 @click.argument("name")
 @click.option(
@@ -31,8 +29,6 @@ from orchestrator.views.operations import Timeline
     is_flag=True,
     help="Draw only the critical path: the resources that determined the total duration.",
 )
-@format_option()
-@click.pass_obj
 def timeline(shell: Shell, name: str, *, traversal_id: str | None, is_critical_only: bool, form: str) -> None:
     """Draw a Gantt chart of an operation.
 

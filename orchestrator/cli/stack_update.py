@@ -9,10 +9,9 @@ from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import show
 from orchestrator.cli.options import (
-    example,
-    format_option,
     optional_template_options,
     rollback_again_option,
+    shell_command,
     tags_option,
     timeout_option,
     wait_option,
@@ -23,13 +22,11 @@ from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, existing_job, stack_job
 
 
-@click.command(
-    epilog=example(
-        "isotherm stack update web -t web.yaml -P count=5",
-        "isotherm stack update web --existing -P count=5",
-        "isotherm stack update web --existing --refresh",
-        "isotherm stack update web -t web.yaml --dry-run",
-    )
+@shell_command(
+    "isotherm stack update web -t web.yaml -P count=5",
+    "isotherm stack update web --existing -P count=5",
+    "isotherm stack update web --existing --refresh",
+    "isotherm stack update web -t web.yaml --dry-run",
 )
 @click.argument("name")
 @optional_template_options
@@ -52,8 +49,6 @@ from orchestrator.cli.source import Given, existing_job, stack_job
 @tags_option("New tags of the stack, instead of those it has; an empty text removes them.")
 @timeout_option
 @wait_option
-@format_option()
-@click.pass_obj
 def update(
     shell: Shell,
     name: str,

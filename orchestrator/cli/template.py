@@ -7,7 +7,7 @@ import click
 
 from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import Table, fields_table, show
-from orchestrator.cli.options import example, format_option, template_options
+from orchestrator.cli.options import shell_command, template_options
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, stack_job, template_text
 
@@ -28,15 +28,12 @@ def template() -> None:
     """Validate and show templates."""
 
 
-@template.command(
-    epilog=example(
-        "isotherm template validate -t web.yaml",
-        "isotherm template validate -t web.yaml -e prod.yaml -P count=3 -f json",
-    )
+@shell_command(
+    "isotherm template validate -t web.yaml",
+    "isotherm template validate -t web.yaml -e prod.yaml -P count=3 -f json",
+    group=template,
 )
 @template_options
-@format_option()
-@click.pass_obj
 def validate(shell: Shell, template: str, form: str, **given: Unpack[Given]) -> None:
     """Validate a template and its parameters.
 
@@ -54,12 +51,12 @@ def validate(shell: Shell, template: str, form: str, **given: Unpack[Given]) -> 
     show(form, view.to_dict(), *_tables(template, view))
 
 
-@template.command(
-    "show",
-    epilog=example(
-        "isotherm template show -t web.yaml",
-        "isotherm template show -t web.yaml --resolved -e prod.yaml -P count=3",
-    ),
+@shell_command(
+    "isotherm template show -t web.yaml",
+    "isotherm template show -t web.yaml --resolved -e prod.yaml -P count=3",
+    group=template,
+    name="show",
+    forms=("yaml", "json"),
 )
 @template_options
 @click.option(
@@ -68,8 +65,6 @@ def validate(shell: Shell, template: str, form: str, **given: Unpack[Given]) -> 
     is_flag=True,
     help="Evaluate the conditions with the values of -e and -P, and leave out what they exclude.",
 )
-@format_option("yaml", "json")
-@click.pass_obj
 def show_template(
     shell: Shell, template: str, *, is_resolved: bool, form: str, **given: Unpack[Given]
 ) -> None:
