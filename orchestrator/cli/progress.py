@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,13 +32,6 @@ MOST_REASONS = 3
 PAGE = 1000
 #: The states whose counts are shown first; together they count as done.
 DONE_FIRST = (DONE, UNCHANGED)
-
-
-class Display(Protocol):
-    """A display of an operation's progress."""
-
-    def show(self, progress: Progress, events: list[EventView]) -> None:
-        """Show the present state, and the events since the last call."""
 
 
 def events_after(
@@ -255,7 +248,7 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def display(looker: Looker) -> Iterator[Display]:
+def display(looker: Looker) -> Iterator[Lines | Screen]:
     """Return a context with the display that suits stderr; a live display is removed at its end."""
     console = console_for_messages()
     if not console.is_terminal:

@@ -5,7 +5,7 @@ raises, so that one fault does not hide the next.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,12 @@ def check_database(settings: Settings) -> Check:
     if _is_to_be_made(settings):
         return Check(name="database", ok=True, detail="will be made by the first command")
     hint = "start the database, or correct ISOTHERM_DATABASE_URL"
-    return _reachable("database", lambda: ping(settings.effective_database_url), "answers", hint)
+    try:
+        ping(settings.effective_database_url)
+    except (Unavailable, InvalidInput) as error:
+        is_service = isinstance(error, Unavailable)
+        return Check(name="database", ok=False, detail=str(error), hint=hint, is_service=is_service)
+    return Check(name="database", ok=True, detail="answers")
 
 
 def check_schema(settings: Settings) -> Check:
@@ -216,13 +221,3 @@ def check_processes(settings: Settings) -> Iterator[Check]:
             hint=f"start one with: isotherm {name}",
             is_service=True,
         )
-
-
-def _reachable(name: str, ping: Callable[[], object], detail: str, hint: str) -> Check:
-    try:
-        ping()
-    except Unavailable as error:
-        return Check(name=name, ok=False, detail=str(error), hint=hint, is_service=True)
-    except InvalidInput as error:
-        return Check(name=name, ok=False, detail=str(error), hint=hint)
-    return Check(name=name, ok=True, detail=detail)

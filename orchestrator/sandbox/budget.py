@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestrator.config.limits import DEEPEST, Limits
@@ -27,51 +28,19 @@ class TooMuch(ValueError):
     """A value exceeds the budget; the message is the predicate of a sentence about it."""
 
 
+@dataclass(slots=True)
 class Budget:
     """The remaining budget of one evaluation of a template."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._deadline = time.monotonic() + seconds
-        self._left, self._kept = MOST_IN_A_VALUE, MOST_KEPT
-
-    def extend(self, seconds: float) -> None:
-        """Give back time in which nothing was evaluated."""
-        self._deadline += seconds
+    seconds: float
+    deadline: float
+    #: For the value under way, and for those that are kept.
+    left: int = MOST_IN_A_VALUE
+    kept: int = MOST_KEPT
 
     def begin_value(self) -> None:
         """Begin another value, with its full budget."""
-        self._left = MOST_IN_A_VALUE
-
-    def spend(self, value: object) -> None:
-        """Count plain data that became a part of the value.
-
-        Raises:
-            TooMuch: the value is too large, or nested too deep.
-        """
-        self._left -= weight_of(value)
-        if self._left < 0:
-            raise TooMuch(f"gives more than {MOST_IN_A_VALUE} characters and parts")
-
-    def keep(self, value: object) -> None:
-        """Count plain data, perhaps containing ``UNKNOWN``, that is kept until the evaluation ends.
-
-        Raises:
-            TooMuch: all kept data is too large, or this is nested too deep.
-        """
-        self._kept -= weight_of(value)
-        if self._kept < 0:
-            raise TooMuch(f"has more than {MOST_KEPT} characters and parts, together with others before it")
-
-    def check_time(self, place: Place) -> None:
-        """Check the time limit.
-
-        Raises:
-            InvalidInput: it is exceeded.
-        """
-        if time.monotonic() > self._deadline:
-            message = f"evaluating the template takes longer than {self._seconds:g} seconds"
-            raise InvalidInput([place(message, "make it simpler, or raise the setting evaluation_seconds")])
+        self.left = MOST_IN_A_VALUE
 
 
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -84,7 +53,7 @@ def evaluation(limits: Limits) -> Iterator[Budget]:
     if under_way is not None:
         yield under_way
         return
-    budget = Budget(limits.evaluation_seconds)
+    budget = Budget(limits.evaluation_seconds, time.monotonic() + limits.evaluation_seconds)
     token = _current.set(budget)
     try:
         yield budget
@@ -105,7 +74,7 @@ def outside() -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-        budget.extend(time.monotonic() - began)
+        budget.deadline += time.monotonic() - began
 
 
 def check_time(place: Place) -> None:
@@ -115,8 +84,9 @@ def check_time(place: Place) -> None:
         InvalidInput: it is exceeded.
     """
     budget = _current.get()
-    if budget is not None:
-        budget.check_time(place)
+    if budget is not None and time.monotonic() > budget.deadline:
+        message = f"evaluating the template takes longer than {budget.seconds:g} seconds"
+        raise InvalidInput([place(message, "make it simpler, or raise the setting evaluation_seconds")])
 
 
 def spend(value: object) -> None:
@@ -126,8 +96,11 @@ def spend(value: object) -> None:
         TooMuch: the value is too large, or nested too deep.
     """
     budget = _current.get()
-    if budget is not None:
-        budget.spend(value)
+    if budget is None:
+        return
+    budget.left -= weight_of(value)
+    if budget.left < 0:
+        raise TooMuch(f"gives more than {MOST_IN_A_VALUE} characters and parts")
 
 
 def keep(value: object) -> None:
@@ -137,8 +110,11 @@ def keep(value: object) -> None:
         TooMuch: all kept data is too large, or this is nested too deep.
     """
     budget = _current.get()
-    if budget is not None:
-        budget.keep(value)
+    if budget is None:
+        return
+    budget.kept -= weight_of(value)
+    if budget.kept < 0:
+        raise TooMuch(f"has more than {MOST_KEPT} characters and parts, together with others before it")
 
 
 def weight_of(value: object) -> int:
