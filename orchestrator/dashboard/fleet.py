@@ -7,7 +7,6 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from orchestrator.dashboard.recent import Answer, Recent
@@ -32,41 +31,24 @@ KEEP_SECONDS: Final = 4.0
 JsonObject = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat:
-    """Celery's heartbeat of a worker; known only while the dashboard runs."""
+def heartbeats_of(workers: Mapping[str, Any], now: float | None = None) -> dict[str, JsonObject]:
+    """Return the last heartbeats of Celery's workers, known only while the dashboard runs, as JSON by name.
 
-    #: The age of the last heartbeat; None: the worker announced its end.
-    seen_seconds: float | None
-    #: Whether Celery counts it as alive.
-    alive: bool
-    #: The numbers of tasks that it works on, and has processed.
-    active: int | None
-    processed: int | None
-
-    @classmethod
-    def of(cls, worker: Any, now: float) -> "Heartbeat":
-        """Return the heartbeat of a worker of ``celery.events.state``."""
-        heard = worker.heartbeats[-1] if worker.heartbeats else None
-        return cls(
-            seen_seconds=None if heard is None else max(0.0, now - heard),
-            alive=bool(worker.alive),
-            active=worker.active,
-            processed=worker.processed,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return {name: getattr(self, name) for name in ("seen_seconds", "alive", "active", "processed")}
-
-
-def heartbeats_of(workers: Mapping[str, Any], now: float | None = None) -> dict[str, Heartbeat]:
-    """Return the heartbeats of Celery's workers by name; ``now`` is the present time."""
+    ``seen_seconds`` is the age, null once the worker has announced its end; ``alive`` is what Celery counts it as.
+    """
     at = time.time() if now is None else now
-    return {name: Heartbeat.of(worker, at) for name, worker in workers.items()}
+    return {
+        name: {
+            "seen_seconds": max(0.0, at - worker.heartbeats[-1]) if worker.heartbeats else None,
+            "alive": bool(worker.alive),
+            "active": worker.active,
+            "processed": worker.processed,
+        }
+        for name, worker in workers.items()
+    }
 
 
-def workers_data(processes: Iterable[ProcessView], heartbeats: Mapping[str, Heartbeat]) -> list[JsonObject]:
+def workers_data(processes: Iterable[ProcessView], heartbeats: Mapping[str, JsonObject]) -> list[JsonObject]:
     """Return Celery's workers with our processes in them; processes without a worker come last.
 
     A worker that only one side knows is included: it shows that something is wrong.
@@ -80,7 +62,7 @@ def workers_data(processes: Iterable[ProcessView], heartbeats: Mapping[str, Hear
     ]
 
 
-def _worker_data(name: str, members: Sequence[ProcessView], heartbeat: Heartbeat | None) -> JsonObject:
+def _worker_data(name: str, members: Sequence[ProcessView], heartbeat: JsonObject | None) -> JsonObject:
     stopped = [each for each in members if each.state == _STOPPED]
     latest = sorted(stopped, key=lambda each: each.seen_at, reverse=True)[:STOPPED_SHOWN]
     shown = [*sorted((each for each in members if each.state != _STOPPED), key=_place), *latest]
@@ -88,7 +70,7 @@ def _worker_data(name: str, members: Sequence[ProcessView], heartbeat: Heartbeat
         "name": name,
         # Agents have no database to register their processes in.
         "node": "" if members else node_of_agent(name),
-        "heartbeat": heartbeat.to_dict() if heartbeat else None,
+        "heartbeat": heartbeat,
         "processes": [_process_data(each) for each in shown],
         "not_shown": len(members) - len(shown),
     }

@@ -43,16 +43,6 @@ class StackFiles:
     files: dict[str, str] = field(default_factory=dict)
 
 
-def load_template(path: str | FilePath, *, limits: Limits | None = None) -> tuple[str, dict[str, str]]:
-    """Return a template's text, and the contents of the files that it and its templates refer to, by key.
-
-    Raises:
-        InvalidInput: the template or a file cannot be read; with a problem for each.
-    """
-    loaded = load_stack(str(path), limits=limits)
-    return loaded.template, loaded.files
-
-
 def load_stack(
     template: str,
     environments: Iterable[str] = (),
@@ -69,7 +59,7 @@ def load_stack(
     Raises:
         InvalidInput: a file cannot be read, or a limit is exceeded; with a problem for each.
     """
-    loading = _Loading(Contents(limits or Limits(), fetch_urls=fetch_urls), limits or Limits())
+    loading = _Loading(limits or Limits(), fetch_urls=fetch_urls)
     return loading.all(loading.template(template), environments, template)
 
 
@@ -87,8 +77,7 @@ def load_environments(
     Raises:
         InvalidInput: a file cannot be read, or a limit is exceeded; with a problem for each.
     """
-    loading = _Loading(Contents(limits or Limits(), fetch_urls=fetch_urls), limits or Limits())
-    return loading.all("", environments, beside)
+    return _Loading(limits or Limits(), fetch_urls=fetch_urls).all("", environments, beside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +96,8 @@ class FileReference:
 
 
 class _Loading:
-    def __init__(self, contents: Contents, limits: Limits) -> None:
-        self._contents, self._limits = contents, limits
+    def __init__(self, limits: Limits, *, fetch_urls: bool) -> None:
+        self._contents, self._limits = Contents(limits, fetch_urls=fetch_urls), limits
         self.problems: list[Problem] = []
         self._files: dict[str, str] = {}
         #: The locations of files by key, including those that cannot be read.

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
-from orchestrator.dashboard.fleet import Heartbeat, heartbeats_of, workers_data
+from orchestrator.dashboard.fleet import heartbeats_of, workers_data
 from orchestrator.store import migrations
 from orchestrator.store.store import Store
 from orchestrator.views.operations import ProcessView
@@ -34,8 +34,8 @@ def process(pid: int, celery: str = "worker@h", **more: Any) -> ProcessView:
     return ProcessView(pid=pid, celery_name=celery, **{**told, **more})
 
 
-def beat(seen_seconds: float | None = 1.0, *, alive: bool = True) -> Heartbeat:
-    return Heartbeat(seen_seconds=seen_seconds, alive=alive, active=2, processed=40)
+def beat(seen_seconds: float | None = 1.0, *, alive: bool = True) -> dict[str, Any]:
+    return {"seen_seconds": seen_seconds, "alive": alive, "active": 2, "processed": 40}
 
 
 def shape(told: Sequence[Any]) -> list[tuple[str, bool, list[int]]]:
@@ -95,8 +95,8 @@ def test_a_heartbeat_tells_how_long_ago_it_was_and_nothing_once_the_worker_has_l
     here = SimpleNamespace(heartbeats=[80.0, 97.5], alive=True, active=1, processed=9)
     left = SimpleNamespace(heartbeats=[], alive=False, active=None, processed=None)
     assert heartbeats_of({"here@h": here, "left@h": left}, now=100.0) == {
-        "here@h": Heartbeat(seen_seconds=2.5, alive=True, active=1, processed=9),
-        "left@h": Heartbeat(seen_seconds=None, alive=False, active=None, processed=None),
+        "here@h": {"seen_seconds": 2.5, "alive": True, "active": 1, "processed": 9},
+        "left@h": {"seen_seconds": None, "alive": False, "active": None, "processed": None},
     }
 
 

@@ -11,12 +11,18 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import EnvironmentSource
 from orchestrator.template.contents import Contents, Unreadable
 from orchestrator.template.environment import Environment
-from orchestrator.template.files import StackFiles, load_stack, load_template
+from orchestrator.template.files import StackFiles, load_stack
 from orchestrator.template.locations import FilesFrom, base_between, base_of_key
 from tests.services.receiver import Reply
 from tests.unit.orchestrator.template.web import Site
 
 VERSION = "heat_template_version: rocky\n"
+
+
+def load_template(path: str | Path, *, limits: Limits | None = None) -> tuple[str, dict[str, str]]:
+    """Return a template's text, and the files that it names."""
+    loaded = load_stack(str(path), limits=limits)
+    return loaded.template, loaded.files
 
 
 def write(directory: Path, name: str, content: str | bytes = "x") -> Path:
