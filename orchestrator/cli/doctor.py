@@ -1,5 +1,7 @@
 """``isotherm doctor``: checks of an installation, each with its finding and a remedy."""
 
+from dataclasses import asdict
+
 import click
 
 from orchestrator.cli.errors import BAD_INPUT, DONE, UNREACHABLE
@@ -25,7 +27,7 @@ def doctor(shell: Shell, form: str) -> None:
     ]
     show(
         form,
-        [check.to_dict() for check in found],
+        [asdict(check) for check in found],
         Table(columns=("check", "state", "detail", "what to do"), rows=rows),
     )
     wrong = [check for check in found if not check.ok]

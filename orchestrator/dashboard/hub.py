@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
 from orchestrator.dashboard.subscription import ROOM, Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.store.database import impatient
-from orchestrator.store.history.event_log import Extent
+from orchestrator.store.history.event_log import EventLog
 from orchestrator.store.history.observing import ObservedEvent
 
 T = TypeVar("T")
@@ -38,18 +38,6 @@ _LATE: Final = (
     "a transaction has been open in the database for some seconds: events since it began are shown when it ends, "
     "or after two minutes"
 )
-
-
-class Log(Protocol):
-    """The event log as the hub reads it: see :class:`orchestrator.store.history.event_log.EventLog`."""
-
-    def look(self) -> int: ...  # noqa: D102
-    def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]: ...  # noqa: D102
-    def extent(self) -> Extent: ...  # noqa: D102
-    def oldest(self, stack_id: str | None = None) -> int | None: ...  # noqa: D102
-    def lacks(self, after: int, *, up_to: int, limit: int) -> bool: ...  # noqa: D102
-    def behind_since(self) -> float | None: ...  # noqa: D102
-    def begin_again(self) -> None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +73,7 @@ class Hub:
 
     def __init__(
         self,
-        events: Log,
+        events: EventLog,
         *,
         pace: Pace | None = None,
         observe: Callable[[Sequence[ObservedEvent]], None] = lambda _rows: None,

@@ -1,7 +1,6 @@
 """Result of one check of the doctor."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 #: The seconds within which a broker, a cache or a worker has to answer.
 PATIENCE_SECONDS = 1.0
@@ -19,7 +18,3 @@ class Check:
     hint: str = ""
     #: Whether the fault is a service that cannot be reached, rather than a setting or an installation.
     is_service: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return asdict(self)

@@ -85,7 +85,7 @@ def _describe_constraint(name: str, constraint: CustomConstraint, origin: Origin
     return {
         "name": name,
         "description": _about(type(constraint)),
-        "origin": origin.to_dict(),
+        "origin": dict(origin),
         "asks_outside": constraint.asks_outside,
         "client": text(of_client.client) if of_client else None,
         "entity": text(of_client.entity) if of_client else None,
@@ -105,7 +105,7 @@ def _describe_client(name: str, kind: type[ClientPlugin], origin: Origin) -> dic
         return {
             "name": name,
             "description": text(kind.description) or _about(kind),
-            "origin": origin.to_dict(),
+            "origin": dict(origin),
             "settings_of": text(kind.settings_of or name),
             "options": describe_properties(kind.options_schema),
             "entities": sorted(map(text, kind.entities)),

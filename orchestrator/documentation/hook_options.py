@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -36,10 +36,6 @@ class OptionView:
     description: str
     #: The value in the settings; None if it is not set.
     said: Any = None
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain JSON types."""
-        return asdict(self)
 
 
 def options_of(model: type[BaseModel], values: Mapping[str, object]) -> list[OptionView]:

@@ -50,9 +50,6 @@ class PluginDetails:
             **self.plugin.to_dict(),
             "description": self.description,
             **self.traits,
-            "options": [option.to_dict() for option in self.options],
-            **{
-                name.replace(" ", "_"): [option.to_dict() for option in options]
-                for name, options in self.asked.items()
-            },
+            "options": list(map(asdict, self.options)),
+            **{name.replace(" ", "_"): list(map(asdict, options)) for name, options in self.asked.items()},
         }

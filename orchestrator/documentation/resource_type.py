@@ -25,7 +25,7 @@ def describe_type(
             "name": name,
             "description": text(kind.description),
             "support_status": describe_support(kind.support_status),
-            "origin": origin.to_dict(),
+            "origin": dict(origin),
             "accepts_anything": kind.accepts_anything,
             "properties": describe_properties(kind.properties_schema),
             "properties_groups": describe_groups(kind),
@@ -35,6 +35,6 @@ def describe_type(
             "example": example,
         }
     except Exception as error:
-        whose = f" of {origin.package}" if origin.package else ""
+        whose = f" of {origin['package']}" if origin["package"] else ""
         message = f"resource type {name!r}{whose} cannot be described: {error or type(error).__name__}"
         raise PluginMistake(message) from error

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from orchestrator.dashboard.hub import Hub, Pace
-from orchestrator.dashboard.hub import Log as History
 from orchestrator.dashboard.subscription import Subscription
 from orchestrator.errors import Unavailable
 from orchestrator.store.history.event_log import Extent
@@ -95,7 +94,7 @@ class Log:
 
 
 @asynccontextmanager
-async def reading(log: History, **given: Any) -> AsyncIterator[Hub]:
+async def reading(log: Any, **given: Any) -> AsyncIterator[Hub]:
     """Have a hub read, once it knows where the history is."""
     hub = Hub(log, pace=FAST, **given)
     hub.start()

@@ -1,6 +1,7 @@
 """Options are shown with their types and defaults, and what may be a secret is not shown."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -86,8 +87,8 @@ def test_what_the_settings_say_is_shown_unless_it_may_be_a_secret() -> None:
         "no_such_option": secret,
     }
     found = options(said)
-    assert secret not in json.dumps([option.to_dict() for option in found.values()])
-    assert "a secret by default" not in json.dumps([option.to_dict() for option in found.values()])
+    assert secret not in json.dumps([asdict(option) for option in found.values()])
+    assert "a secret by default" not in json.dumps([asdict(option) for option in found.values()])
     assert {name: option.said for name, option in found.items() if option.said is not None} == {
         "rooms": 4,
         "heated": False,

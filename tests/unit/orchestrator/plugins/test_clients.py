@@ -20,7 +20,7 @@ from orchestrator.plugins.properties import (
     check_properties,
     convert_properties,
 )
-from orchestrator.sandbox.budget import evaluation, outside
+from orchestrator.sandbox.budget import check_time, evaluation, outside
 
 IMAGES = {"ubuntu": "1", "debian": "2"}
 
@@ -248,15 +248,15 @@ def test_a_property_tells_where_nobody_can_tell() -> None:
 def test_time_outside_does_not_count_as_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("orchestrator.sandbox.budget.time.monotonic", lambda: now[0])
-    with evaluation(Limits.of(Settings(evaluation_seconds=10))) as budget:
+    with evaluation(Limits.of(Settings(evaluation_seconds=10))):
         with outside():
             now[0] += 60
             with outside():
                 now[0] += 60
-        budget.check_time(_problem)
+        check_time(_problem)
         now[0] += 11
         with pytest.raises(InvalidInput, match="takes longer than 10 seconds"):
-            budget.check_time(_problem)
+            check_time(_problem)
 
 
 def _problem(message: str, hint: str) -> Problem:

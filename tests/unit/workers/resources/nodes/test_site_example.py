@@ -16,7 +16,7 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import ResourceState
 from orchestrator.template.environment import Environment
-from orchestrator.template.files import load_template
+from orchestrator.template.files import load_stack
 from orchestrator.template.template import Template
 from tests.unit.orchestrator.template.settling import settled
 from tests.unit.workers.resources.nodes.direct import clients_of
@@ -41,8 +41,9 @@ class Site:
     def __init__(self, machine: Machine, parameters: Mapping[str, Any]) -> None:
         self.machine = machine
         limits = Limits.of(machine.settings)
-        source, files = load_template(SITE, limits=limits)
-        self.template = Template.parse(source, file=str(SITE), files=files, limits=limits)
+        loaded = load_stack(str(SITE), limits=limits)
+        files = loaded.files
+        self.template = Template.parse(loaded.template, file=str(SITE), files=files, limits=limits)
         environment = Environment.of_parameters(parameters)
         self.files = files
         self.parameters = settled(self.template, environment, pseudo={"OS::stack_name": "site"}).values
