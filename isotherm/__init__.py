@@ -1,19 +1,19 @@
-"""The public face of Isotherm: all that packages of other authors, scripts and receivers of calls may rely on.
+"""Public API of Isotherm: all that packages of other authors, scripts and receivers of calls may rely on.
 
 ::
 
     isotherm.connect      a connection to stacks, for scripts
-    isotherm.resources    to write a resource type
-    isotherm.properties   the schemas of a type, and which properties go together
-    isotherm.constraints  what a value must hold, and constraints of your own
-    isotherm.clients      to write a client of another system
-    isotherm.hooks        to write a lifecycle plugin or an event sink, and to receive signed calls
-    isotherm.nodes        to teach agents hypervisors, storage and calls
-    isotherm.errors       what is raised on purpose
-    isotherm.testing      tests that hold a package to its contract
+    isotherm.resources    contract of resource types
+    isotherm.properties   schemas of a type, and rules on which properties go together
+    isotherm.constraints  constraints on values, and custom constraints
+    isotherm.clients      contract of client plugins
+    isotherm.hooks        contracts of lifecycle plugins and event sinks, and verification of signed calls
+    isotherm.nodes        contracts of hypervisors, storage and node RPCs of agents
+    isotherm.errors       errors raised on purpose
+    isotherm.testing      conformance tests for packages
 
-Whatever is not in one of these modules' ``__all__`` may move at any time: the packages ``orchestrator``, ``workers``,
-``cache`` and ``hooks`` are Isotherm's own. Nothing is imported before it is asked for.
+Names that are in ``__all__`` of none of these modules may move at any time: the packages ``orchestrator``,
+``workers``, ``cache`` and ``hooks`` are Isotherm's own. Each module is imported at its first use.
 """
 
 from importlib import import_module
@@ -39,10 +39,10 @@ __all__ = [
 _IN_CONNECTION = ("Connection", "connect")
 
 if not TYPE_CHECKING:
-    # A type checker that saw this would believe in every name.
+    # A type checker that saw this would accept every name.
 
     def __getattr__(name: str) -> Any:
-        """Import what is asked for."""
+        """Import a name of ``__all__``."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name in _IN_CONNECTION:

@@ -1,13 +1,13 @@
-"""To write a client of another system: derive from ``ClientPlugin``, named under the entry points ``isotherm.clients``.
+"""Contract of client plugins: subclasses of ``ClientPlugin``, named by the entry points ``isotherm.clients``.
 
 ``ClientPlugin``
-    the base: declare ``options_schema``, look things up by id or name
+    the base: declares ``options_schema``, looks up entities by id or name
 ``ClientContext``
-    the type of ``self.context``: the project whose eyes it sees with
+    the type of ``self.context``: the project that the client works for
 ``EntityNotFound``, ``AmbiguousName``
-    raise them from ``look_up`` where the system has no such thing, or several
+    raised from ``look_up`` if the system has no such entity, or several
 ``ClientMisconfigured``
-    what ``self.misconfigured(option, message)`` makes: raise it from ``__init__`` where options contradict each other
+    returned by ``self.misconfigured(option, message)``: raised from ``__init__`` if options contradict each other
 """
 
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound

@@ -1,4 +1,4 @@
-"""A connection to stacks, for scripts: what the program ``isotherm`` does with them, as calls.
+"""Connections to stacks, for scripts: the operations of the program ``isotherm`` as methods.
 
 ::
 
@@ -9,13 +9,13 @@
         print(made.state, stacks.outputs("web"))
         stacks.wait(stacks.delete("web"))
 
-Without configuration the script's own process does the work, and what it has begun waits for the next one when it
-ends; with the setting ``broker_url`` others do it, and the script only waits.
+Without configuration the script's own process does the work; what is unfinished at its end, the next process continues.
+With the setting ``broker_url`` workers do it, and the script only waits.
 
 ``connect``, ``Connection``
-    how to open one, and what it does
+    opens a connection; the connection and its methods
 ``StackView``, ``ResourceView``, ``OutputView``, ``EventView``, ``Progress``
-    what it returns, for annotations
+    the types of results, for annotations
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -45,15 +45,15 @@ __all__ = [
 
 
 class Definition(TypedDict, total=False):
-    """What a stack is made of, besides its template."""
+    """The definition of a stack, besides its template."""
 
     #: Files or URLs, in order; later ones win.
     environments: Collection[str]
     parameters: Mapping[str, Any]
     timeout_minutes: float | None
-    #: Whether a failure brings back what the stack was; of a new stack, nothing is left.
+    #: Whether a failed operation is rolled back; a new stack is deleted.
     rollback: bool
-    #: Words to find the stack by; None leaves those that it has.
+    #: The tags of the stack; None keeps the present ones.
     tags: Collection[str] | None
 
 
@@ -61,8 +61,8 @@ def connect(**settings: Any) -> "Connection":
     """Open a connection; close it, or use it as a context manager.
 
     Args:
-        settings: Such as ``project`` or ``state_directory``; they win over ``ISOTHERM_*`` and ``isotherm.toml``, where
-            the program ``isotherm`` finds its settings as well.
+        settings: Such as ``project`` or ``state_directory``; they override ``ISOTHERM_*`` variables and
+            ``isotherm.toml``.
 
     Raises:
         InvalidInput: a setting is wrong.
@@ -70,7 +70,7 @@ def connect(**settings: Any) -> "Connection":
     """
     read = load_settings(**settings)
     if not structlog.is_configured():
-        # Else every log line of the engine would be among what the script writes.
+        # Otherwise every log line of the engine would be in the script's output.
         configure_logs(read, quiet=True)
     return Connection(read, Service.open(read))
 
@@ -87,10 +87,10 @@ def _all_of(given: Definition) -> Given:
 
 
 class Connection:
-    """Stacks of one project, by name or id. What begins something returns at once: :meth:`wait` waits for its end.
+    """Stacks of one project, by name or id. Methods that begin an operation return at once; :meth:`wait` waits for it.
 
-    Methods that are given a stack raise ``NotFound`` where there is none. Those that begin something raise ``Conflict``
-    where the stack is in no state for it or a lifecycle plugin refuses, and ``Unavailable`` where the queue cannot be
+    Methods that take a stack raise ``NotFound`` if it does not exist. Those that begin an operation raise ``Conflict``
+    if the stack's state does not allow it or a lifecycle plugin refuses, and ``Unavailable`` if the queue cannot be
     reached or no coordinator takes the job.
     """
 
@@ -98,7 +98,7 @@ class Connection:
         self._settings, self._service = settings, service
 
     def close(self) -> None:
-        """Let steps under way end; without a broker, the next connection or command does what is not done then."""
+        """Wait for running steps; without a broker, the next connection or command continues unfinished operations."""
         self._service.close()
 
     def __enter__(self) -> Self:
@@ -112,10 +112,10 @@ class Connection:
     # -- changing ----------------------------------------------------------------------------------------------
 
     def create(self, name: str, template: str | PathLike[str], **given: Unpack[Definition]) -> StackView:
-        """Begin a stack from the template in a file.
+        """Begin to create a stack from the template in a file.
 
         Raises:
-            InvalidInput: something is wrong with the template, or a file that it names cannot be read.
+            InvalidInput: the template is invalid, or a file that it names cannot be read.
         """
         job = stack_job(name, self._settings, template=fspath(template), **_all_of(given))
         return self._service.create(job)
@@ -123,10 +123,10 @@ class Connection:
     def update(
         self, name: str, template: str | PathLike[str] | None = None, **given: Unpack[Definition]
     ) -> StackView:
-        """Begin to give a stack a new definition: what is given, on top of what it has.
+        """Begin to update a stack: the given parts of the definition replace the present ones.
 
         Raises:
-            InvalidInput: something is wrong with the template, or a file that it names cannot be read.
+            InvalidInput: the template is invalid, or a file that it names cannot be read.
         """
         present = self._service.definition(name)
         path = None if template is None else fspath(template)
@@ -138,38 +138,38 @@ class Connection:
         return self._service.delete(name) or self._service.stack(name)
 
     def cancel(self, name: str, *, rollback: bool = True) -> StackView:
-        """End what is under way, and begin to bring back what was."""
+        """End the operation in progress, and with ``rollback`` begin a rollback."""
         return self._service.cancel(name, rollback=rollback)
 
     def check(self, name: str) -> StackView:
-        """Begin to look whether everything is there, and as it was made."""
+        """Begin to check that all resources exist unchanged."""
         return self._service.operate(CHECK, name)
 
     def suspend(self, name: str) -> StackView:
-        """Begin to bring everything that a stack made to rest."""
+        """Begin to suspend all resources of a stack."""
         return self._service.operate(SUSPEND, name)
 
     def resume(self, name: str) -> StackView:
-        """Begin to bring everything back that was suspended."""
+        """Begin to resume a suspended stack."""
         return self._service.operate(RESUME, name)
 
     def signal(self, name: str, resource: str, details: Mapping[str, Any] | None = None) -> StackView | None:
-        """Give a resource a signal; return the stack that begins to change because of it, None if none does.
+        """Send a signal to a resource; return the stack that changes because of it, None if none does.
 
         Raises:
-            InvalidInput: it is to unset a hook of an unknown kind.
+            InvalidInput: the signal would clear a hook of an unknown kind.
         """
         return self._service.signal(name, resource, details or {})
 
     # -- watching ----------------------------------------------------------------------------------------------
 
     def watch(self, stack: StackView | str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
-        """Yield how far a stack's operation is until it is over; the last one says ``finished``."""
+        """Yield the progress of a stack's operation until its end; the last one is ``finished``."""
         stack_id = stack.id if isinstance(stack, StackView) else self._service.progress(stack).stack.id
         return self._service.watch(stack_id, interval_seconds=interval_seconds)
 
     def wait(self, stack: StackView | str) -> StackView:
-        """Return a stack as it is once its operation is over, with its outputs; its ``state`` says how that ended."""
+        """Wait for the end of a stack's operation; return the stack, with its outputs and final ``state``."""
         *_, last = self.watch(stack)
         return self._service.stack(last.stack.id)
 
@@ -184,7 +184,7 @@ class Connection:
         return self._service.stack(name)
 
     def outputs(self, name: str) -> dict[str, Any]:
-        """Return the values of a stack's outputs; of one that has none yet, ``stack(name).outputs`` says why."""
+        """Return the values of a stack's outputs; for those without one, ``stack(name).outputs`` has the error."""
         return {each.key: each.value for each in self._service.outputs(name) if not each.error}
 
     def resources(self, name: str) -> list[ResourceView]:
@@ -202,9 +202,9 @@ class Connection:
     # -- nodes -------------------------------------------------------------------------------------------------
 
     def node_client(self) -> NodeClient:
-        """Return the client by which calls of nodes are made, one for all connections with these settings.
+        """Return the client for node RPCs, one for all connections with these settings.
 
         Raises:
-            InvalidInput: the settings say nothing of which a client can be made.
+            InvalidInput: the settings do not suffice for a client.
         """
         return NodeClient.of(self._settings)

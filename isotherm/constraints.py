@@ -1,13 +1,13 @@
-"""What a value must hold: the ``constraints`` of a property, and custom constraints of your own.
+"""Constraints on values: the ``constraints`` of a property, and custom constraints.
 
 ``Range``, ``Length``, ``Modulo``, ``AllowedValues``, ``AllowedPattern``
-    what a property's value must hold, by itself
+    built-in constraints of a property
 ``Custom``
-    the same, by the name of a custom constraint that is installed
+    an installed custom constraint, by its name
 ``CustomConstraint``
-    derive from it for a custom constraint, and name the class under the entry points ``isotherm.constraints``
+    base of custom constraints, whose classes are named by the entry points ``isotherm.constraints``
 ``ClientConstraint``
-    derive from it for one that demands that something exists in another system
+    base of those that require an entity to exist in another system
 """
 
 from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Length, Modulo, Range

@@ -1,27 +1,27 @@
-"""What is raised on purpose: catch it around :func:`isotherm.connect`, and raise it from your own code.
+"""Errors raised on purpose, by :func:`isotherm.connect` and by plugins.
 
 ``IsothermError``
-    the base of all that follows but the last two
+    base of all that follow but the last two
 ``InvalidInput``, ``Problem``, ``Position``
-    a template, a parameter or a setting is wrong: its ``problems``, each with a place; nothing was touched
+    a template, a parameter or a setting is wrong: its ``problems``, each with a position; nothing was changed
 ``ClientMisconfigured``, ``HooksNotLoaded``
-    the settings of a client, or lifecycle plugins and event sinks, are wrong; both are an ``InvalidInput``
+    the settings of a client, of lifecycle plugins or of event sinks are wrong; both are ``InvalidInput``
 ``NotFound``
     there is no such stack, resource or output
 ``Conflict``
-    a name is taken, an operation is under way, a lifecycle plugin refused
+    a name is taken, an operation is in progress, or a lifecycle plugin refused
 ``Unavailable``
     the database, the broker or the cache cannot be reached: try again later
 ``NotVerified``
-    another system does not tell whether what is named exists: raise it from a constraint, try again later
+    another system could not be queried for an entity: raised from a constraint; try again later
 ``EntityNotFound``, ``AmbiguousName``
-    another system has no such thing, or several: raise them from a client's ``look_up``
+    another system has no such entity, or several: raised from a client's ``look_up``
 ``PluginMistake``
-    a plugin broke its contract; the sentence names it
+    a plugin broke its contract; the message names it
 ``Bug``
-    what another process did not foresee; its log says where
+    an unexpected error in another process, whose log has the traceback
 ``ResourceFailure``, ``Refusal``
-    what resource types raise (:mod:`isotherm.resources`), and lifecycle plugins (:mod:`isotherm.hooks`)
+    raised by resource types (:mod:`isotherm.resources`), and by lifecycle plugins (:mod:`isotherm.hooks`)
 """
 
 from hooks.errors import Refusal

@@ -1,33 +1,33 @@
-"""To write a lifecycle plugin or an event sink, and to receive the signed calls of those that come with Isotherm.
+"""Contracts of lifecycle plugins and event sinks, and verification of the signed calls of those that ship.
 
 ``LifecyclePlugin``
-    derive from it to be asked before operations and told after them; entry points ``isotherm.lifecycle``
+    base of plugins that are called before and after operations; entry points ``isotherm.lifecycle``
 ``LifecycleContext``
-    handed to its methods: the operation, by an id that is the same in every call for it
+    passed to its methods: the operation, with the same id in every call for it
 ``FrozenStack``, ``FrozenResource``
-    handed to its methods: what the stack is to be and what it is, as values that nothing can be changed by
+    passed to its methods: the new and the present definition and state of a stack, as frozen values
 ``Annotations``
-    return it from ``do_pre_op``: warnings for people, and what resource types read as ``self.annotations``
+    returned from ``do_pre_op``: warnings for users, and values that resource types read as ``self.annotations``
 ``Refusal``
-    raise it from ``do_pre_op`` to refuse the operation
+    raised from ``do_pre_op`` to refuse the operation
 ``COMPLETE``, ``FAILED``, ``SUPERSEDED``, ``REFUSED``
-    how an operation ended: ``context.outcome`` in ``do_post_op``
+    the outcome of an operation: ``context.outcome`` in ``do_post_op``
 ``EventSink``
-    derive from it to be told what happened; entry points ``isotherm.event_sinks``
+    base of sinks that receive events; entry points ``isotherm.event_sinks``
 ``Event``
-    handed to its ``consume``: one entry of the history
+    passed to its ``consume``: one entry of the history
 ``HookOptions``
-    derive from it for the options that the settings may give, and name the class as ``Options``
+    base of the class ``Options`` with the options in the settings
 ``UNKNOWN``
-    stands among the properties of a ``FrozenResource`` for what only a resource can tell
+    placeholder among the properties of a ``FrozenResource``: unknown until a resource exists
 ``verify_signature``, ``signature_of``
-    check who sent the body of a call, by the value of its header; find that among a request's headers
+    verify the body of a call by the value of its header; return that value from a request's headers
 ``BadSignature``
-    what ``verify_signature`` raises: do not act upon the call, answer 401
+    raised by ``verify_signature``: reject the call, answer 401
 ``SIGNATURE_HEADER``, ``SIGNATURE_TOLERANCE_SECONDS``
-    the header's name, and how old a call may be unless you say otherwise
+    the header's name, and the default maximum age of a call
 ``sign``
-    return the header's value for a body of your own, to test a receiver
+    return the header's value for a body, to test a receiver
 """
 
 from hooks.errors import Refusal

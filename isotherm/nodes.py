@@ -1,23 +1,23 @@
-"""To teach agents more: hypervisors, storage, and calls of your own.
+"""Contracts of hypervisors, storage and node RPCs of agents.
 
 ``node_rpc``, ``Effect``
-    makes a call of a function, in a module that the entry points ``isotherm.node_rpcs`` name; what it does to its node
+    decorator of node RPCs, in modules named by the entry points ``isotherm.node_rpcs``; the effect on the node
 ``NodeClient``
-    makes such calls: ``Connection.node_client`` returns it
+    calls node RPCs; returned by ``Connection.node_client``
 ``Hypervisor``, ``HypervisorOptions``
-    derive from them for what runs instances; entry points ``isotherm.hypervisors``
+    bases of hypervisors, which run instances, and of their options; entry points ``isotherm.hypervisors``
 ``InstanceSpec``, ``Disk``
-    handed to its ``start``: what an instance is to be
+    passed to its ``start``: the definition of an instance
 ``InstanceData``, ``InstanceState``, ``NodeData``
-    what it returns: an instance, its state, and the node as it sees it
+    returned by it: an instance, its state, and the node's capacity
 ``HypervisorFault``, ``HypervisorBusy``, ``CannotDo``, ``NoInstance``
-    raise them from it: it fails, may succeed later, is not able to, or there certainly is no such instance
+    raised by it: it failed, may succeed later, cannot do it, or there certainly is no such instance
 ``Storage``, ``StorageOptions``
-    derive from them for where volumes are; entry points ``isotherm.storage``
+    bases of storage, which holds volumes, and of its options; entry points ``isotherm.storage``
 ``StorageData``, ``VolumeData``
-    what it returns: its size and room, and a volume
+    returned by it: its size and free space, and a volume
 ``StorageFault``, ``StorageFull``
-    raise them from it: it fails, or there is not so much room
+    raised by it: it failed, or has not enough space
 """
 
 from orchestrator.nodes.rpc.client import NodeClient

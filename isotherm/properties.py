@@ -1,25 +1,25 @@
-"""The schemas of a resource type, and the options of a client.
+"""Schemas of resource types, and of the options of clients.
 
 ``Property``, ``PropertyType``
-    one property of ``properties_schema``, ``update_policy_schema`` or ``options_schema``, and the types there are
+    one property of ``properties_schema``, ``update_policy_schema`` or ``options_schema``, and its type
 ``Attribute``, ``CacheMode``
-    one attribute of ``attributes_schema``, and for how long what was read of it holds
+    one attribute of ``attributes_schema``, and how long its value is cached
 ``Support``, ``SupportStatus``
-    how far a type, a property or an attribute can be relied on
+    the support status of a type, a property or an attribute
 ``PropertyError``
-    raise it from ``validate``, with the path of the property at fault
+    raised from ``validate``, with the path of the wrong property
 ``UNKNOWN``, ``is_unknown``
-    what stands for a value that only a resource still to be made can tell, and whether one is in a value
+    placeholder of a value that is unknown until a resource exists, and whether a value contains it
 ``Add``, ``Replace``, ``Resolve``, ``Delete``, ``Rule``
-    what ``translation_rules`` returns: old names of properties, names in the place of ids; and their base
+    returned by ``translation_rules``: old names of properties, names in place of ids; and their base
 ``AND``, ``OR``, ``XOR``, ``AT_MOST_ONE``
-    the operators of ``properties_groups_schema``: which properties go together
+    the operators of ``properties_groups_schema``: which properties may be given together
 ``API_VERSIONS``, ``CLIENT_PLUGIN``, ``VERSIONS``, ``PROPERTIES``
-    the keys of a group there that depends on the version which a system speaks
+    the keys of a group that depends on the API version of a client plugin
 ``property_faults``, ``in_words``
-    what is wrong with given properties of a type, for its tests; what one of its ``properties_groups`` says
+    the faults of given properties of a type, for its tests; one of its ``properties_groups`` as a sentence
 
-What a property's value must hold is in :mod:`isotherm.constraints`.
+Constraints on a property's value are in :mod:`isotherm.constraints`.
 """
 
 from orchestrator.definition import UNKNOWN, is_unknown

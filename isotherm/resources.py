@@ -1,21 +1,21 @@
-"""To write a resource type: derive from ``Resource`` and name the class under the entry points ``isotherm.resources``.
+"""Contract of resource types: subclasses of ``Resource``, named by the entry points ``isotherm.resources``.
 
 ``Resource``
-    the base: declare schemas (:mod:`isotherm.properties`), implement ``handle_<action>``, ``check_<action>_complete``
+    the base: declares schemas (:mod:`isotherm.properties`), implements ``handle_<action>``, ``check_<action>_complete``
 ``ResourceState``
-    the type of ``self.state``: what is stored between two steps, above all ``physical_id``
+    the type of ``self.state``, which is stored between two steps, with the ``physical_id``
 ``Wait``
-    returned by ``check_<action>_complete``: not finished yet, look again after so many seconds
+    returned by ``check_<action>_complete``: not complete yet, check again after so many seconds
 ``PropertyChanges``
-    handed to ``handle_update`` and ``needs_replace``: what was, and what is to be
+    passed to ``handle_update`` and ``needs_replace``: the properties before and after the update
 ``CANNOT_TELL``, ``CannotTell``
-    returned by ``observe`` where the type does not look; the type of that value, for annotations
+    returned by ``observe`` if the type does not support it; the type of that value, for annotations
 ``ResourceFailure``
-    raise it when an action has failed for good; its text is shown to people
+    raised when an action has failed permanently; its message is shown to users
 ``RetryableFailure``
-    raise it when another try may help
+    raised when a retry may succeed
 ``NothingDone``
-    raise it from ``handle_create`` when another try may help and certainly nothing was made
+    raised from ``handle_create`` when a retry may succeed and certainly nothing was created
 """
 
 from orchestrator.plugins.resource import Resource

@@ -1,7 +1,7 @@
-"""The program ``isotherm``: makes sure that its packages are its own, and runs the command line.
+"""Entry point of the program ``isotherm``: checks that its packages are its own, and runs the command line.
 
-The names of four of them are common. Where something else has one of these names, such as a ``cache.py`` in the current
-directory, nothing of that is run, and the file is named.
+The names of four of them are common. If another module has one of these names, such as a ``cache.py`` in the current
+directory, it is not run, and the file is named.
 """
 
 import sys
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-#: Where this package is, and the others beside it.
+#: The directory of this package and of the others.
 _HOME: Final = Path(__file__).resolve().parents[1]
 _PACKAGES: Final = ("orchestrator", "workers", "cache", "hooks")
 
@@ -18,7 +18,7 @@ def main() -> None:
     """Run the program.
 
     Raises:
-        SystemExit: with 2 where something stands in the way of one of its packages.
+        SystemExit: with 2 if another module would be imported in place of one of its packages.
     """
     if sentence := in_the_way() or overwritten(_HOME):
         sys.stderr.write(f"Error: {sentence}\n")
@@ -29,9 +29,9 @@ def main() -> None:
 
 
 def in_the_way() -> str:
-    """Return in a sentence what Python would import in the place of one of our packages; empty: nothing."""
+    """Return a sentence about the module that Python would import in place of one of our packages; empty: none."""
     for name in _PACKAGES:
-        # Nothing is imported: what is found may do anything.
+        # Nothing is imported: the module found may have any effect.
         spec = find_spec(name)
         # A directory without an __init__ has no origin.
         found = spec.origin or next(iter(spec.submodule_search_locations or ()), "") if spec else ""
@@ -44,7 +44,7 @@ def in_the_way() -> str:
 
 
 def overwritten(home: Path) -> str:
-    """Return in a sentence which of our packages another distribution has laid its own files over; empty: none."""
+    """Return a sentence about a package of ours whose files another distribution has overwritten; empty: none."""
     for record in home.glob("isotherm-*.dist-info/RECORD"):
         written = dict(line.split(",", 1) for line in record.read_text().splitlines() if "," in line)
         for name in _PACKAGES:

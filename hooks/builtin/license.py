@@ -126,7 +126,7 @@ class License(LifecyclePlugin):
     def do_preview(
         self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
     ) -> Annotations | None:
-        """Ask whether licences would be granted; none is held.
+        """Return the warnings of the server, which would grant licences; none is held.
 
         Raises:
             Refusal: the server would not grant them; or it cannot be called, and ``on_error`` is set to refuse then.

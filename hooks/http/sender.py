@@ -16,6 +16,7 @@ from hooks.http.client import BoundedClient, Request
 from hooks.http.options import SenderOptions
 from hooks.http.outcome import Answer, RequestFailed, one_line
 from hooks.http.signing import HEADER, signature
+from hooks.values.masking import without
 
 
 class SignedSender:
@@ -98,6 +99,4 @@ class SignedSender:
 
     def shown(self, text: str) -> str:
         """Return a server's message for display: on one line, truncated, and without this sender's secrets."""
-        for secret in self._known:
-            text = text.replace(secret, "******")
-        return one_line(text)
+        return one_line(without(text, self._known))

@@ -1,6 +1,6 @@
 """Messages about the options of hooks, without their values: any may be a secret."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pydantic import BaseModel, SecretBytes, SecretStr
@@ -52,7 +52,12 @@ def in_plain_words(message: str) -> str:
 
 def without_secrets(text: str, options: BaseModel) -> str:
     """Return a text without those secrets among the options that it quotes."""
-    for secret in sorted(_secrets(options), key=len, reverse=True):
+    return without(text, _secrets(options))
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """Return a text in which each of the secrets is masked."""
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
 

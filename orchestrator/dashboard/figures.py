@@ -19,14 +19,14 @@ log = structlog.get_logger()
 class Figures(Generic[T]):
     """The last result of one query, which is repeated in the background.
 
-    The query ``ask`` is called in a thread, and again ``every`` seconds after it returned.
+    The query ``query`` is called in a thread, and again ``every`` seconds after it returned.
     """
 
-    def __init__(self, name: str, ask: Callable[[], T], *, every: float) -> None:
+    def __init__(self, name: str, query: Callable[[], T], *, every: float) -> None:
         self._name = name
-        self._ask = ask
+        self._query = query
         self._every = every
-        self._asker = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._task: asyncio.Task[None] | None = None
         self._answer: T | None = None
         self._answered_at = float("-inf")
@@ -35,13 +35,13 @@ class Figures(Generic[T]):
 
     def start(self) -> None:
         """Begin to query; in a running loop."""
-        self._task = asyncio.get_running_loop().create_task(self._ask_on(), name=self._name)
+        self._task = asyncio.get_running_loop().create_task(self._refresh(), name=self._name)
 
     def stop(self) -> None:
         """Stop querying."""
         if self._task is not None and not self._task.get_loop().is_closed():
             self._task.cancel()
-        self._asker.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown(wait=False, cancel_futures=True)
 
     @property
     def age_seconds(self) -> float:
@@ -53,15 +53,17 @@ class Figures(Generic[T]):
         """The last result; None if the last query failed, or the result is older than four periods."""
         return self._answer if not self.trouble and self.age_seconds < 4 * self._every else None
 
-    def _ask_once(self) -> T:
+    def _query_once(self) -> T:
         with impatient(0.0):
-            return self._ask()
+            return self._query()
 
-    async def _ask_on(self) -> None:
+    async def _refresh(self) -> None:
         while True:
             trouble = ""
             try:
-                self._answer = await asyncio.get_running_loop().run_in_executor(self._asker, self._ask_once)
+                self._answer = await asyncio.get_running_loop().run_in_executor(
+                    self._executor, self._query_once
+                )
                 self._answered_at = time.monotonic()
             except IsothermError as error:
                 trouble = str(error)

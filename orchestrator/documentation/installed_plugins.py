@@ -132,13 +132,13 @@ def _namespaces() -> list[str]:
     return [*NAMESPACES, *sorted(others)]
 
 
-def _namespace(said: str) -> str:
+def _namespace(given: str) -> str:
     known = _namespaces()
-    name = said if said.startswith(_PREFIX) else f"{_PREFIX}{said}"
+    name = given if given.startswith(_PREFIX) else f"{_PREFIX}{given}"
     if name not in known:
         # Compared without the common prefix, which would make all of them near.
         short = [each.removeprefix(_PREFIX) for each in known]
-        raise NotFound(f"there is no namespace {said!r}; {nearest(name.removeprefix(_PREFIX), short)}")
+        raise NotFound(f"there is no namespace {given!r}; {nearest(name.removeprefix(_PREFIX), short)}")
     return name
 
 
@@ -188,8 +188,8 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
     asked: dict[str, tuple[OptionView, ...]] = {}
     if view.namespace in (HYPERVISORS, STORAGE):
         # A storage type may have several units, each with options of its own.
-        said = settings.agent.hypervisors.get(view.name, {}) if view.namespace == HYPERVISORS else {}
-        options = _model_options(plugin, "Options", said)
+        configured = settings.agent.hypervisors.get(view.name, {}) if view.namespace == HYPERVISORS else {}
+        options = _model_options(plugin, "Options", configured)
         asked = {
             title: _model_options(plugin, attribute, {})
             for title, attribute in _ASKED_BY_TEMPLATES[view.namespace].items()
@@ -197,10 +197,14 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
     return PluginDetails(plugin=view, description=_about(plugin), options=options, asked=asked)
 
 
-def _model_options(plugin: object, attribute: str, said: Mapping[str, Any]) -> tuple[OptionView, ...]:
+def _model_options(plugin: object, attribute: str, configured: Mapping[str, Any]) -> tuple[OptionView, ...]:
     """Return the options of the model in this attribute of a class, which may be missing."""
     model = getattr(plugin, attribute, None)
-    return tuple(options_of(model, said)) if isinstance(model, type) and issubclass(model, BaseModel) else ()
+    return (
+        tuple(options_of(model, configured))
+        if isinstance(model, type) and issubclass(model, BaseModel)
+        else ()
+    )
 
 
 def _hook_views(namespace: str, installed: Installed[Any]) -> Iterator[PluginView]:
@@ -242,7 +246,7 @@ def _errors(entry: EntryPoint, rivals: Iterable[EntryPoint]) -> Iterator[str]:
 
 
 def _hook_details(
-    view: PluginView, found: InstalledHook[Any] | None, said: Mapping[str, Any]
+    view: PluginView, found: InstalledHook[Any] | None, configured: Mapping[str, Any]
 ) -> PluginDetails:
     if found is None or found.kind is None:
         return PluginDetails(plugin=view)
@@ -251,10 +255,10 @@ def _hook_details(
     if issubclass(found.kind, LifecyclePlugin):
         shown: Any = hook
         # A value that is no collection of names is among the errors.
-        places = {said: getattr(shown, said) for said in ("before", "after")}
+        places = {relation: getattr(shown, relation) for relation in ("before", "after")}
         traits |= {"ordinal": shown.ordinal} | {
-            said: sorted(map(str, names)) if isinstance(names, Collection) else []
-            for said, names in places.items()
+            relation: sorted(map(str, names)) if isinstance(names, Collection) else []
+            for relation, names in places.items()
         }
     else:
         traits["in_environments"] = found.kind.in_environments
@@ -262,11 +266,11 @@ def _hook_details(
         plugin=view,
         description=_about(found.kind),
         traits=traits,
-        options=tuple(options_of(found.kind.Options, said)),
+        options=tuple(options_of(found.kind.Options, configured)),
     )
 
 
-def _client_options(kind: type[ClientPlugin], said: Mapping[str, Any]) -> Iterator[OptionView]:
+def _client_options(kind: type[ClientPlugin], configured: Mapping[str, Any]) -> Iterator[OptionView]:
     for name, schema in kind.options_schema.items():
         yield OptionView(
             name=name,
@@ -275,11 +279,15 @@ def _client_options(kind: type[ClientPlugin], said: Mapping[str, Any]) -> Iterat
             default=schema.default,
             description=schema.description,
             # Which options of clients are secrets is unknown.
-            said=MASK if name in said else None,
+            said=MASK if name in configured else None,
         )
 
 
 def _about(found: object) -> str:
     """Return a plugin's description, else the first line of its docstring."""
-    said = getattr(found, "description", "")
-    return said if isinstance(said, str) and said else cleandoc(found.__doc__ or "").partition("\n")[0]
+    description = getattr(found, "description", "")
+    return (
+        description
+        if isinstance(description, str) and description
+        else cleandoc(found.__doc__ or "").partition("\n")[0]
+    )

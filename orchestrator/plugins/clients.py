@@ -287,15 +287,15 @@ class Clients:
     def _build(self, context: ClientContext, name: str) -> ClientPlugin:
         plugins = self._plugins if self._plugins is not None else ClientPlugins.load()
         kind = plugins.find(name)
-        section, said = kind.section(), self._settings.clients
+        section, configured = kind.section(), self._settings.clients
         try:
-            options = options_of(kind, said.get(section, {}), context.project)
+            options = options_of(kind, configured.get(section, {}), context.project)
             return kind(context, options, self._caches(name) if kind.entities else None)
         except ClientMisconfigured as error:
-            if section in said:
+            if section in configured:
                 raise
             # It has no settings, at least not under this name.
-            near = Nearest().among(section, [other for other in said if other not in plugins])
+            near = Nearest().among(section, [other for other in configured if other not in plugins])
             slip = f"there is settings.clients.{near}: is it meant?" if near else ""
             hint = slip or f"it has no settings under [clients.{section}], see docs/clients.md"
             raise ClientMisconfigured([replace(problem, hint=hint) for problem in error.problems]) from error

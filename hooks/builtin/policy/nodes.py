@@ -164,7 +164,7 @@ class Reader:
         return {name: self.value(value) for name, (_, value) in self.map(node, "a map").items()}
 
     def _count(self) -> None:
-        """Stop where aliases make more of a small file than anybody means."""
+        """Count a value, and stop beyond the limit, which only aliases reach."""
         self._nodes_left -= 1
         if self._nodes_left <= 0:
             raise Unreadable(

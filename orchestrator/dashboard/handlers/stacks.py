@@ -20,7 +20,7 @@ class StacksData(DataHandler):
     """One page of the list of stacks."""
 
     async def get(self) -> None:
-        """Send the page that the arguments ask for."""
+        """Send the requested page."""
         arguments = self.arguments()
         await self.reply(lambda: self.observer.stacks(stack_query(arguments)).to_dict())
 
