@@ -64,81 +64,50 @@ class Kind:
         return text.isprintable() and "/" not in text and bool(text.strip(".")) and len(text) <= _LONGEST_ID
 
 
+_BRIEFLY: Final = ({"details": False},)
+
+
+def _kind(service: str, key: str, **others: Any) -> Kind:
+    """Return a kind with the usual names: ``network``, listed by ``networks`` at ``/networks``."""
+    return Kind(**{"service": service, "key": key, "path": f"/{key}s", "lists": f"{key}s", **others})
+
+
 #: By their names in messages.
 KINDS: Final[Mapping[str, Kind]] = {
-    "flavor": Kind(
-        service="compute",
-        path="/flavors",
-        key="flavor",
-        lists="flavors",
-        queries=({"details": False},),
-        narrowed=None,
-        uuids=False,
-    ),
-    "keypair": Kind(
-        service="compute",
-        path="/os-keypairs",
-        key="keypair",
-        lists="keypairs",
-        narrowed=None,
-        uuids=False,
-        id_key="name",
-    ),
-    "server": Kind(
-        service="compute",
-        path="/servers",
-        key="server",
-        lists="servers",
-        queries=({"details": False},),
-        narrowed=_as_pattern,
-    ),
-    # Hidden ones have been superseded, mostly by one of the same name.
-    "image": Kind(
-        service="image",
+    "flavor": _kind("compute", "flavor", queries=_BRIEFLY, narrowed=None, uuids=False),
+    "keypair": _kind("compute", "keypair", path="/os-keypairs", narrowed=None, uuids=False, id_key="name"),
+    "server": _kind("compute", "server", queries=_BRIEFLY, narrowed=_as_pattern),
+    # Hidden ones have been superseded, mostly by one of the same name. The answer is the image itself, without a key.
+    "image": _kind(
+        "image",
+        "",
         path="/images",
-        key="",
         lists="images",
         queries=({}, {"is_hidden": True}),
         narrowed=_as_operand,
     ),
-    "network": Kind(service="network", path="/networks", key="network", lists="networks"),
-    "subnet": Kind(service="network", path="/subnets", key="subnet", lists="subnets"),
-    "port": Kind(service="network", path="/ports", key="port", lists="ports"),
-    "router": Kind(service="network", path="/routers", key="router", lists="routers"),
-    "security group": Kind(
-        service="network", path="/security-groups", key="security_group", lists="security_groups"
-    ),
-    "volume": Kind(
-        service="block_storage",
-        path="/volumes",
-        key="volume",
-        lists="volumes",
-        queries=({"details": False},),
-    ),
-    "volume snapshot": Kind(
-        service="block_storage",
-        path="/snapshots",
-        key="snapshot",
-        lists="snapshots",
-        queries=({"details": False},),
-    ),
+    "network": _kind("network", "network"),
+    "subnet": _kind("network", "subnet"),
+    "port": _kind("network", "port"),
+    "router": _kind("network", "router"),
+    "security group": _kind("network", "security_group", path="/security-groups"),
+    "volume": _kind("block_storage", "volume", queries=_BRIEFLY),
+    "volume snapshot": _kind("block_storage", "snapshot", queries=_BRIEFLY),
     # Private ones are listed for an administrator on request only; for flavors openstacksdk requests it.
-    "volume type": Kind(
-        service="block_storage",
+    "volume type": _kind(
+        "block_storage",
+        "volume_type",
         path="/types",
-        key="volume_type",
         lists="types",
         queries=({"is_public": "none"},),
         narrowed=None,
     ),
-    "project": Kind(
-        service="identity", path="/projects", key="project", lists="projects", uuids=False, domains=True
-    ),
-    "user": Kind(service="identity", path="/users", key="user", lists="users", uuids=False, domains=True),
-    "role": Kind(service="identity", path="/roles", key="role", lists="roles", uuids=False, domains=True),
+    "project": _kind("identity", "project", uuids=False, domains=True),
+    "user": _kind("identity", "user", uuids=False, domains=True),
+    "role": _kind("identity", "role", uuids=False, domains=True),
 }
 
-_DOMAIN: Final = Kind(service="identity", path="/domains", key="domain", lists="domains", uuids=False)
+_DOMAIN: Final = _kind("identity", "domain", uuids=False)
 
 
 def look_up(proxy: object, entity: str, text: str) -> str:

@@ -8,11 +8,8 @@ class _InTheCloud(ClientConstraint):
     client = "openstack"
 
 
-class NovaFlavor(_InTheCloud):
-    """A flavor of servers that the user may see."""
-
-    name = "nova.flavor"
-    entity = "flavor"
+def _constraint(name: str, entity: str, description: str) -> type[ClientConstraint]:
+    return type(name, (_InTheCloud,), {"name": name, "entity": entity, "__doc__": description})
 
 
 class NovaKeypair(_InTheCloud):
@@ -30,92 +27,21 @@ class NovaKeypair(_InTheCloud):
         return None if value == "" else super().fault_by(value, clients)
 
 
-class NovaServer(_InTheCloud):
-    """A server; by name, one of the user's project."""
+_OF_A_DOMAIN = "``name{domain}`` is the one of that name in a domain."
 
-    name = "nova.server"
-    entity = "server"
-
-
-class GlanceImage(_InTheCloud):
-    """An image. A hidden one is found by its name only where no other has it."""
-
-    name = "glance.image"
-    entity = "image"
-
-
-class NeutronNetwork(_InTheCloud):
-    """A network, one's own or one that is shared."""
-
-    name = "neutron.network"
-    entity = "network"
-
-
-class NeutronSubnet(_InTheCloud):
-    """A subnet."""
-
-    name = "neutron.subnet"
-    entity = "subnet"
-
-
-class NeutronPort(_InTheCloud):
-    """A port."""
-
-    name = "neutron.port"
-    entity = "port"
-
-
-class NeutronRouter(_InTheCloud):
-    """A router."""
-
-    name = "neutron.router"
-    entity = "router"
-
-
-class NeutronSecurityGroup(_InTheCloud):
-    """A security group."""
-
-    name = "neutron.security_group"
-    entity = "security group"
-
-
-class CinderVolume(_InTheCloud):
-    """A volume."""
-
-    name = "cinder.volume"
-    entity = "volume"
-
-
-class CinderSnapshot(_InTheCloud):
-    """A snapshot of a volume."""
-
-    name = "cinder.snapshot"
-    entity = "volume snapshot"
-
-
-class CinderVolumeType(_InTheCloud):
-    """A type of volumes."""
-
-    name = "cinder.vtype"
-    entity = "volume type"
-
-
-class KeystoneProject(_InTheCloud):
-    """A project; ``name{domain}`` is the one of that name in a domain."""
-
-    name = "keystone.project"
-    entity = "project"
-
-
-class KeystoneUser(_InTheCloud):
-    """A user; ``name{domain}`` is the one of that name in a domain."""
-
-    name = "keystone.user"
-    entity = "user"
-
-
-class KeystoneRole(_InTheCloud):
-    """A role; ``name{domain}`` is the one of that name in a domain."""
-
-    name = "keystone.role"
-    entity = "role"
+NovaFlavor = _constraint("nova.flavor", "flavor", "A flavor of servers that the user may see.")
+NovaServer = _constraint("nova.server", "server", "A server; by name, one of the user's project.")
+GlanceImage = _constraint(
+    "glance.image", "image", "An image. A hidden one is found by its name only where no other has it."
+)
+NeutronNetwork = _constraint("neutron.network", "network", "A network, one's own or one that is shared.")
+NeutronSubnet = _constraint("neutron.subnet", "subnet", "A subnet.")
+NeutronPort = _constraint("neutron.port", "port", "A port.")
+NeutronRouter = _constraint("neutron.router", "router", "A router.")
+NeutronSecurityGroup = _constraint("neutron.security_group", "security group", "A security group.")
+CinderVolume = _constraint("cinder.volume", "volume", "A volume.")
+CinderSnapshot = _constraint("cinder.snapshot", "volume snapshot", "A snapshot of a volume.")
+CinderVolumeType = _constraint("cinder.vtype", "volume type", "A type of volumes.")
+KeystoneProject = _constraint("keystone.project", "project", f"A project; {_OF_A_DOMAIN}")
+KeystoneUser = _constraint("keystone.user", "user", f"A user; {_OF_A_DOMAIN}")
+KeystoneRole = _constraint("keystone.role", "role", f"A role; {_OF_A_DOMAIN}")

@@ -4,8 +4,9 @@ from typing import Any, Final
 
 import yaml
 
-from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyType
 from workers.resources.core.row import RowResource
+from workers.resources.schemas import mapping
 
 #: The first line, by which cloud-init recognizes the format.
 FIRST_LINE: Final = "#cloud-config"
@@ -53,9 +54,7 @@ outputs:
     value: {get_attr: [first_boot, config]}
 """
     properties_schema = {
-        "cloud_config": Property(
-            type=PropertyType.MAP, description="The configuration of cloud-init, by module.", default={}
-        ),
+        "cloud_config": mapping("The configuration of cloud-init, by module.", default={}),
     }
     attributes_schema = {
         "config": Attribute("The text: #cloud-config, then the map as YAML.", PropertyType.STRING)

@@ -4,22 +4,17 @@ import random
 from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedValues, Range
-from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.properties import Property
 from orchestrator.plugins.steps import Wait
 from workers.resources.core.row import RowResource
+from workers.resources.schemas import listing, number, text
 
 _YEAR_SECONDS: Final = 365 * 24 * 3600
 _ACTIONS: Final = ("CREATE", "DELETE", "SUSPEND", "RESUME")
 
 
 def _number(description: str, default: float, most: int) -> Property:
-    return Property(
-        type=PropertyType.NUMBER,
-        description=description,
-        default=default,
-        update_allowed=True,
-        constraints=(Range(0, most),),
-    )
+    return number(description, default=default, update_allowed=True, constraints=(Range(0, most),))
 
 
 class Delay(RowResource):
@@ -47,13 +42,12 @@ resources:
         "max_jitter": _number(
             "The largest number of further seconds to wait, chosen at random.", 0, _YEAR_SECONDS
         ),
-        "jitter_multiplier": _number("The factor for the random seconds.", 1.0, 1_000_000),
-        "actions": Property(
-            type=PropertyType.LIST,
-            description="The actions that wait.",
+        "jitter_multiplier": _number("What those seconds of chance are multiplied by.", 1.0, 1_000_000),
+        "actions": listing(
+            "The actions that wait.",
             default=["CREATE"],
             update_allowed=True,
-            schema=Property(type=PropertyType.STRING, constraints=(AllowedValues(_ACTIONS),)),
+            schema=text(constraints=(AllowedValues(_ACTIONS),)),
         ),
     }
 
@@ -64,31 +58,22 @@ resources:
 
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Complete when the time is over."""
-        return self._look(token)
+        left = self.state.started_at + token - self.now
+        return Wait(left) if token and left > 0 else True
+
+    check_delete_complete = check_suspend_complete = check_resume_complete = check_create_complete
 
     def handle_delete(self) -> object:
         """Return the seconds to wait."""
         return self._seconds_of("DELETE")
 
-    def check_delete_complete(self, token: Any) -> bool | Wait:
-        """Complete when the time is over."""
-        return self._look(token)
-
     def handle_suspend(self) -> object:
         """Return the seconds to wait."""
         return self._seconds_of("SUSPEND")
 
-    def check_suspend_complete(self, token: Any) -> bool | Wait:
-        """Complete when the time is over."""
-        return self._look(token)
-
     def handle_resume(self) -> object:
         """Return the seconds to wait."""
         return self._seconds_of("RESUME")
-
-    def check_resume_complete(self, token: Any) -> bool | Wait:
-        """Complete when the time is over."""
-        return self._look(token)
 
     def _seconds_of(self, action: str) -> float:
         given = self.properties
@@ -96,7 +81,3 @@ resources:
             return 0.0
         drawn = random.Random(f"{self.state.uuid} {action}").random()
         return float(given["min_wait"] + drawn * given["max_jitter"] * given["jitter_multiplier"])
-
-    def _look(self, seconds: float) -> bool | Wait:
-        left = self.state.started_at + seconds - self.now
-        return Wait(left) if seconds and left > 0 else True

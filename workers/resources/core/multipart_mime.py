@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import AllowedPattern, AllowedValues
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from workers.resources.core.row import RowResource
 from workers.resources.core.software_config import group
+from workers.resources.schemas import listing, mapping, text
 
 TEXT: Final = "text"
 MULTIPART: Final = "multipart"
@@ -85,38 +86,30 @@ outputs:
     reads = frozenset({"config"})
     properties_schema = {
         "group": group(),
-        "parts": Property(
-            type=PropertyType.LIST,
-            description="The parts, in their order.",
+        "parts": listing(
+            "The parts, in their order.",
             default=[],
-            schema=Property(
-                type=PropertyType.MAP,
+            schema=mapping(
                 schema={
-                    "config": Property(
-                        type=PropertyType.STRING,
-                        description="A text, or get_resource of another config, whose text is used.",
-                        required=True,
+                    "config": text(
+                        "A text, or get_resource of another config, whose text is taken.", required=True
                     ),
-                    "type": Property(
-                        type=PropertyType.STRING,
-                        description="text: the text is one part; multipart: it is a message whose parts are "
-                        "used.",
+                    "type": text(
+                        "text: the text is one part; multipart: it is a message whose parts are taken.",
                         default=TEXT,
                         constraints=(AllowedValues((TEXT, MULTIPART)),),
                     ),
-                    "filename": Property(
-                        type=PropertyType.STRING,
-                        description="The name of the file that a part of type text is attached as.",
+                    "filename": text(
+                        "The name of the file that a part of type text is attached as.",
                         constraints=(
                             AllowedPattern(
                                 r"[^\x00-\x1f\x7f]*", description="expected no control characters"
                             ),
                         ),
                     ),
-                    "subtype": Property(
-                        type=PropertyType.STRING,
-                        description="The subtype of a part of type text, such as x-shellscript; by default "
-                        "plain, and cloud-init detects the type by the first line.",
+                    "subtype": text(
+                        "What text a part of type text is, such as x-shellscript; else plain, and "
+                        "cloud-init looks at its first line.",
                         constraints=(
                             AllowedPattern(
                                 r"[A-Za-z0-9!#$&^_.+-]*",
@@ -124,7 +117,7 @@ outputs:
                             ),
                         ),
                     ),
-                },
+                }
             ),
         ),
     }

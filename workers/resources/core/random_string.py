@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.steps import ResourceFailure
 from workers.resources.core.row import RowResource
+from workers.resources.schemas import integer, listing, mapping, text
 
 CLASSES: Final[Mapping[str, str]] = {
     "lettersdigits": string.ascii_letters + string.digits,
@@ -21,12 +22,7 @@ CLASSES: Final[Mapping[str, str]] = {
     "octdigits": string.octdigits,
 }
 _ONE_CLASS: Final = AllowedValues(tuple(CLASSES))
-_AT_LEAST: Final = Property(
-    type=PropertyType.INTEGER,
-    description="At least so many of these characters.",
-    default=1,
-    constraints=(Range(1, 512),),
-)
+_AT_LEAST: Final = integer("At least so many of these characters.", default=1, constraints=(Range(1, 512),))
 
 
 class Demand(NamedTuple):
@@ -88,53 +84,27 @@ outputs:
     value: {get_attr: [password, value]}
 """
     properties_schema = {
-        "length": Property(
-            type=PropertyType.INTEGER,
-            description="The length of the text.",
-            default=32,
-            constraints=(Range(1, 512),),
-        ),
-        "character_classes": Property(
-            type=PropertyType.LIST,
-            description="Classes of characters to draw from.",
-            schema=Property(
-                type=PropertyType.MAP,
+        "length": integer("The length of the text.", default=32, constraints=(Range(1, 512),)),
+        "character_classes": listing(
+            "Classes of characters to draw from.",
+            schema=mapping(
                 schema={
-                    "class": Property(
-                        type=PropertyType.STRING,
-                        description="The class.",
-                        default="lettersdigits",
-                        constraints=(_ONE_CLASS,),
-                    ),
+                    "class": text("The class.", default="lettersdigits", constraints=(_ONE_CLASS,)),
                     "min": _AT_LEAST,
-                },
+                }
             ),
         ),
-        "character_sequences": Property(
-            type=PropertyType.LIST,
-            description="Characters to draw from.",
-            schema=Property(
-                type=PropertyType.MAP,
+        "character_sequences": listing(
+            "Characters to draw from.",
+            schema=mapping(
                 schema={
-                    "sequence": Property(
-                        type=PropertyType.STRING,
-                        description="The characters.",
-                        required=True,
-                        constraints=(Length(min=1),),
-                    ),
+                    "sequence": text("The characters.", required=True, constraints=(Length(min=1),)),
                     "min": _AT_LEAST,
-                },
+                }
             ),
         ),
-        "sequence": Property(
-            type=PropertyType.STRING,
-            description="Old spelling of character_classes, for a single class.",
-            constraints=(_ONE_CLASS,),
-        ),
-        "salt": Property(
-            type=PropertyType.STRING,
-            description="Has no effect of its own: a change of it makes a new text.",
-        ),
+        "sequence": text("Old spelling of character_classes, for a single class.", constraints=(_ONE_CLASS,)),
+        "salt": text("Has no effect of its own: a change of it makes a new text."),
     }
     attributes_schema = {"value": Attribute("The text.", PropertyType.STRING)}
 

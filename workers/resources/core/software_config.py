@@ -5,6 +5,7 @@ every change makes a replacement, an id stands for the same text forever.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import UNKNOWN, is_unknown
@@ -12,6 +13,7 @@ from orchestrator.plugins.constraints import AllowedValues, Length
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from workers.resources.core.row import RowResource
 from workers.resources.core.value import typed
+from workers.resources.schemas import anything, boolean, listing, mapping, text
 
 #: The default group.
 UNGROUPED: Final = "Heat::Ungrouped"
@@ -27,42 +29,25 @@ _TYPES: Final = {
 
 def group() -> Property:
     """Return the schema of the property ``group``."""
-    return Property(
-        type=PropertyType.STRING,
-        description="The kind of the config, by which its users can decide how to apply it.",
-        default=UNGROUPED,
-    )
+    return text("The kind of the config, by which its users can decide how to apply it.", default=UNGROUPED)
 
 
 def _ports(of_what: str, **more: Property) -> Property:
     """Return the schema of a list of inputs or outputs."""
-    return Property(
-        type=PropertyType.LIST,
-        description=f"The {of_what}s, each with a name of its own.",
-        schema=Property(
-            type=PropertyType.MAP,
+    return listing(
+        f"The {of_what}s, each with a name of its own.",
+        schema=mapping(
             schema={
-                "name": Property(
-                    type=PropertyType.STRING,
-                    description="Its name.",
-                    required=True,
-                    constraints=(Length(min=1),),
-                ),
-                "description": Property(type=PropertyType.STRING, description="What it is for."),
-                "type": Property(
-                    type=PropertyType.STRING,
-                    description="Its type.",
-                    default="String",
-                    constraints=(AllowedValues(tuple(_TYPES)),),
-                ),
+                "name": text("Its name.", required=True, constraints=(Length(min=1),)),
+                "description": text("What it is for."),
+                "type": text("Its type.", default="String", constraints=(AllowedValues(tuple(_TYPES)),)),
                 **more,
-            },
+            }
         ),
     )
 
 
-def _switch(description: str) -> Property:
-    return Property(type=PropertyType.BOOLEAN, description=description, default=False)
+_off: Final = partial(boolean, default=False)
 
 
 class _Config(RowResource):
@@ -70,17 +55,13 @@ class _Config(RowResource):
 
     properties_schema: ClassVar[Mapping[str, Property]] = {
         "group": group(),
-        "options": Property(
-            type=PropertyType.MAP, description="Options of the tool that the config is made for."
-        ),
+        "options": mapping("Options of the tool that the config is made for."),
         "inputs": _ports(
             "input",
-            default=Property(type=PropertyType.ANY, description="Its default value, of the type above."),
-            replace_on_change=_switch("Whether a change of its value causes another deployment."),
+            default=anything("Its value where none is given; of the type above."),
+            replace_on_change=_off("Whether another value of it makes another deployment."),
         ),
-        "outputs": _ports(
-            "output", error_output=_switch("Whether the presence of the output means a failure.")
-        ),
+        "outputs": _ports("output", error_output=_off("Whether an output that is there means a failure.")),
     }
 
     @classmethod
@@ -145,7 +126,7 @@ outputs:
 """
     properties_schema = {
         **_Config.properties_schema,
-        "config": Property(type=PropertyType.STRING, description="The text.", default=""),
+        "config": text("The text.", default=""),
     }
     attributes_schema = {"config": Attribute("The text.", PropertyType.STRING)}
 
@@ -171,6 +152,6 @@ resources:
 """
     properties_schema = {
         **_Config.properties_schema,
-        "config": Property(type=PropertyType.MAP, description="The map.", default={}),
+        "config": mapping("The map.", default={}),
     }
     attributes_schema = {"config": Attribute("The map.", PropertyType.MAP)}

@@ -2,12 +2,14 @@
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from orchestrator.plugins.constraints import Constraint, Range
-from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
+from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.resources.core.row import RowResource
+from workers.resources.schemas import boolean, live, mapping, number, text
 
 #: The polling interval of ``wait_secs: -1``, which only the stack's time-out ends.
 _FOR_EVER_SECONDS: Final = 3600.0
@@ -28,23 +30,11 @@ class TakesTime(Constraint):
 
 
 def _seconds(description: str, default: float | None = 0, *, least: int = 0) -> Property:
-    return Property(
-        type=PropertyType.NUMBER,
-        description=description,
-        default=default,
-        update_allowed=True,
-        constraints=(Range(min=least),),
-    )
+    return number(description, default=default, update_allowed=True, constraints=(Range(min=least),))
 
 
-def _text(description: str, default: str | None = "", *, update_allowed: bool = True) -> Property:
-    return Property(
-        type=PropertyType.STRING, description=description, default=default, update_allowed=update_allowed
-    )
-
-
-def _switch(description: str) -> Property:
-    return Property(type=PropertyType.BOOLEAN, description=description, default=False, update_allowed=True)
+_text: Final = partial(text, default="", update_allowed=True)
+_switch: Final = partial(boolean, default=False, update_allowed=True)
 
 
 class TestResource(RowResource):
@@ -71,15 +61,14 @@ resources:
       action_wait_secs: {delete: 1}
 """
     properties_schema = {
-        "value": _text("The value to store.", "test_string"),
-        "fail": _switch("Fail at the end of a create or update, without storing the value."),
+        "value": _text("The value to store.", default="test_string"),
+        "fail": _switch("Fail at the end of a create or update, having stored nothing."),
         "update_replace": _switch("A change of the value replaces the resource."),
         "wait_secs": _seconds(
             "Seconds that a create, an update or a deletion takes; -1: for ever.", least=-1
         ),
-        "action_wait_secs": Property(
-            type=PropertyType.MAP,
-            description="Seconds that one action takes, instead of wait_secs.",
+        "action_wait_secs": mapping(
+            "Seconds that one action takes, instead of wait_secs.",
             update_allowed=True,
             schema={
                 action: _seconds(f"Seconds that {action} takes.", None, least=-1)
@@ -87,20 +76,17 @@ resources:
             },
         ),
         "attr_wait_secs": _seconds("Seconds that reading an attribute really takes."),
-        "constraint_prop_secs": Property(
-            type=PropertyType.NUMBER,
-            description="Seconds that validating this very property really takes.",
+        "constraint_prop_secs": number(
+            "Seconds that validating this very property really takes.",
             default=0,
             update_allowed=True,
             constraints=(TakesTime(),),
         ),
-        "update_replace_value": _text("Any value; nothing is done with it.", None, update_allowed=False),
+        "update_replace_value": text("Any value; nothing is done with it."),
         "client_name": _text("Accepted, without effect."),
         "entity_name": _text("Accepted, without effect."),
     }
-    attributes_schema = {
-        "output": Attribute("The stored value.", PropertyType.STRING, cache_mode=CacheMode.NONE)
-    }
+    attributes_schema = {"output": live("The stored value.", PropertyType.STRING)}
 
     def handle_create(self) -> object:
         """Store the value, or fail if configured; return the seconds to wait."""

@@ -14,6 +14,7 @@ from orchestrator.plugins.properties import (
     convert_properties,
 )
 from workers.resources.core.row import RowResource
+from workers.resources.schemas import anything, text
 
 #: The property types, by the names of the template parameter types that this type uses.
 _TYPES: Final = {
@@ -75,12 +76,9 @@ outputs:
     value: {get_attr: [domain, value]}
 """
     properties_schema = {
-        "value": Property(
-            type=PropertyType.ANY, description="The value.", required=True, update_allowed=True
-        ),
-        "type": Property(
-            type=PropertyType.STRING,
-            description="The type the value is converted to; without it the value stays as it is.",
+        "value": anything("The value.", required=True, update_allowed=True),
+        "type": text(
+            "The type the value is converted to; without it the value stays as it is.",
             update_allowed=True,
             constraints=(AllowedValues(tuple(_TYPES)),),
         ),

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.plugins.constraints import AllowedValues, Range, shown
-from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyType
 from orchestrator.plugins.steps import ResourceFailure, Wait
 from workers.resources.core.row import RowResource
+from workers.resources.schemas import integer, live, number, text
 
 SUCCESS: Final = "SUCCESS"
 FAILURE: Final = "FAILURE"
@@ -56,9 +57,8 @@ resources:
       timeout: 600
 """
     properties_schema = {
-        "signal_transport": Property(
-            type=PropertyType.STRING,
-            description="Accepted, without effect: every handle is signalled in the same way.",
+        "signal_transport": text(
+            "Accepted, without effect: every handle is signalled in the same way.",
             default="TOKEN_SIGNAL",
             constraints=(AllowedValues(tuple(f"{transport}_SIGNAL" for transport in _TRANSPORTS)),),
         ),
@@ -160,28 +160,16 @@ outputs:
 """
     watches = "handle"
     properties_schema = {
-        "handle": Property(
-            type=PropertyType.STRING, description="The handle: get_resource of it.", required=True
-        ),
-        "timeout": Property(
-            type=PropertyType.NUMBER,
-            description="Seconds to wait, at most.",
-            required=True,
-            constraints=(Range(1, 43200),),
-        ),
-        "count": Property(
-            type=PropertyType.INTEGER,
-            description="How many signals of success to wait for.",
+        "handle": text("The handle: get_resource of it.", required=True),
+        "timeout": number("Seconds to wait, at most.", required=True, constraints=(Range(1, 43200),)),
+        "count": integer(
+            "How many signals of success to wait for.",
             default=1,
             update_allowed=True,
             constraints=(Range(min=1),),
         ),
     }
-    attributes_schema = {
-        "data": Attribute(
-            "JSON text of a map: id of a signal, its data.", PropertyType.STRING, cache_mode=CacheMode.NONE
-        )
-    }
+    attributes_schema = {"data": live("JSON text of a map: id of a signal, its data.", PropertyType.STRING)}
 
     def check_create_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
         """Check the signals so far."""

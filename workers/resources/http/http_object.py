@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 import structlog
 
 from orchestrator.plugins.groups import AT_MOST_ONE
-from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
+from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.steps import (
     CANNOT_TELL,
     CannotTell,
@@ -22,6 +22,7 @@ from workers.resources.http.answers import Phase, as_id, as_seen, found_at, id_i
 from workers.resources.http.asked_object import BROKEN, AskedObject
 from workers.resources.http.requests import HttpRequest
 from workers.resources.http.schema import PROPERTIES, refuse_misfits
+from workers.resources.schemas import live
 
 log = structlog.get_logger()
 
@@ -41,12 +42,10 @@ class HttpObject(AskedObject):
     properties_schema: ClassVar[Mapping[str, Property]] = PROPERTIES
     properties_groups_schema = ({AT_MOST_ONE: [["id", "json"], ["id", "header"], ["id", "value"]]},)
     attributes_schema = {
-        "id": Attribute("The id of the object in the API.", PropertyType.STRING),
-        "status": Attribute("Its state, according to the property status.", cache_mode=CacheMode.NONE),
-        "values": Attribute(
-            "The values of the property values.", PropertyType.MAP, cache_mode=CacheMode.NONE
-        ),
-        "answer": Attribute("The complete answer to reading it.", cache_mode=CacheMode.NONE),
+        "id": Attribute("The id that the API knows it by.", PropertyType.STRING),
+        "status": live("Its state, where the property status says where that is."),
+        "values": live("What the property values names.", PropertyType.MAP),
+        "answer": live("All that reading it answers."),
     }
     example = """\
 heat_template_version: 2021-04-16

@@ -1,180 +1,139 @@
 """The properties of ``Isotherm::Http::Object``, and the rules beyond the schema."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.properties import Property, PropertyError, PropertyPath, PropertyType
+from orchestrator.plugins.properties import Property, PropertyError, PropertyPath
 from workers.clients.http_failures import fault_of_path
 from workers.clients.http_options import DEFAULT, fault_of_headers
 from workers.resources.http.answers import fault_of_expression
 from workers.resources.http.requests import POST, PUT, places_in
+from workers.resources.schemas import boolean, listing, mapping, number, text
 
-
-def _text(description: str, *, required: bool = False) -> Property:
-    return Property(type=PropertyType.STRING, required=required, description=description)
-
-
-def _path(description: str, *, required: bool = False) -> Property:
-    constraints = (Length(min=1),)
-    return Property(
-        type=PropertyType.STRING, required=required, description=description, constraints=constraints
-    )
+_place: Final = partial(text, constraints=(Length(min=1),))
+_expressions: Final = partial(mapping, default={}, update_allowed=True)
 
 
 def _method(default: str, *others: str) -> Property:
-    return Property(
-        type=PropertyType.STRING,
-        default=default,
-        constraints=(AllowedValues((default, *others)),),
-        description="The method of the request.",
+    return text(
+        "The method of the request.", default=default, constraints=(AllowedValues((default, *others)),)
     )
-
-
-def _states(description: str, *, required: bool = False) -> Property:
-    constraints = (Length(min=1),) if required else ()
-    return Property(
-        type=PropertyType.LIST, required=required, description=description, constraints=constraints
-    )
-
-
-def _expressions(description: str) -> Property:
-    return Property(type=PropertyType.MAP, default={}, update_allowed=True, description=description)
 
 
 PROPERTIES: Final[Mapping[str, Property]] = {
-    "api": Property(
-        type=PropertyType.STRING,
+    "api": text(
+        "Which of the APIs that the settings know: the name of one of [clients.http.apis], or default.",
         default=DEFAULT,
         constraints=(Custom("http.api"),),
-        description="The name of an API in the settings [clients.http.apis], or default.",
     ),
-    "body": Property(
-        type=PropertyType.MAP,
+    "body": mapping(
+        "What the object is to be, as JSON: what creating it sends, and changing it. A change replaces the "
+        "object unless update is given.",
         default={},
         update_allowed=True,
-        description="The desired object, as JSON: the body of the requests that create and change it. A "
-        "change replaces the object unless update is given.",
     ),
-    "headers": Property(
-        type=PropertyType.MAP,
+    "headers": mapping(
+        "Headers of every request for this object, besides those of the settings.",
         default={},
         update_allowed=True,
-        description="Headers of every request for this object, in addition to those of the settings.",
     ),
-    "create": Property(
-        type=PropertyType.MAP,
+    "create": mapping(
+        "How the object is made. Another path or method replaces it.",
         required=True,
         update_allowed=True,
-        description="How the object is made. Another path or method replaces it.",
         schema={
-            "path": _path(
-                "The path, such as /networks; {token} in it is replaced by a text that is unique to this "
-                "object.",
-                required=True,
+            "path": _place(
+                "Where, such as /networks; {token} in it is a text that is this object's own.", required=True
             ),
             "method": _method(POST, PUT),
-            "token_header": _text(
-                "A header for the token, such as Idempotency-Key, if the API guarantees that a repeated "
-                "request with the same token makes nothing. Then an interrupted create is sent again."
+            "token_header": text(
+                "A header that takes the token, such as Idempotency-Key, where the API promises that sending the same "
+                "one again makes nothing. Then a create that was interrupted is sent again."
             ),
-            "token_field": _text(
-                "The field of the body for the token, such as metadata.token, by which find identifies the "
-                "object."
-            ),
-        },
-    ),
-    "id": Property(
-        type=PropertyType.MAP,
-        update_allowed=True,
-        description="The source of the object's id: one of json, header and value. Without it, the field id "
-        "in the answer to a POST, or the end of the path of a PUT.",
-        schema={
-            "json": _text("Its place in the answer (JMESPath), such as data.id."),
-            "header": _text("The header that has it; of a URL, such as Location's, the last part."),
-            "value": _text(
-                "The id itself, which may be used in the path of create. A change replaces the object."
+            "token_field": text(
+                "The field of the body that takes the token, such as metadata.token, for find to look for."
             ),
         },
     ),
-    "find": Property(
-        type=PropertyType.MAP,
+    "id": mapping(
+        "Where the object's id comes from: one of json, header and value. Without it, of the field id of "
+        "what POST answers, or the end of the path of a PUT.",
         update_allowed=True,
-        description="How to find, by its token, the object of an interrupted create. It must find no other "
-        "object.",
         schema={
-            "path": _path("The path to read, such as /networks?token={token}.", required=True),
-            "json": _text(
-                "The place of the id in the answer (JMESPath), such as items[0].id; null means that there is "
-                "no object. It may use {token}.",
+            "json": text("Where it is in the answer (JMESPath), such as data.id."),
+            "header": text("The header that holds it; of a URL, such as Location's, the last part."),
+            "value": text(
+                "The id itself, which may be used in the path of create. Another one replaces the object."
+            ),
+        },
+    ),
+    "find": mapping(
+        "How to look, by its token, for what a create that was interrupted may have made. It must tell "
+        "of nothing else.",
+        update_allowed=True,
+        schema={
+            "path": _place("What is read, such as /networks?token={token}.", required=True),
+            "json": text(
+                "Where the id is in the answer (JMESPath), such as items[0].id; null: none is. It may use {token}.",
                 required=True,
             ),
         },
     ),
-    "read": Property(
-        type=PropertyType.MAP,
+    "read": mapping(
+        "How the object is read.",
         update_allowed=True,
-        description="How the object is read.",
         schema={
-            "path": _path("The path; without it, the path of create, followed by {id} if that is a POST.")
+            "path": _place("Where; without it, the path of create, and {id} after it where that is a POST.")
         },
     ),
-    "update": Property(
-        type=PropertyType.MAP,
+    "update": mapping(
+        "How the object is changed in place; without it, another takes its place. It may be sent again, so "
+        "the body says what is to be, and not by how much.",
         update_allowed=True,
-        description="How the object is changed in place; without it, a change replaces the object. The "
-        "request may be repeated, so the body must have the desired values, not increments.",
         schema={
-            "path": _path("The path; without it, that of read."),
+            "path": _place("Where; without it, as read."),
             "method": _method(PUT, "PATCH", POST),
-            "content_type": _text("The content type of the body, such as application/merge-patch+json."),
-            "body": Property(
-                type=PropertyType.MAP, description="The body of the request, if it differs from body."
+            "content_type": text(
+                "What the body is called where the API wants another name for it, such as application/merge-patch+json."
             ),
+            "body": mapping("What is sent, where that is something else than body."),
         },
     ),
-    "delete": Property(
-        type=PropertyType.MAP,
+    "delete": mapping(
+        "How the object is deleted. One that is not there is deleted already.",
         default={},
         update_allowed=True,
-        description="How the object is deleted. A missing object counts as deleted.",
         schema={
-            "path": _path("The path; without it, that of read."),
+            "path": _place("Where; without it, as read."),
             "method": _method("DELETE", POST, PUT),
-            "body": Property(
-                type=PropertyType.MAP, description="The body of the request; without it, empty."
-            ),
-            "awaited": Property(
-                type=PropertyType.BOOLEAN,
+            "body": mapping("What is sent; nothing without it."),
+            "awaited": boolean(
+                "Whether it is only deleted once reading it finds nothing, or a state of status.gone.",
                 default=True,
-                description="Whether to wait until reading it finds nothing, or a state of status.gone.",
             ),
         },
     ),
-    "status": Property(
-        type=PropertyType.MAP,
+    "status": mapping(
+        "What the object's state means; without it, an object that was made can be used.",
         update_allowed=True,
-        description="The meaning of the object's states; without it, an object is ready once it was made.",
         schema={
-            "json": _text("The place of the state in the answer to reading it (JMESPath).", required=True),
-            "ready": _states("The states in which it is ready.", required=True),
-            "failed": _states("The states in which it has failed."),
-            "gone": _states("The states in which it counts as deleted, although it can still be read."),
-            "reason": _text("The place of the reason in the answer (JMESPath)."),
-            "interval": Property(
-                type=PropertyType.NUMBER,
-                default=2,
-                constraints=(Range(0.1, 3600),),
-                description="Seconds between two polls.",
+            "json": text("Where the state is in what reading it answers (JMESPath).", required=True),
+            "ready": listing(
+                "The states in which it can be used.", required=True, constraints=(Length(min=1),)
             ),
-            "timeout": Property(
-                type=PropertyType.NUMBER,
+            "failed": listing("The states in which it never will be."),
+            "gone": listing("The states in which it is deleted, although it can still be read."),
+            "reason": text("Where the answer says why (JMESPath)."),
+            "interval": number("Seconds between two looks.", default=2, constraints=(Range(0.1, 3600),)),
+            "timeout": number(
+                "Seconds after which it is too late; 0: only the stack's own time counts.",
                 default=0,
                 constraints=(Range(min=0),),
-                description="Seconds to wait at most; 0: only the stack's time-out applies.",
             ),
         },
     ),
@@ -186,13 +145,12 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         "How a check detects changes of the object: fields of the body, and the place of each in the answer "
         "to reading it (JMESPath)."
     ),
-    "requires": Property(
-        type=PropertyType.LIST,
+    "requires": listing(
+        "Paths that must exist before the object is made or changed, such as /images/cirros, or "
+        "images:/cirros of the API images.",
         default=[],
         update_allowed=True,
-        schema=Property(type=PropertyType.STRING, constraints=(Custom("http.exists"),)),
-        description="Paths that must exist before the object is made or changed, such as /images/cirros, or "
-        "images:/cirros of the API images.",
+        schema=text(constraints=(Custom("http.exists"),)),
     ),
 }
 #: The properties with paths, and the names that may stand in braces there besides the token.

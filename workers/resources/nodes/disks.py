@@ -7,37 +7,31 @@ from typing import Any, Self
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.properties import Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import PropertyError
 from workers.resources.nodes.placing import number_or_zero
 from workers.resources.nodes.volume import DEFAULT_STORAGE
+from workers.resources.schemas import boolean, integer, listing, mapping, text
 
-DISKS_PROPERTY = Property(
-    type=PropertyType.LIST,
+DISKS_PROPERTY = listing(
+    "Its disks, in their order. Other disks need another instance.",
     default=[],
-    schema=Property(
-        type=PropertyType.MAP,
+    schema=mapping(
         schema={
-            "volume": Property(
-                type=PropertyType.STRING,
-                description="An existing volume: a reference to an `Isotherm::Node::Volume` on the same node.",
+            "volume": text(
+                "A volume that is there: a reference to an `Isotherm::Node::Volume` on the same node."
             ),
-            "size": Property(
-                type=PropertyType.INTEGER,
+            "size": integer(
+                "In MiB, instead of `volume`: a disk that is made for the instance, and removed with it.",
                 constraints=(Range(min=1),),
-                description="In MiB, instead of `volume`: a disk that is made for the instance, and removed with it.",
             ),
-            "storage": Property(
-                type=PropertyType.STRING,
+            "storage": text(
+                "The storage unit in which a disk of a `size` is made.",
                 default=DEFAULT_STORAGE,
                 constraints=(Custom("node.storage"),),
-                description="The storage unit in which a disk of a `size` is made.",
             ),
-            "readonly": Property(
-                type=PropertyType.BOOLEAN, default=False, description="Whether the instance may only read it."
-            ),
-        },
+            "readonly": boolean("Whether the instance may only read it.", default=False),
+        }
     ),
-    description="Its disks, in their order. Other disks need another instance.",
 )
 
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedPattern
-from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.files.allowed import fault_of_file_path
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource
 from workers.resources.nodes.placing import PLACING_PROPERTIES
+from workers.resources.schemas import live, text
 
 #: The least number of bytes that is read of a file.
 _LEAST_READ_BYTES: Final = 65536
@@ -43,32 +44,22 @@ outputs:
     value: {get_attr: [page, path]}
 """
     properties_schema = {
-        "path": Property(
-            type=PropertyType.STRING,
-            required=True,
-            description="Where the file is; a relative path starts in the first allowed directory.",
+        "path": text(
+            "Where the file is; a relative path starts in the first allowed directory.", required=True
         ),
-        "content": Property(
-            type=PropertyType.STRING,
-            default="",
-            update_allowed=True,
-            description="The text, stored as UTF-8.",
-        ),
-        "mode": Property(
-            type=PropertyType.STRING,
+        "content": text("The text, stored as UTF-8.", default="", update_allowed=True),
+        "mode": text(
+            'Permissions in octal digits, such as "0640".',
             default="0644",
             update_allowed=True,
             constraints=(_MODE,),
-            description='Permissions in octal digits, such as "0640".',
         ),
         **PLACING_PROPERTIES,
     }
     attributes_schema = {
         "path": Attribute("The absolute path, symbolic links resolved.", PropertyType.STRING),
-        "sha256": Attribute(
-            "The digest of the content as it is now.", PropertyType.STRING, cache_mode=CacheMode.NONE
-        ),
-        "size": Attribute("The size in bytes as it is now.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
+        "sha256": live("The digest of the content as it is now.", PropertyType.STRING),
+        "size": live("The size in bytes as it is now.", PropertyType.INTEGER),
         "node": Attribute("The node it is on.", PropertyType.STRING),
     }
 

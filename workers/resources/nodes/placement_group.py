@@ -2,8 +2,8 @@
 
 from orchestrator.placement.rules import RACK, Policy
 from orchestrator.plugins.constraints import AllowedValues, Range
-from orchestrator.plugins.properties import Property, PropertyType
 from workers.resources.core.row import RowResource
+from workers.resources.schemas import boolean, integer, text
 
 
 class PlacementGroup(RowResource):
@@ -36,33 +36,26 @@ resources:
       groups: [{get_resource: apart}]
 """
     properties_schema = {
-        "policy": Property(
-            type=PropertyType.STRING,
+        "policy": text(
+            "The rule on its members' nodes: that they are one node, all different, in one "
+            "rack, all in different racks, or spread evenly over so many racks.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(tuple(str(each) for each in Policy)),),
-            description="The rule on its members' nodes: that they are one node, all different, in one "
-            "rack, all in different racks, or spread evenly over so many racks.",
         ),
-        "racks": Property(
-            type=PropertyType.INTEGER,
+        "racks": integer(
+            "Of spread_racks: over how many racks at least, if there are so many members; none holds more "
+            "than its share of them.",
             default=2,
             update_allowed=True,
             constraints=(Range(1, 1000),),
-            description="For spread_racks, the smallest number of racks, if there are as many members; no "
-            "rack has more than its share of them.",
         ),
-        "hard": Property(
-            type=PropertyType.BOOLEAN,
+        "hard": boolean(
+            "Whether what would break the rule is refused; else it is avoided as far as possible.",
             default=True,
             update_allowed=True,
-            description="Whether violations of the rule are refused; else they are avoided as far as "
-            "possible.",
         ),
-        "label": Property(
-            type=PropertyType.STRING,
-            default=RACK,
-            update_allowed=True,
-            description="The label of nodes that names their rack.",
+        "label": text(
+            "The label of nodes that says in which rack each is.", default=RACK, update_allowed=True
         ),
     }

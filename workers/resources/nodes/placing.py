@@ -5,31 +5,29 @@ from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.properties import Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Property, PropertyError
+from workers.resources.schemas import listing, mapping, text
 
 #: The properties that every node type has.
 PLACING_PROPERTIES: Final[Mapping[str, Property]] = {
-    "node": Property(
-        type=PropertyType.STRING,
+    "node": text(
+        "The node it is on; empty: placement decides (in embedded mode, it is this machine). "
+        "Another node needs another resource.",
         default="",
         update_allowed=True,
         constraints=(Custom("node"),),
-        description="The node it is on; empty: placement decides (in embedded mode, it is this machine). "
-        "Another node needs another resource.",
     ),
-    "node_labels": Property(
-        type=PropertyType.MAP,
+    "node_labels": mapping(
+        "Labels that the node must have, such as `{rack: r1}`; they count when a node is chosen.",
         default={},
         update_allowed=True,
-        description="Labels that the node must have, such as `{rack: r1}`; they count when a node is chosen.",
     ),
-    "groups": Property(
-        type=PropertyType.LIST,
+    "groups": listing(
+        "The placement groups it belongs to (references to `Isotherm::Placement::Group`); they count when "
+        "a node is chosen.",
         default=[],
         update_allowed=True,
-        schema=Property(type=PropertyType.STRING),
-        description="The placement groups it belongs to (references to `Isotherm::Placement::Group`); they count when "
-        "a node is chosen.",
+        schema=text(),
     ),
 }
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
-from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.commands.readiness import ReadyWhen
 from workers.agent.files.allowed import fault_of_path
@@ -17,6 +17,7 @@ from workers.resources.nodes.command import parse_command, parse_env, parse_sign
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource, Unfinished
 from workers.resources.nodes.placing import PLACING_PROPERTIES
 from workers.resources.nodes.readiness import READY_GROUP, READY_SCHEMA, Readiness
+from workers.resources.schemas import anything, live, mapping, number, text
 
 #: The run of a create; unique per row, so that a repeated create is the same run.
 _FIRST_RUN: Final = "create"
@@ -63,61 +64,42 @@ outputs:
     value: {get_attr: [server, pid]}
 """
     properties_schema = {
-        "command": Property(
-            type=PropertyType.ANY,
+        "command": anything(
+            "The arguments as a list, or one text that is split as a shell would; no shell is run.",
             required=True,
             update_allowed=True,
-            description="The arguments as a list, or one text that is split as in a shell; no shell is run.",
         ),
-        "env": Property(
-            type=PropertyType.MAP,
-            default={},
-            update_allowed=True,
-            description="Variables of its environment.",
-        ),
-        "cwd": Property(
-            type=PropertyType.STRING,
+        "env": mapping("Variables of its environment.", default={}, update_allowed=True),
+        "cwd": text(
+            "Where it runs, inside an allowed directory; empty: in the first of them.",
             default="",
             update_allowed=True,
-            description="The working directory, inside an allowed directory; empty: the first of them.",
         ),
-        "ready": Property(
-            type=PropertyType.MAP,
+        "ready": mapping(
+            "What to wait for: one of tcp, http and exit; without one, that it runs.",
             default={},
             update_allowed=True,
             schema=READY_SCHEMA,
-            description="What to wait for: one of tcp, http and exit; without one, that it runs.",
         ),
-        "stop_signal": Property(
-            type=PropertyType.STRING,
-            default="TERM",
-            update_allowed=True,
-            description="The signal that requests its end.",
-        ),
-        "grace": Property(
-            type=PropertyType.NUMBER,
+        "stop_signal": text("The signal that requests its end.", default="TERM", update_allowed=True),
+        "grace": number(
+            "Seconds between stop_signal and KILL.",
             default=_GRACE_SECONDS,
             update_allowed=True,
             constraints=(Range(0, 86400),),
-            description="Seconds between stop_signal and KILL.",
         ),
         **PLACING_PROPERTIES,
     }
     properties_groups_schema = (READY_GROUP,)
     attributes_schema = {
-        "pid": Attribute("The number of the process.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
-        "state": Attribute(
+        "pid": live("The number of the process.", PropertyType.INTEGER),
+        "state": live(
             "running, exited, or gone (its end was not observed, or it was never started).",
             PropertyType.STRING,
-            cache_mode=CacheMode.NONE,
         ),
-        "started_at": Attribute(
-            "Seconds since the epoch, by the node's clock.", PropertyType.NUMBER, cache_mode=CacheMode.NONE
-        ),
-        "exit_code": Attribute(
-            "How it ended; negative: the signal that ended it; null while it runs.",
-            PropertyType.INTEGER,
-            cache_mode=CacheMode.NONE,
+        "started_at": live("Seconds since the epoch, by the node's clock.", PropertyType.NUMBER),
+        "exit_code": live(
+            "How it ended; negative: the signal that ended it; null while it runs.", PropertyType.INTEGER
         ),
         "log": Attribute("The file on the node with its output.", PropertyType.STRING),
         "node": Attribute("The node it is on.", PropertyType.STRING),

@@ -8,38 +8,29 @@ from urllib.parse import urlsplit
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.groups import AT_MOST_ONE
-from orchestrator.plugins.properties import Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Property, PropertyError
 from workers.agent.commands.readiness import OK_STATUS, Probe, ReadyWhen
+from workers.resources.schemas import boolean, integer, number, text
 
 _TIMEOUT_SECONDS: Final = 60.0
 _INTERVAL_SECONDS: Final = 0.2
 
 READY_SCHEMA: Final[Mapping[str, Property]] = {
-    "tcp": Property(
-        type=PropertyType.STRING,
-        description='Ready once this address takes connections: "host:port", or a port of the node.',
-    ),
-    "http": Property(type=PropertyType.STRING, description="Ready once this URL answers with `status`."),
-    "status": Property(
-        type=PropertyType.INTEGER,
+    "tcp": text('Ready once this address takes connections: "host:port", or a port of the node.'),
+    "http": text("Ready once this URL answers with `status`."),
+    "status": integer(
+        "The answer that is expected of `http`; redirections are not followed.",
         default=OK_STATUS,
         constraints=(Range(100, 599),),
-        description="The expected status of `http`; redirections are not followed.",
     ),
-    "exit": Property(
-        type=PropertyType.BOOLEAN, description="Ready once the process has ended with exit code 0."
-    ),
-    "timeout": Property(
-        type=PropertyType.NUMBER,
+    "exit": boolean("Ready once the process has ended with exit code 0."),
+    "timeout": number(
+        "Seconds after which a process that is not ready has failed.",
         default=_TIMEOUT_SECONDS,
         constraints=(Range(min=0),),
-        description="Seconds after which a process that is not ready has failed.",
     ),
-    "interval": Property(
-        type=PropertyType.NUMBER,
-        default=_INTERVAL_SECONDS,
-        constraints=(Range(0.01, 3600),),
-        description="Seconds between two polls.",
+    "interval": number(
+        "Seconds between two looks.", default=_INTERVAL_SECONDS, constraints=(Range(0.01, 3600),)
     ),
 }
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, AttributePath, is_unknown
 from orchestrator.plugins.constraints import Range
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.scaling import ScalableResource
 from orchestrator.plugins.stack_resource import Blueprint, Child, member_path
 from workers.resources.core.groups.batches import Batching, Present
@@ -18,6 +18,7 @@ from workers.resources.core.groups.group import ROSTER, Group
 from workers.resources.core.groups.member_stack import REFERENCES
 from workers.resources.core.groups.roster import Roster, is_known, template_of, written_out
 from workers.resources.core.groups.update_policies import ROLLING_UPDATE_SCHEMA, batching_of
+from workers.resources.schemas import integer, mapping, number
 
 #: The private fact with the time of the last change of the size by a policy.
 _SCALED_AT: Final = "scaled_at"
@@ -63,41 +64,27 @@ outputs:
     value: {get_attr: [servers, current_size]}
 """
     properties_schema = {
-        "resource": Property(
-            type=PropertyType.MAP,
-            description=f"What each member is: a map of {', '.join(SECTIONS)}.",
-            required=True,
+        "resource": mapping(
+            f"What each member is: a map of {', '.join(SECTIONS)}.", required=True, update_allowed=True
+        ),
+        "min_size": integer(
+            "There are never fewer members.", required=True, update_allowed=True, constraints=(Range(min=0),)
+        ),
+        "max_size": integer(
+            "There are never more members.", required=True, update_allowed=True, constraints=(Range(min=0),)
+        ),
+        "desired_capacity": integer(
+            "How many members there are after a create or an update, whatever was signalled before it; if "
+            "it is not given, an update leaves them as many as they are, and a create makes min_size.",
             update_allowed=True,
         ),
-        "min_size": Property(
-            type=PropertyType.INTEGER,
-            description="The smallest number of members.",
-            required=True,
-            update_allowed=True,
-            constraints=(Range(min=0),),
-        ),
-        "max_size": Property(
-            type=PropertyType.INTEGER,
-            description="The largest number of members.",
-            required=True,
-            update_allowed=True,
-            constraints=(Range(min=0),),
-        ),
-        "desired_capacity": Property(
-            type=PropertyType.INTEGER,
-            description="The number of members after a create or an update, independent of earlier signals; "
-            "without it, an update keeps the number, and a create makes min_size.",
-            update_allowed=True,
-        ),
-        "cooldown": Property(
-            type=PropertyType.NUMBER,
-            description="Seconds after a change of the size by any policy during which signals are ignored.",
+        "cooldown": number(
+            "Seconds after a change of the size by any policy in which signals change nothing.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
-        "rolling_updates": Property(
-            type=PropertyType.MAP,
-            description="How members are changed in batches when resource changes; without it, all at once.",
+        "rolling_updates": mapping(
+            "Members are changed in batches where resource changes; without it, all at once.",
             update_allowed=True,
             schema=ROLLING_UPDATE_SCHEMA,
         ),

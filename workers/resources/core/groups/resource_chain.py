@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.definition import UNKNOWN, is_unknown
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.stack_resource import Blueprint, Child
 from workers.resources.core.groups.member_stack import REFERENCES, MemberStack
 from workers.resources.core.groups.roster import template_of
+from workers.resources.schemas import boolean, listing, mapping, text
 
 
 class ResourceChain(MemberStack):
@@ -25,22 +26,18 @@ resources:
         min_wait: 2
 """
     properties_schema = {
-        "resources": Property(
-            type=PropertyType.LIST,
-            description="The types, in the order in which resources of them are made.",
+        "resources": listing(
+            "The types, in the order in which resources of them are made.",
             required=True,
             update_allowed=True,
-            schema=Property(type=PropertyType.STRING),
+            schema=text(),
         ),
-        "concurrent": Property(
-            type=PropertyType.BOOLEAN,
-            description="Make them at the same time; else each depends on the one before it.",
+        "concurrent": boolean(
+            "Make them at the same time; else each depends on the one before it.",
             default=False,
             update_allowed=True,
         ),
-        "resource_properties": Property(
-            type=PropertyType.MAP, description="The properties of each of them.", update_allowed=True
-        ),
+        "resource_properties": mapping("The properties of each of them.", update_allowed=True),
     }
     attributes_schema = {
         **REFERENCES,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.stack_resource import Blueprint, Child
 from workers.resources.core.groups.batches import Batching, Present
 from workers.resources.core.groups.group import Group
@@ -17,6 +17,7 @@ from workers.resources.core.groups.update_policies import (
     ROLLING_UPDATE_SCHEMA,
     batching_of,
 )
+from workers.resources.schemas import integer, listing, mapping, text
 
 _REMOVED: Final = "removed"
 
@@ -45,71 +46,52 @@ outputs:
     value: {get_attr: [passwords, value]}
 """
     properties_schema = {
-        "count": Property(
-            type=PropertyType.INTEGER,
-            description="The number of members.",
-            default=1,
-            update_allowed=True,
-            constraints=(Range(min=0),),
+        "count": integer(
+            "How many members there are.", default=1, update_allowed=True, constraints=(Range(min=0),)
         ),
-        "index_var": Property(
-            type=PropertyType.STRING,
-            description="The placeholder of the member's name in texts of the properties of resource_def.",
+        "index_var": text(
+            "What stands for the member's name in the texts among the properties of resource_def.",
             default="%index%",
             constraints=(Length(min=3),),
         ),
-        "resource_def": Property(
-            type=PropertyType.MAP,
-            description="The definition of a member.",
+        "resource_def": mapping(
+            "What each member is.",
             required=True,
             update_allowed=True,
             schema={
-                "type": Property(
-                    type=PropertyType.STRING,
-                    description="The type of the members.",
-                    required=True,
-                    constraints=(Length(min=1),),
-                ),
-                "properties": Property(type=PropertyType.MAP, description="Their properties."),
-                "metadata": Property(type=PropertyType.MAP, description="Their metadata."),
+                "type": text("The type of the members.", required=True, constraints=(Length(min=1),)),
+                "properties": mapping("Their properties."),
+                "metadata": mapping("Their metadata."),
             },
         ),
-        "removal_policies": Property(
-            type=PropertyType.LIST,
-            description="The members that an update removes first.",
+        "removal_policies": listing(
+            "Which members go when an update takes some away.",
             default=[],
             update_allowed=True,
-            schema=Property(
-                type=PropertyType.MAP,
+            schema=mapping(
                 schema={
-                    "resource_list": Property(
-                        type=PropertyType.LIST,
-                        description="Names or ids of members that are removed, and replaced if too few are "
-                        "left. A name is not used again.",
+                    "resource_list": listing(
+                        "Names or ids of members: they are taken away, and others made where that "
+                        "leaves too few. A name is not used again.",
                         default=[],
                     )
-                },
+                }
             ),
         ),
-        "removal_policies_mode": Property(
-            type=PropertyType.STRING,
-            description="With append, names that earlier updates removed stay unused; with update, only "
-            "those in the present removal_policies.",
+        "removal_policies_mode": text(
+            "What becomes of names that earlier updates took away: with append they stay unused; with "
+            "update, only those stay unused that removal_policies says now.",
             default="append",
             update_allowed=True,
             constraints=(AllowedValues(("append", "update")),),
         ),
     }
     update_policy_schema = {
-        "rolling_update": Property(
-            type=PropertyType.MAP,
-            description="Members are changed in batches; without it, all at once.",
-            schema=ROLLING_UPDATE_SCHEMA,
+        "rolling_update": mapping(
+            "Members are changed in batches; without it, all at once.", schema=ROLLING_UPDATE_SCHEMA
         ),
-        "batch_create": Property(
-            type=PropertyType.MAP,
-            description="Members are made in batches; without it, all at once.",
-            schema=BATCH_CREATE_SCHEMA,
+        "batch_create": mapping(
+            "Members are made in batches; without it, all at once.", schema=BATCH_CREATE_SCHEMA
         ),
     }
     attributes_schema = {

@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.constraints import AllowedValues, Length, Range, shown
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.scaling import ScalableResource, Scaling, ScalingResource
 from orchestrator.plugins.steps import ResourceFailure
 from workers.resources.core.row import RowResource
+from workers.resources.schemas import integer, number, text
 
 CHANGE: Final = "change_in_capacity"
 EXACT: Final = "exact_capacity"
@@ -64,36 +65,24 @@ outputs:
 """
     scales = "auto_scaling_group_id"
     properties_schema = {
-        "auto_scaling_group_id": Property(
-            type=PropertyType.STRING,
-            description="The group: get_resource of it.",
-            required=True,
-            constraints=(Length(min=1),),
+        "auto_scaling_group_id": text(
+            "The group: get_resource of it.", required=True, constraints=(Length(min=1),)
         ),
-        "scaling_adjustment": Property(
-            type=PropertyType.NUMBER,
-            description="The adjustment, or the new number of members.",
-            required=True,
-            update_allowed=True,
-        ),
-        "adjustment_type": Property(
-            type=PropertyType.STRING,
-            description="Whether scaling_adjustment is a difference in members, the new number of members, "
-            "or a difference in percent.",
+        "scaling_adjustment": number("By how much, or to how many.", required=True, update_allowed=True),
+        "adjustment_type": text(
+            "Whether scaling_adjustment is so many members more or fewer, so many members, or so many "
+            "percent more or fewer.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues((CHANGE, EXACT, PERCENT)),),
         ),
-        "cooldown": Property(
-            type=PropertyType.NUMBER,
-            description="Seconds after a change of the size by this policy during which signals to it are "
-            "ignored.",
+        "cooldown": number(
+            "Seconds after this policy changed the size in which signals to it change nothing.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
-        "min_adjustment_step": Property(
-            type=PropertyType.INTEGER,
-            description=f"With {PERCENT}, how many members are added or taken away, at least.",
+        "min_adjustment_step": integer(
+            f"With {PERCENT}, how many members are added or taken away, at least.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),

@@ -5,8 +5,9 @@ from typing import Any
 
 from orchestrator.definition import UNKNOWN, AttributePath, follow
 from orchestrator.plugins.constraints import Length, Range
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, member_attributes
+from workers.resources.schemas import mapping, number, text
 
 
 class Stack(StackResource):
@@ -36,30 +37,16 @@ outputs:
     value: {get_attr: [inner, outputs, password]}
 """
     properties_schema = {
-        "template": Property(
-            type=PropertyType.STRING,
-            description="The template's text.",
-            required=True,
-            update_allowed=True,
-            constraints=(Length(min=1),),
+        "template": text(
+            "The template's text.", required=True, update_allowed=True, constraints=(Length(min=1),)
         ),
-        "parameters": Property(
-            type=PropertyType.MAP,
-            description="The values of its parameters.",
-            default={},
-            update_allowed=True,
-        ),
-        "timeout": Property(
-            type=PropertyType.NUMBER,
-            description="Minutes that an operation on it may take, within the time-out of this stack.",
+        "parameters": mapping("The values of its parameters.", default={}, update_allowed=True),
+        "timeout": number(
+            "Minutes that an operation on it may take; never longer than what is left for this stack.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
-        "context": Property(
-            type=PropertyType.MAP,
-            description="Refused: the stack cannot be made in another installation.",
-            update_allowed=True,
-        ),
+        "context": mapping("Refused: the stack cannot be made in another installation.", update_allowed=True),
     }
     attributes_schema = {
         "stack_name": Attribute("The name of the stack.", PropertyType.STRING),

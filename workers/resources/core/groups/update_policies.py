@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.plugins.constraints import Range
-from orchestrator.plugins.properties import Property, PropertyType
 from workers.resources.core.groups.batches import AT_ONCE, Batching
+from workers.resources.schemas import integer, number
 
 _MIN_IN_SERVICE: Final = "min_in_service"
 _MAX_BATCH_SIZE: Final = "max_batch_size"
@@ -13,25 +13,15 @@ _PAUSE_TIME: Final = "pause_time"
 
 #: The schema of batches when members are made.
 BATCH_CREATE_SCHEMA: Final = {
-    _MAX_BATCH_SIZE: Property(
-        type=PropertyType.INTEGER,
-        description="The largest number of members that are out of service at once.",
-        default=1,
-        constraints=(Range(min=1),),
+    _MAX_BATCH_SIZE: integer(
+        "How many members are out of service at once, at most.", default=1, constraints=(Range(min=1),)
     ),
-    _PAUSE_TIME: Property(
-        type=PropertyType.NUMBER,
-        description="Seconds between two batches.",
-        default=0,
-        constraints=(Range(min=0),),
-    ),
+    _PAUSE_TIME: number("Seconds between two batches.", default=0, constraints=(Range(min=0),)),
 }
 #: The schema of batches when members are changed.
 ROLLING_UPDATE_SCHEMA: Final = {
-    _MIN_IN_SERVICE: Property(
-        type=PropertyType.INTEGER,
-        description="The smallest number of members in service; if necessary, additional members are made "
-        "for a while.",
+    _MIN_IN_SERVICE: integer(
+        "How many members stay in service, at least; more are made for a while where that needs them.",
         default=0,
         constraints=(Range(min=0),),
     ),
