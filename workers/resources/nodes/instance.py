@@ -97,14 +97,6 @@ outputs:
 
     # -- creating ----------------------------------------------------------------------------------------------
 
-    def handle_create(self) -> dict[str, Any]:
-        """Take the chosen node."""
-        return dict(SETTLING if self.settle() else SETTLED)
-
-    def resume_create(self) -> dict[str, Any]:
-        """Continue where an interrupted create has started it, wholly or in part."""
-        return dict(SETTLED)
-
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Make its disks, start it, and return whether it is ready."""
         if token == SETTLING:
@@ -136,14 +128,12 @@ outputs:
     def _resize(self, token: Mapping[str, Any]) -> bool | Wait:
         size = {"memory_mib": self.properties["memory"], "vcpus": self.properties["vcpus"]}
         try:
-            self.change("instance_resize", **self._named, **size)
-        except Unfinished as error:
-            return error.wait(token)
+            pending = self.pending(token, "instance_resize", **self._named, **size)
         except ResourceFailure as error:
             if not caused_by(error, NotSupported):
                 raise
             return self._stop({"stage": "stop"}) or self._start({"stage": "start"})
-        return self._later(self._waits())
+        return pending or self._later(self._waits())
 
     # -- actions -----------------------------------------------------------------------------------------------
 
@@ -179,12 +169,7 @@ outputs:
         found = self.look()
         if found is None:
             raise ResourceFailure("the instance is gone")
-        if found["state"] == state:
-            try:
-                self.change(rpc, **self._named)
-            except Unfinished as error:
-                return error.wait(token)
-        return None
+        return self.pending(token, rpc, **self._named) if found["state"] == state else None
 
     # -- snapshots ---------------------------------------------------------------------------------------------
 
@@ -197,9 +182,7 @@ outputs:
         tag = f"{int(self.state.started_at * 1_000_000):x}"
         entry = {"node": self.node, **self._named, "tag": tag}
         try:
-            self._take_snapshot(entry)
-        except Unfinished:
-            pass
+            self.pending(entry, "instance_snapshot", **self._named, tag=tag)
         except ResourceFailure as error:
             if caused_by(error, NotSupported):
                 return None
@@ -208,15 +191,9 @@ outputs:
 
     def check_snapshot_complete(self, token: Any) -> bool | Wait:
         """Return whether the snapshot is saved."""
-        try:
-            if token is not None:
-                self._take_snapshot(token)
-        except Unfinished as error:
-            return error.wait(token)
-        return True
-
-    def _take_snapshot(self, entry: Mapping[str, Any]) -> None:
-        self.change("instance_snapshot", **self._named, tag=entry["tag"])
+        if token is None:
+            return True
+        return self.pending(token, "instance_snapshot", **self._named, tag=token["tag"]) or True
 
     def handle_restore(self, entry: Any) -> Any:
         """Do nothing; the check does the work.
@@ -233,11 +210,7 @@ outputs:
 
     def check_restore_complete(self, token: Any) -> bool | Wait:
         """Restore the snapshot."""
-        try:
-            self.change("instance_restore", **self._named, tag=token["tag"])
-        except Unfinished as error:
-            return error.wait(token)
-        return True
+        return self.pending(token, "instance_restore", **self._named, tag=token["tag"]) or True
 
     def handle_delete_snapshot(self, entry: Any) -> None:
         """Delete the snapshot; a missing one is no error."""
@@ -258,13 +231,11 @@ outputs:
             return True
         if token["stage"] == "stop" and (later := self._stop(token)):
             return later
-        try:
-            self.change("instance_remove", **self._named)
-            for name, disk in self._own_disks():
-                self.change("storage_remove", storage=disk.storage, name=name)
-        except Unfinished as error:
-            return error.wait({"stage": "remove"})
-        return True
+        removing = {"stage": "remove"}
+        pending = self.pending(removing, "instance_remove", **self._named)
+        for name, disk in self._own_disks():
+            pending = pending or self.pending(removing, "storage_remove", storage=disk.storage, name=name)
+        return pending or True
 
     # -- observation -------------------------------------------------------------------------------------------
 
@@ -313,15 +284,13 @@ outputs:
 
     def _stop(self, token: Mapping[str, Any]) -> Wait | None:
         grace = self.properties.get("grace")
+        seconds = float(GRACE_SECONDS if grace is None else grace)
         try:
-            seconds = float(GRACE_SECONDS if grace is None else grace)
-            self.change("instance_stop", **self._named, grace_seconds=seconds)
-        except Unfinished as error:
-            return error.wait(token)
+            return self.pending(token, "instance_stop", **self._named, grace_seconds=seconds)
         except ResourceFailure as error:
             if not caused_by(error, NotThere):
                 raise
-        return None
+            return None
 
     def _later(self, token: dict[str, Any]) -> bool | Wait:
         ready = self._ready(token)

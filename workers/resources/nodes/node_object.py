@@ -5,7 +5,7 @@ from typing import Any
 
 from orchestrator.nodes.rpc.names import is_node_name
 from orchestrator.plugins.steps import ResourceFailure
-from workers.resources.nodes.node_resource import NodeResource
+from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource
 
 
 def split_id(physical_id: str) -> tuple[str, str]:
@@ -53,6 +53,14 @@ class NodeObject(NodeResource):
         if not self.may_be_somewhere or self.look() is None:
             return None
         return f"{self.node}/{self.object_name}"
+
+    def handle_create(self) -> dict[str, Any]:
+        """Take the chosen node."""
+        return dict(SETTLING if self.settle() else SETTLED)
+
+    def resume_create(self) -> dict[str, Any]:
+        """Continue where an interrupted create has made it, wholly or in part."""
+        return dict(SETTLED)
 
     def handle_adopt(self) -> None:
         """Take over the existing object, unchanged."""

@@ -167,6 +167,17 @@ class NodeResource(Resource):
         except (NodeError, Unavailable) as error:
             raise as_failure(node, error) from error
 
+    def pending(self, token: Mapping[str, Any], rpc: str, **arguments: Any) -> Wait | None:
+        """Have the node carry out a change, as :meth:`change` does; None: it is over.
+
+        Else return the answer of the step, which is taken again with ``token``.
+        """
+        try:
+            self.change(rpc, **arguments)
+        except Unfinished as error:
+            return error.wait(token)
+        return None
+
     def _operation_id(self, rpc: str, what: str, arguments: Mapping[str, Any]) -> str:
         """Return the id of a change: of this row, its present action, and the arguments.
 

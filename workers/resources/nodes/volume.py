@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.machine_requirements import MachineRequirements
-from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
+from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.steps import PropertyChanges, Wait
 from workers.resources.nodes.node_object import NodeObject
-from workers.resources.nodes.node_resource import SETTLED, SETTLING, Unfinished
+from workers.resources.nodes.node_resource import SETTLED, SETTLING
 from workers.resources.nodes.placing import PLACING_PROPERTIES, node_requirements, number_or_zero
+from workers.resources.schemas import integer, live, mapping, text
 
 #: The default storage unit.
 DEFAULT_STORAGE = "default"
@@ -39,22 +40,18 @@ outputs:
     value: {get_attr: [data, path]}
 """
     properties_schema: ClassVar[Mapping[str, Property]] = {
-        "size": Property(
-            type=PropertyType.INTEGER,
+        "size": integer(
+            "In MiB. A larger one is grown in place, a smaller one is another volume.",
             required=True,
             update_allowed=True,
             constraints=(Range(min=1),),
-            description="In MiB. A larger one is grown in place, a smaller one is another volume.",
         ),
-        "storage": Property(
-            type=PropertyType.STRING,
+        "storage": text(
+            "The storage unit of the node, by its name in the node's settings.",
             default=DEFAULT_STORAGE,
             constraints=(Custom("node.storage"),),
-            description="The storage unit of the node, by its name in the node's settings.",
         ),
-        "options": Property(
-            type=PropertyType.MAP, default={}, description="Further options of the storage for a new volume."
-        ),
+        "options": mapping("Whatever else the storage takes for a new volume.", default={}),
         **PLACING_PROPERTIES,
     }
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {
@@ -62,7 +59,7 @@ outputs:
         "storage": Attribute("The storage unit that it is in.", PropertyType.STRING),
         "path": Attribute("Its path for instances on the node.", PropertyType.STRING),
         "format": Attribute("raw, qcow2, or dir for a directory.", PropertyType.STRING),
-        "size": Attribute("Its present size in MiB.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
+        "size": live("How large it is now, in MiB.", PropertyType.INTEGER),
     }
 
     @classmethod
@@ -74,30 +71,16 @@ outputs:
 
     # -- creating ----------------------------------------------------------------------------------------------
 
-    def handle_create(self) -> dict[str, Any]:
-        """Take the chosen node."""
-        return dict(SETTLING if self.settle() else SETTLED)
-
-    def resume_create(self) -> dict[str, Any]:
-        """Continue where an interrupted create has made it, wholly or in part."""
-        return dict(SETTLED)
-
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Make the volume; the same one, however often."""
         if token == SETTLING:
             return Wait(0, token=SETTLED)
-        try:
-            self.change(
-                "storage_create",
-                storage=self.properties["storage"],
-                name=self.object_name,
-                size_mib=self.properties["size"],
-                options=dict(self.properties["options"]),
-            )
-        except Unfinished as error:
-            return error.wait(token)
-        self.note_made()
-        return True
+        sized = {"storage": self.properties["storage"], "size_mib": self.properties["size"]}
+        options = dict(self.properties["options"])
+        later = self.pending(token, "storage_create", name=self.object_name, **sized, options=options)
+        if later is None:
+            self.note_made()
+        return later or True
 
     # -- updating ----------------------------------------------------------------------------------------------
 
@@ -115,16 +98,8 @@ outputs:
         """Grow the volume; one that is that large already is no error."""
         if not token["grows"]:
             return True
-        try:
-            self.change(
-                "storage_grow",
-                storage=self.properties["storage"],
-                name=self.object_name,
-                size_mib=self.properties["size"],
-            )
-        except Unfinished as error:
-            return error.wait(token)
-        return True
+        sized = {"storage": self.properties["storage"], "size_mib": self.properties["size"]}
+        return self.pending(token, "storage_grow", name=self.object_name, **sized) or True
 
     # -- deleting ----------------------------------------------------------------------------------------------
 
@@ -137,11 +112,7 @@ outputs:
         if not self.may_be_somewhere:
             return True
         storage = self.properties.get("storage") or DEFAULT_STORAGE
-        try:
-            self.change("storage_remove", storage=storage, name=self.object_name)
-        except Unfinished as error:
-            return error.wait(token)
-        return True
+        return self.pending(token, "storage_remove", storage=storage, name=self.object_name) or True
 
     # -- observation -------------------------------------------------------------------------------------------
 
