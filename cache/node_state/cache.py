@@ -12,13 +12,12 @@ from typing import Final
 
 from cache.node_state.changes import Changes
 from cache.node_state.counts import NodeStateCounts, Tally
-from cache.node_state.errors import NodeError
+from cache.node_state.errors import LeaseHeld, LeaseLost, NodeError
 from cache.node_state.lease import Lease
-from cache.node_state.leases import Leases
 from cache.node_state.reading import Fetch, Reading
 from cache.node_state.requests import MachineState, MachineStateRequest
 from cache.node_state.store import NodeStateStore
-from cache.node_state.verdict import Question
+from cache.node_state.verdict import Question, lease_in
 
 #: The default request.
 EVERYTHING: Final = MachineStateRequest(everything=True, bootid=True)
@@ -56,7 +55,7 @@ class NodeStateCache:
         self._unleased = frozenset(unleased)
         self._tally = Tally()
         self._changes = Changes(store, self._tally, dirty_seconds=dirty_seconds)
-        self._leases = Leases(store, self._changes, lease_seconds=lease_seconds)
+        self._lease_seconds = lease_seconds
         self._reading = Reading(
             store,
             fetch,
@@ -136,7 +135,8 @@ class NodeStateCache:
         Raises:
             StateStoreFailed: the store is out of reach, and nothing was invalidated.
         """
-        self._changes.bump(node, why)
+        self.store.bump(node)
+        self._tally.add_labelled("bumps", why)
 
     def flush(self, why: str) -> None:
         """Invalidate the entries of all nodes, for all.
@@ -144,7 +144,8 @@ class NodeStateCache:
         Raises:
             StateStoreFailed: the store is out of reach, and nothing was invalidated.
         """
-        self._changes.flush(why)
+        self.store.flush()
+        self._tally.add_labelled("flushes", why)
 
     def mutating(
         self,
@@ -203,7 +204,8 @@ class NodeStateCache:
         Raises:
             StateStoreFailed: the store is out of reach.
         """
-        self._changes.set_offline(node, why)
+        self.store.set_offline(node, why)
+        self._tally.add_labelled("bumps", "offline" if why else "online")
 
     def forget(self, node: str) -> None:
         """Remove a node that no longer exists: its name is unknown until an agent takes it again.
@@ -219,7 +221,9 @@ class NodeStateCache:
         Raises:
             StateStoreFailed: the store is out of reach.
         """
-        return self._leases.all()
+        names = sorted(self.store.names())
+        looks = self.store.look(names, entries=False) if names else []
+        return {name: lease for name, look in zip(names, looks, strict=True) if (lease := lease_in(look))}
 
     def lease(self, node: str) -> Lease | None:
         """Return the lease of a node's agent; None: no agent runs.
@@ -227,7 +231,7 @@ class NodeStateCache:
         Raises:
             StateStoreFailed: the store is out of reach.
         """
-        return self._leases.of(node)
+        return lease_in(self.store.look([node], entries=False)[0])
 
     def acquire(self, lease: Lease) -> None:
         """Acquire a node's lease for an agent that starts; invalidates the node's entry.
@@ -236,7 +240,13 @@ class NodeStateCache:
             LeaseHeld: another agent of that name runs.
             StateStoreFailed: the store is out of reach.
         """
-        self._leases.acquire(lease)
+        holder = self._hold(lease)
+        if holder is not None:
+            raise LeaseHeld(
+                lease.node,
+                f"node {lease.node!r} has an agent already: {_holder_in(holder)}; each needs a name of its own",
+            )
+        self._changes.take_over(lease.node, lease.boot_id)
 
     def renew(self, lease: Lease) -> None:
         """Renew a node's lease, or take it again if it was lost and is free.
@@ -245,7 +255,9 @@ class NodeStateCache:
             LeaseLost: another agent holds it.
             StateStoreFailed: the store is out of reach.
         """
-        self._leases.renew(lease)
+        holder = self._hold(lease)
+        if holder is not None:
+            raise LeaseLost(lease.node, f"node {lease.node!r} has another agent now: {_holder_in(holder)}")
 
     def release(self, lease: Lease) -> None:
         """Release a node's lease, if this agent still holds it.
@@ -253,7 +265,7 @@ class NodeStateCache:
         Raises:
             StateStoreFailed: the store is out of reach; the lease expires by itself.
         """
-        self._leases.release(lease)
+        self.store.withdraw(lease.node, lease.incarnation)
 
     def stop_waiting(self) -> None:
         """Abort the changes that wait for the store: they raise and do not begin."""
@@ -264,6 +276,10 @@ class NodeStateCache:
         self._reading.close()
         self._changes.close()
         self.store.close()
+
+    def _hold(self, lease: Lease) -> bytes | None:
+        """Acquire or renew a lease; return that of another agent, if one holds it."""
+        return self.store.acquire(lease.node, lease.incarnation, lease.to_bytes(), self._lease_seconds)
 
     def _boot_id(self, node: str) -> str:
         lease = self.lease(node)
@@ -289,3 +305,10 @@ class NodeStateCache:
             force=force,
             allow_stale=allow_stale,
         )
+
+
+def _holder_in(lease: bytes) -> str:
+    try:
+        return Lease.from_bytes(lease).holder or "it does not say where"
+    except ValueError:
+        return "of another version"

@@ -47,21 +47,6 @@ class Changes:
         self._owed: list[Callable[[], None]] = []
         self._payer: threading.Thread | None = None
 
-    def bump(self, node: str, why: str) -> None:
-        """Replace the node's token."""
-        self._store.bump(node)
-        self._tally.add_labelled("bumps", why)
-
-    def flush(self, why: str) -> None:
-        """Replace the token of all nodes."""
-        self._store.flush()
-        self._tally.add_labelled("flushes", why)
-
-    def set_offline(self, node: str, why: str) -> None:
-        """Set a node offline; an empty reason sets it online."""
-        self._store.set_offline(node, why)
-        self._tally.add_labelled("bumps", "offline" if why else "online")
-
     @contextmanager
     def mutating(
         self,

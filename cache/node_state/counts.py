@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -40,7 +40,7 @@ class NodeStateCounts:
 
     def to_wire(self) -> dict[str, Any]:
         """Return plain types, for messages."""
-        return {name: _plain(getattr(self, name)) for name in self.__slots__}
+        return asdict(self)
 
 
 class Tally:
@@ -95,7 +95,3 @@ class Tally:
                 mean_age_seconds=self._age_seconds / hits if hits else 0.0,
                 oldest_seconds=self._oldest_seconds,
             )
-
-
-def _plain(value: object) -> object:
-    return dict(value) if isinstance(value, Mapping) else value

@@ -2,8 +2,8 @@
 
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 
 from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, Tokens
@@ -103,18 +103,22 @@ class RecordStore(NodeStateStore):
         # Read after the records, or an entry stored in between would come from the future.
         now = self._clock()
         if common.is_due(now) or record.is_due(now):
-            with self._changing([node], common=True) as (common, records):
-                now, record = self._clock(), records[node]
-                common.settle(now)
-                record.settle(now)
+            with self._settled(node) as (common, record, now):
+                pass
         return _seen(common, record, now)
 
-    def begin_fill(self, node: str, owner: str, life_seconds: float) -> Fill:
-        """Return the tokens, and acquire the fill lock."""
+    @contextmanager
+    def _settled(self, node: str) -> Iterator[tuple[CommonRecord, NodeRecord, float]]:
+        """Yield the records of a node without expired marks, to be changed, and the time."""
         with self._changing([node], common=True) as (common, records):
             now, record = self._clock(), records[node]
             common.settle(now)
             record.settle(now)
+            yield common, record, now
+
+    def begin_fill(self, node: str, owner: str, life_seconds: float) -> Fill:
+        """Return the tokens, and acquire the fill lock."""
+        with self._settled(node) as (common, record, now):
             common.epoch = common.epoch or new_token()
             record.gen = record.gen or new_token()
             tokens = Tokens(common.epoch, record.gen)
@@ -132,10 +136,7 @@ class RecordStore(NodeStateStore):
 
     def keep(self, node: str, owner: str, kept: Kept, until: float) -> bool:
         """Store the entry, unless a token was replaced."""
-        with self._changing([node], common=True) as (common, records):
-            now, record = self._clock(), records[node]
-            common.settle(now)
-            record.settle(now)
+        with self._settled(node) as (common, record, _):
             mine = record.end_fill(owner)
             record.failure = None
             fits = mine and not record.marks and Tokens(common.epoch, record.gen) == kept.tokens

@@ -24,7 +24,7 @@ Answer = MachineState | NodeError
 
 
 class Nodes(Protocol):
-    """The part of :class:`orchestrator.nodes.rpc.client.NodeClient` that queries use."""
+    """The part of :class:`orchestrator.nodes.rpc.client.NodeClient` that queries and the watcher use."""
 
     @property
     def cache(self) -> NodeStateCache:

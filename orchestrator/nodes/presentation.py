@@ -87,7 +87,8 @@ def _state(row: MachineRow, lease: Lease | None, answer: MachineState | NodeErro
 
 def section_views(answer: MachineState) -> Iterator[SectionView]:
     """Yield the views of a machine's hypervisors, and then of its storage units, by name."""
-    for key, section in sorted(answer.sections.items()):
+    hypervisors_first = sorted(answer.sections.items(), key=lambda each: (each[0][:3] != "hv:", each[0]))
+    for key, section in hypervisors_first:
         kind, _, rest = key.partition(":")
         data = _mapping(section.data)
         if kind == "hv":
@@ -100,14 +101,10 @@ def section_views(answer: MachineState) -> Iterator[SectionView]:
                 data=_mapping(data.get(NODE_DATA)),
                 instances=None if instances is None else len(instances),
             )
-    for key, section in sorted(answer.sections.items()):
-        kind, _, rest = key.partition(":")
-        if kind == "disk":
+        elif kind == "disk":
             # A name may have colons; the type has none, nor has the flag behind the name.
             of_type, _, named = rest.partition(":")
-            shown = {
-                name: value for name, value in _mapping(section.data).items() if name not in ("type", "name")
-            }
+            shown = {name: value for name, value in data.items() if name not in ("type", "name")}
             yield SectionView(
                 kind="storage",
                 name=named.rpartition(":")[0],

@@ -4,18 +4,16 @@ Any number of coordinators may run it: each machine is claimed by one of them.
 """
 
 import uuid
-from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 import structlog
 
-from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeError
-from cache.node_state.lease import Lease
 from orchestrator.errors import IsothermError, NotFound, Unavailable
 from orchestrator.model.messages import CheckJob
 from orchestrator.nodes.admin import DRAINED
-from orchestrator.nodes.inquiry import EVERYTHING
+from orchestrator.nodes.inquiry import EVERYTHING, Nodes
 from orchestrator.nodes.rpc.reports import report_of
 from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store.machines.machines import MachineRow, StackOnMachine
@@ -27,17 +25,6 @@ log = structlog.get_logger()
 AT_ONCE: Final = 32
 #: The UUID namespace of the job ids of checks after a reboot; the same boot begins one check of a stack.
 _BOOTS: Final = uuid.UUID("5a3c5f5e-5a58-4c0e-9a0e-6f0b1d6b9b57")
-
-
-class Nodes(Protocol):
-    """The part of :class:`orchestrator.nodes.rpc.client.NodeClient` that the watcher uses."""
-
-    @property
-    def cache(self) -> NodeStateCache:
-        """The cache of machine states."""
-
-    def leases(self) -> Mapping[str, Lease]:
-        """Return the leases of running agents, by machine."""
 
 
 class NodeWatcher:

@@ -112,7 +112,7 @@ class Backend(Generic[B]):
         return fault
 
 
-def _ask(backend: Backend[B], call: Callable[[B], T]) -> T:
+def _call(backend: Backend[B], call: Callable[[B], T]) -> T:
     return call(backend.get())
 
 
@@ -161,7 +161,7 @@ class Backends(Mapping[str, Backend[B]]):
         pending: dict[str, PendingCall[T]] = {}
         for name, backend in self._backends.items():
             with suppress(Unanswered):
-                pending[name] = backend.patience.ask(partial(_ask, backend, call))
+                pending[name] = backend.patience.ask(partial(_call, backend, call))
         found = {}
         for name, each in pending.items():
             try:
@@ -186,29 +186,24 @@ def hypervisors_of(
 
     ``begin`` is called with each as soon as it can be used.
     """
-    found = _Entries(HYPERVISORS, configured)
+    entries = _Entries(HYPERVISORS, configured)
 
-    def maker(name: str) -> Callable[[], Hypervisor]:
-        def make() -> Hypervisor:
-            cls = found.backend_class(name, Hypervisor, "hypervisor")  # type: ignore[type-abstract]
-            return cls(_options(cls.Options, configured[name], f"agent.hypervisors.{name}"), directory / name)
+    def make(name: str) -> Hypervisor:
+        cls = entries.backend_class(name, Hypervisor, "hypervisor")  # type: ignore[type-abstract]
+        return cls(_options(cls.Options, configured[name], f"agent.hypervisors.{name}"), directory / name)
 
-        return make
-
-    return Backends(
-        "hypervisor",
-        {
-            name: Backend(
-                f"hypervisor {name!r}",
-                name,
-                make=maker(name),
-                seconds=seconds,
-                options=configured[name],
-                begin=begin,
-            )
-            for name in sorted(configured)
-        },
-    )
+    backends = {
+        name: Backend(
+            f"hypervisor {name!r}",
+            name,
+            make=partial(make, name),
+            seconds=seconds,
+            options=configured[name],
+            begin=begin,
+        )
+        for name in sorted(configured)
+    }
+    return Backends("hypervisor", backends)
 
 
 def storage_of(
@@ -216,30 +211,24 @@ def storage_of(
 ) -> Backends[Storage]:
     """Return the configured storage units, each with a directory of its own under ``directory``."""
     kinds = {name: str(options.get("type", "")) for name, options in configured.items()}
-    found = _Entries(STORAGE, set(kinds.values()))
+    entries = _Entries(STORAGE, set(kinds.values()))
 
-    def maker(name: str) -> Callable[[], Storage]:
-        def make() -> Storage:
-            cls = found.backend_class(kinds[name], Storage, "storage")  # type: ignore[type-abstract]
-            rest = {option: value for option, value in configured[name].items() if option != "type"}
-            options = _options(cls.Options, rest, f"agent.storage.{name}")
-            return cls(name, options, directory / name)
+    def make(name: str) -> Storage:
+        cls = entries.backend_class(kinds[name], Storage, "storage")  # type: ignore[type-abstract]
+        rest = {option: value for option, value in configured[name].items() if option != "type"}
+        return cls(name, _options(cls.Options, rest, f"agent.storage.{name}"), directory / name)
 
-        return make
-
-    return Backends(
-        "storage unit",
-        {
-            name: Backend(
-                f"storage unit {name!r}",
-                kinds[name],
-                make=maker(name),
-                seconds=seconds,
-                options=configured[name],
-            )
-            for name in sorted(configured)
-        },
-    )
+    backends = {
+        name: Backend(
+            f"storage unit {name!r}",
+            kinds[name],
+            make=partial(make, name),
+            seconds=seconds,
+            options=configured[name],
+        )
+        for name in sorted(configured)
+    }
+    return Backends("storage unit", backends)
 
 
 class _Entries:

@@ -6,7 +6,7 @@ They are the machine's own: a client with access to its queue can do no more tha
 import os
 import pwd
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -32,10 +32,7 @@ class Limits:
         Raises:
             RpcRefused: it is outside the allowed directories, or does not exist.
         """
-        try:
-            return allowed_directory(text, self._settings)
-        except ResourceFailure as error:
-            raise self._refused(str(error)) from error
+        return self._within(allowed_directory, text)
 
     def file(self, text: str) -> Path:
         """Return the real path of a file, which need not exist.
@@ -43,8 +40,11 @@ class Limits:
         Raises:
             RpcRefused: it is outside the allowed directories.
         """
+        return self._within(allowed_file, text)
+
+    def _within(self, check: Callable[[str, Settings], Path], text: str) -> Path:
         try:
-            return allowed_file(text, self._settings)
+            return check(text, self._settings)
         except ResourceFailure as error:
             raise self._refused(str(error)) from error
 

@@ -6,7 +6,7 @@ lasts until the instance is removed, running or not, and is kept on the machine'
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -93,15 +93,7 @@ class Reservations:
         )
 
     def _write(self, file: Path, hypervisor: str, name: str, reservation: Reservation) -> None:
-        write_record(
-            file,
-            {
-                "hypervisor": hypervisor,
-                "name": name,
-                "memory_mib": reservation.memory_mib,
-                "vcpus": reservation.vcpus,
-            },
-        )
+        write_record(file, {"hypervisor": hypervisor, "name": name, **asdict(reservation)})
 
     def _reservations(self) -> dict[Path, Reservation]:
         read = ((path, _read(path)) for path in sorted(self._directory.glob("*.json")))

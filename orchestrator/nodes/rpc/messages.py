@@ -30,14 +30,8 @@ class Request:
 
     def to_wire(self) -> dict[str, Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
-        return {
-            "id": self.id,
-            "node": self.node,
-            "rpc": self.rpc,
-            "arguments": dict(self.arguments),
-            "operation_id": self.operation_id,
-            "deadline": self.deadline,
-        }
+        wire = {name: getattr(self, name) for name in self.__slots__}
+        return {**wire, "arguments": dict(self.arguments)}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Self:

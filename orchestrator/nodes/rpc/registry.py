@@ -61,16 +61,11 @@ class NodeRpc:
         return self.effect is Effect.READ
 
 
-def nobody_else(_arguments: Mapping[str, object]) -> frozenset[str]:
-    """Return no other machine."""
-    return frozenset()
-
-
 def node_rpc(
     name: str,
     *,
     effect: Effect = Effect.MUTATE,
-    affects: Callable[[Mapping[str, Any]], frozenset[str]] = nobody_else,
+    affects: Callable[[Mapping[str, Any]], frozenset[str]] = lambda _: frozenset(),
     timeout_seconds: float = FAST,
     reason: str = "",
     deferred: bool = False,
@@ -84,19 +79,15 @@ def node_rpc(
         raise PluginMistake(
             f"node RPC {name!r} is neutral and must say why nothing that is remembered changes"
         )
-
-    def made(handler: Callable[..., Any]) -> NodeRpc:
-        return NodeRpc(
-            name=name,
-            effect=effect,
-            affects=affects,
-            timeout_seconds=timeout_seconds,
-            reason=reason,
-            deferred=deferred,
-            handler=handler,
-        )
-
-    return made
+    return lambda handler: NodeRpc(
+        name=name,
+        effect=effect,
+        affects=affects,
+        timeout_seconds=timeout_seconds,
+        reason=reason,
+        deferred=deferred,
+        handler=handler,
+    )
 
 
 @cache

@@ -6,7 +6,7 @@ They run on the instance's machine: an address such as 127.0.0.1 means that mach
 import http.client
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final, Self
 
@@ -43,15 +43,9 @@ class Probe:
         return self.when in (ReadyWhen.TCP, ReadyWhen.HTTP)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return plain types, which :meth:`from_wire` reads."""
-        return {
-            "when": str(self.when),
-            "host": self.host,
-            "port": self.port,
-            "page": self.page,
-            "secure": self.secure,
-            "status": self.status,
-        }
+        """Return plain types, which :meth:`from_wire` reads; without the fields of a subclass."""
+        wire = {each.name: getattr(self, each.name) for each in fields(Probe)}
+        return {**wire, "when": str(self.when)}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Self:

@@ -1,7 +1,7 @@
 """``fake``: instances that are declared and never run, for tests and for trying out placement."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 from pydantic import Field
 
 from workers.agent.hypervisors.hypervisor import (
-    Hypervisor,
     HypervisorFault,
     HypervisorOptions,
     InstanceData,
@@ -18,7 +17,7 @@ from workers.agent.hypervisors.hypervisor import (
     NodeData,
 )
 from workers.agent.hypervisors.kernel import node_of_kernel
-from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
+from workers.agent.hypervisors.records import InstanceRecord, RecordedHypervisor
 from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
 
@@ -37,7 +36,7 @@ class FakeOptions(HypervisorOptions):
     )
 
 
-class Fake(Hypervisor):
+class Fake(RecordedHypervisor):
     """Declared instances, kept on disk: they reserve capacity, have a state, and do nothing."""
 
     name = "fake"
@@ -46,10 +45,6 @@ class Fake(Hypervisor):
     abilities: ClassVar[frozenset[str]] = frozenset(
         {"pause", "reboot", "resize", "migrate", "snapshot", "networks", "disks"}
     )
-
-    def __init__(self, options: FakeOptions, directory: Path) -> None:
-        super().__init__(options, directory)
-        self._records = InstanceRecords(directory)
 
     def probe(self) -> str:
         """Return nothing: it can be used anywhere."""
@@ -66,17 +61,6 @@ class Fake(Hypervisor):
             node = replace(node, cpu_total=cpus, cpu_dom0=cpus)
         return node
 
-    def instances(self) -> Sequence[InstanceData]:
-        """Return every declared one."""
-        found = ((name, self._records.find(name)) for name in self._records.names())
-        # One that was removed meanwhile is left out.
-        return [_data(record) for _, record in found if record is not None]
-
-    def instance(self, name: str) -> InstanceData | None:
-        """Return one."""
-        record = self._records.find(name)
-        return None if record is None else _data(record)
-
     def start(self, spec: InstanceSpec) -> InstanceData:
         """Declare the instance, unless it exists."""
         with self._records.alone(spec.name):
@@ -85,7 +69,7 @@ class Fake(Hypervisor):
                 self._keep(spec, InstanceState.RUNNING, id=secrets.token_hex(4))
             elif record.notes["state"] == InstanceState.PAUSED:
                 self._set_state(spec.name, InstanceState.RUNNING)
-            return _data(self._records.get(spec.name))
+            return self._data(self._records.get(spec.name))
 
     def stop(self, name: str, *, grace_seconds: float) -> None:  # noqa: ARG002 -- there is nothing to wait for
         """Have it at rest."""
@@ -99,16 +83,15 @@ class Fake(Hypervisor):
 
     def reboot(self, name: str) -> InstanceData:
         """Give it a new id, as a start does."""
-        with self._records.alone(name):
-            self._keep(self._records.get(name).spec, InstanceState.RUNNING, id=secrets.token_hex(4))
-            return _data(self._records.get(name))
+        with self._records.changing(name) as record:
+            self._keep(record.spec, InstanceState.RUNNING, id=secrets.token_hex(4))
+            return self._data(self._records.get(name))
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
         """Declare another size."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             self._records.keep(replace(record.spec, memory_mib=memory_mib, vcpus=vcpus), **record.notes)
-            return _data(self._records.get(name))
+            return self._data(self._records.get(name))
 
     def pause(self, name: str) -> None:
         """Set it paused; one at rest cannot be.
@@ -116,8 +99,8 @@ class Fake(Hypervisor):
         Raises:
             HypervisorFault: it does not run.
         """
-        with self._records.alone(name):
-            if self._records.get(name).notes["state"] == InstanceState.SHUTDOWN:
+        with self._records.changing(name) as record:
+            if record.notes["state"] == InstanceState.SHUTDOWN:
                 raise HypervisorFault(f"instance {name!r} does not run")
             self._set_state(name, InstanceState.PAUSED)
 
@@ -127,15 +110,14 @@ class Fake(Hypervisor):
         Raises:
             HypervisorFault: it does not run.
         """
-        with self._records.alone(name):
-            if self._records.get(name).notes["state"] == InstanceState.SHUTDOWN:
+        with self._records.changing(name) as record:
+            if record.notes["state"] == InstanceState.SHUTDOWN:
                 raise HypervisorFault(f"instance {name!r} does not run")
             self._set_state(name, InstanceState.RUNNING)
 
     def snapshot(self, name: str, tag: str) -> Mapping[str, Any]:
         """Save its declaration."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             kept = {"spec": record.spec.to_wire(), "notes": dict(record.notes)}
             write_record(self._snapshot_file(name, tag), kept)
             return {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
@@ -146,8 +128,7 @@ class Fake(Hypervisor):
         Raises:
             HypervisorFault: there is no such snapshot.
         """
-        with self._records.alone(name):
-            self._records.get(name)
+        with self._records.changing(name):
             if (kept := read_record(self._snapshot_file(name, tag))) is None:
                 raise HypervisorFault(f"instance {name!r} has no snapshot {tag!r}")
             self._records.keep(InstanceSpec.from_wire(kept["spec"]), **kept["notes"])
@@ -187,6 +168,17 @@ class Fake(Hypervisor):
         record = self._records.get(name)
         self._keep(record.spec, state, id=record.notes["id"])
 
+    def _data(self, record: InstanceRecord) -> InstanceData:
+        spec, state = record.spec, InstanceState(record.notes["state"])
+        return InstanceData(
+            name=spec.name,
+            id=record.notes["id"] if state in _TAKES_ROOM else "",
+            memory_mib=spec.memory_mib,
+            vcpus=spec.vcpus,
+            state=state,
+            raw_state=str(state),
+        )
+
     def _snapshot_file(self, name: str, tag: str) -> Path:
         if fault := fault_of_name(tag):
             raise HypervisorFault(fault)
@@ -194,15 +186,3 @@ class Fake(Hypervisor):
 
 
 _TAKES_ROOM: Final = frozenset({InstanceState.RUNNING, InstanceState.PAUSED})
-
-
-def _data(record: InstanceRecord) -> InstanceData:
-    spec, state = record.spec, InstanceState(record.notes["state"])
-    return InstanceData(
-        name=spec.name,
-        id=record.notes["id"] if state in _TAKES_ROOM else "",
-        memory_mib=spec.memory_mib,
-        vcpus=spec.vcpus,
-        state=state,
-        raw_state=str(state),
-    )

@@ -1,4 +1,4 @@
-"""The instance records of hypervisors whose own tools keep none.
+"""The instance records of hypervisors whose own tools keep none, and the base of such hypervisors.
 
 Each instance has a directory, named after it, for the agent's user alone: a specification holds variables that may
 be secret, and is kept because an instance is started again as it was last started.
@@ -6,14 +6,21 @@ be secret, and is kept because an instance is started again as it was last start
 
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from workers.agent.hypervisors.hypervisor import HypervisorFault, InstanceSpec, NoInstance
+from workers.agent.hypervisors.hypervisor import (
+    Hypervisor,
+    HypervisorFault,
+    InstanceData,
+    InstanceSpec,
+    NoInstance,
+)
 from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
 
@@ -44,6 +51,16 @@ class InstanceRecords:
         with lock.lock:
             yield
 
+    @contextmanager
+    def changing(self, name: str) -> Iterator[InstanceRecord]:
+        """Lock an instance, and yield its record.
+
+        Raises:
+            NoInstance: there is none.
+        """
+        with self.alone(name):
+            yield self.get(name)
+
     def directory_of(self, name: str) -> Path:
         """Return the directory of an instance, which need not exist.
 
@@ -57,6 +74,11 @@ class InstanceRecords:
     def names(self) -> list[str]:
         """Return the names of all instances, sorted."""
         return sorted(path.parent.name for path in self._directory.glob(f"*/{_RECORD}"))
+
+    def all(self) -> list[InstanceRecord]:
+        """Return the records of all instances, by name; those that are removed meanwhile are left out."""
+        found = map(self.find, self.names())
+        return [record for record in found if record is not None]
 
     def find(self, name: str) -> InstanceRecord | None:
         """Return the record of an instance; None: there is none.
@@ -101,3 +123,30 @@ class _Lock:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+
+
+class RecordedHypervisor(Hypervisor):
+    """Base of hypervisors whose instances are those on record."""
+
+    def __init__(self, options: Any, directory: Path) -> None:
+        super().__init__(options, directory)
+        self._records = InstanceRecords(directory)
+        #: Watches for unrequested changes, and has a method close; None: nothing does.
+        self._watch: Any = None
+
+    @abstractmethod
+    def _data(self, record: InstanceRecord) -> InstanceData: ...
+
+    def instances(self) -> Sequence[InstanceData]:
+        """Return all on record."""
+        return [self._data(record) for record in self._records.all()]
+
+    def instance(self, name: str) -> InstanceData | None:
+        """Return one on record."""
+        record = self._records.find(name)
+        return None if record is None else self._data(record)
+
+    def close(self) -> None:
+        """Stop watching; instances go on."""
+        if self._watch is not None:
+            self._watch.close()

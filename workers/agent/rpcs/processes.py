@@ -31,16 +31,8 @@ def supervised(agent: Agent, uuid: str) -> SupervisedProcess:
 
 
 def _status(status: Status | None) -> Mapping[str, Any] | None:
-    if status is None:
-        return None
-    return {
-        "run": status.run,
-        "pid": status.pid,
-        "started_at": status.started_at,
-        "exit_code": status.exit_code,
-        "error": status.error,
-        "running": status.running,
-    }
+    names = ("run", "pid", "started_at", "exit_code", "error", "running")
+    return None if status is None else {name: getattr(status, name) for name in names}
 
 
 @node_rpc("process_look", effect=Effect.READ)

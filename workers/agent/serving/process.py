@@ -55,7 +55,7 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         stack.callback(agent.close)
         seal = Seal(settings)
         register(app, agent, seal)
-        reads = Reads(app, agent, seal)
+        reads = Reads(app, node, agent.answer, seal)
 
         def end(error: LeaseLost) -> None:
             log.error("the agent ends", reason=str(error))

@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 from celery import Celery
@@ -29,29 +29,18 @@ WAIT_THREADS: Final = 128
 MOST_HELD: Final = 1000
 
 
-class Answers(Protocol):
-    """A server of reads: :class:`workers.agent.agent.Agent`."""
-
-    @property
-    def name(self) -> str:
-        """The node name."""
-
-    def answer(self, request: Request) -> Reply:
-        """Answer a read; raises nothing."""
-
-
 class Reads:
     """Answers the messages in a node's mailbox, from :meth:`answer_all` until :meth:`close`."""
 
-    def __init__(self, app: Celery, agent: Answers, seal: Seal) -> None:
-        self._agent, self._seal = agent, seal
+    def __init__(self, app: Celery, node: str, answer: Callable[[Request], Reply], seal: Seal) -> None:
+        self._answer_to, self._seal = answer, seal
         self._poster = Poster(app)
         #: Reads that came before the lease was acquired; None: it is.
         self._held: list[Mapping[str, Any]] | None = []
         self._holding = threading.Lock()
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")
         self._waiters = ThreadPoolExecutor(WAIT_THREADS, thread_name_prefix="wait")
-        self._mailbox = Mailbox(app, mailbox_address(agent.name), on_message=self._receive)
+        self._mailbox = Mailbox(app, mailbox_address(node), on_message=self._receive)
 
     def start(self, patience_seconds: float) -> None:
         """Begin to listen, and return once connected, or after so long with a log line; nothing is answered yet."""
@@ -90,7 +79,7 @@ class Reads:
         pool.submit(self._answer, request, reply_to)
 
     def _answer(self, request: Request, reply_to: str) -> None:
-        reply = self._agent.answer(request)
+        reply = self._answer_to(request)
         try:
             try:
                 self._post(request, reply, reply_to)
@@ -108,7 +97,7 @@ class Reads:
         """Reply to a client with other encryption keys that these are the reason of the refusal."""
         sentence = f"node {request.node!r} has none of the encryption keys with which it is asked"
         fault = Fault(kind="failed", message=f"{sentence} (setting encryption_keys)")
-        reply = self._agent.answer(replace(request, rpc=OPERATION_RPC))
+        reply = self._answer_to(replace(request, rpc=OPERATION_RPC))
         with suppress(Unavailable):
             self._post(request, replace(reply, result=None, error=fault), reply_to)
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
+from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseHeld, LeaseLost, StateStoreFailed
 from cache.node_state.lease import Lease
 from orchestrator.config.periodic import Periodic
@@ -24,28 +25,12 @@ _FILE: Final = "served.json"
 _MOST_REMEMBERED: Final = 8
 
 
-class LeaseBook(Protocol):
-    """The store of leases: :class:`cache.node_state.cache.NodeStateCache`."""
-
-    def lease(self, node: str) -> Lease | None:
-        """Return the lease of a name."""
-
-    def acquire(self, lease: Lease) -> None:
-        """Acquire a lease."""
-
-    def renew(self, lease: Lease) -> None:
-        """Renew a lease."""
-
-    def release(self, lease: Lease) -> None:
-        """Release a lease."""
-
-
 class Tenancy:
     """Holds a node's lease from :meth:`take` until :meth:`leave`."""
 
     def __init__(
         self,
-        book: LeaseBook,
+        book: NodeStateCache,
         lease: Callable[[], Lease],
         *,
         directory: Path,

@@ -10,7 +10,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from workers.agent.hypervisors.hypervisor import CannotDo, Disk, HypervisorFault, InstanceSpec
+from workers.agent.hypervisors.hypervisor import (
+    CannotDo,
+    Disk,
+    HypervisorFault,
+    HypervisorOptions,
+    InstanceSpec,
+)
 from workers.agent.hypervisors.requested_options import RequestedOptions
 
 
@@ -39,6 +45,38 @@ class Container:
     def alive(self) -> bool:
         """Whether it holds memory and can be signalled."""
         return self.status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)
+
+
+class OciOptions(HypervisorOptions):
+    """The available engines, and the settings of podman."""
+
+    engines: tuple[Literal["runc", "podman"], ...] = Field(
+        default=("runc", "podman"),
+        min_length=1,
+        description="Which may be used: runc for directories as images, podman for images by reference.",
+    )
+    runtime: str = Field(
+        default="runc",
+        description="The program that is runc, or takes the same commands; podman uses it, too.",
+    )
+    podman: str = Field(default="podman", description="The program that is podman.")
+    podman_root: str = Field(
+        default="", description="Where podman keeps images and containers; empty: where it does for its user."
+    )
+    storage_driver: str = Field(
+        default="", description="Of podman, such as overlay or vfs; empty: as it is configured."
+    )
+    cgroup_manager: Literal["", "cgroupfs", "systemd"] = Field(
+        default="", description="Of podman; empty: systemd where that runs the machine, else cgroupfs."
+    )
+    networks: tuple[Literal["none", "host", "bridge", "namespace"], ...] = Field(
+        default=("none", "host", "bridge", "namespace"),
+        description="The modes of networks that instances may ask for; without that of the host, they are walled "
+        "off from what listens on the machine itself.",
+    )
+    pull: Literal["missing", "never", "always", "newer"] = Field(
+        default="missing", description="When podman fetches an image."
+    )
 
 
 class ContainerOptions(RequestedOptions):

@@ -2,10 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
-
-from pydantic import Field
+from typing import Any, ClassVar, Final
 
 from workers.agent.commands.identity import start_mark
 from workers.agent.hypervisors.cgroup_usage import cgroup_usage
@@ -15,6 +14,7 @@ from workers.agent.hypervisors.containers.container import (
     ContainerNetwork,
     ContainerOptions,
     ContainerStatus,
+    OciOptions,
     network_of,
     options_of,
 )
@@ -23,17 +23,15 @@ from workers.agent.hypervisors.containers.runc import Runc
 from workers.agent.hypervisors.exits import ExitWatch
 from workers.agent.hypervisors.hypervisor import (
     CannotDo,
-    Hypervisor,
     HypervisorBusy,
     HypervisorFault,
-    HypervisorOptions,
     InstanceData,
     InstanceSpec,
     InstanceState,
     NodeData,
 )
 from workers.agent.hypervisors.kernel import BYTES_PER_MIB, node_of_kernel
-from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
+from workers.agent.hypervisors.records import InstanceRecord, RecordedHypervisor
 from workers.agent.records import read_record, write_record
 
 _HANDED: Final = "oci.json"
@@ -45,42 +43,7 @@ _KILL_SECONDS: Final = 30.0
 _REBOOT_GRACE_SECONDS: Final = 10.0
 
 
-class OciOptions(HypervisorOptions):
-    """The available engines, and the settings of podman."""
-
-    engines: tuple[Literal["runc", "podman"], ...] = Field(
-        default=("runc", "podman"),
-        min_length=1,
-        description="The engines: runc for directories as images, podman for images by reference.",
-    )
-    runtime: str = Field(
-        default="runc",
-        description="The path of runc, or of a compatible program; podman uses it, too.",
-    )
-    podman: str = Field(default="podman", description="The path of podman.")
-    podman_root: str = Field(
-        default="",
-        description="The directory of podman's images and containers; empty: the default for its user.",
-    )
-    storage_driver: str = Field(
-        default="",
-        description="Podman's storage driver, such as overlay or vfs; empty: as podman is configured.",
-    )
-    cgroup_manager: Literal["", "cgroupfs", "systemd"] = Field(
-        default="",
-        description="Podman's cgroup manager; empty: systemd if that runs the machine, else cgroupfs.",
-    )
-    networks: tuple[Literal["none", "host", "bridge", "namespace"], ...] = Field(
-        default=("none", "host", "bridge", "namespace"),
-        description="The network modes that instances may use; without host, they cannot reach services that "
-        "listen only on the machine itself.",
-    )
-    pull: Literal["missing", "never", "always", "newer"] = Field(
-        default="missing", description="When podman pulls an image."
-    )
-
-
-class Oci(Hypervisor):
+class Oci(RecordedHypervisor):
     """Containers with limits of memory and processor time, and their control groups' usage."""
 
     name = "oci"
@@ -95,7 +58,6 @@ class Oci(Hypervisor):
 
     def __init__(self, options: OciOptions, directory: Path) -> None:
         super().__init__(options, directory)
-        self._records = InstanceRecords(directory)
         engines: dict[str, ContainerEngine] = {
             "runc": Runc(options.runtime, directory),
             "podman": Podman(options, directory),
@@ -114,15 +76,9 @@ class Oci(Hypervisor):
 
     def instances(self) -> Sequence[InstanceData]:
         """Return all on record, with their engine's state."""
-        found = [self._records.find(name) for name in self._records.names()]
-        records = [record for record in found if record is not None]
+        records = self._records.all()
         known = {name: self._engine(name).containers() for name in {_engine_of(each) for each in records}}
         return [_data(each, known[_engine_of(each)].get(each.spec.name), self._log(each)) for each in records]
-
-    def instance(self, name: str) -> InstanceData | None:
-        """Return one."""
-        record = self._records.find(name)
-        return None if record is None else _data(record, self._container(record), self._log(record))
 
     def start(self, spec: InstanceSpec) -> InstanceData:
         """Run the container, in place of one that has ended."""
@@ -139,8 +95,8 @@ class Oci(Hypervisor):
 
     def stop(self, name: str, *, grace_seconds: float) -> None:
         """Signal the first process, and kill all of it after the grace."""
-        with self._records.alone(name):
-            self._stop(self._records.get(name), grace_seconds)
+        with self._records.changing(name) as record:
+            self._stop(record, grace_seconds)
 
     def remove(self, name: str) -> None:
         """Kill it and forget it."""
@@ -158,33 +114,29 @@ class Oci(Hypervisor):
 
     def reboot(self, name: str) -> InstanceData:
         """End it and run it as it was last started."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             self._stop(record, _REBOOT_GRACE_SECONDS)
             self._run(record.spec, record, self._records.directory_of(name))
             return self._hear_of(self._look(name))
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
         """Write other limits into its control group."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             container = self._container(record)
             if container is not None and container.alive:
                 self._engine(_engine_of(record)).resize(name, memory_mib=memory_mib, vcpus=vcpus)
-            self._records.keep(_resized(record.spec, memory_mib, vcpus), **record.notes)
+            self._records.keep(replace(record.spec, memory_mib=memory_mib, vcpus=vcpus), **record.notes)
             return self._look(name)
 
     def pause(self, name: str) -> None:
         """Freeze it."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             if self._alive(record).status is not ContainerStatus.PAUSED:
                 self._engine(_engine_of(record)).pause(name)
 
     def unpause(self, name: str) -> None:
         """Let it go on."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             if self._alive(record).status is ContainerStatus.PAUSED:
                 self._engine(_engine_of(record)).unpause(name)
 
@@ -197,8 +149,7 @@ class Oci(Hypervisor):
             HypervisorFault: it is not at rest.
             CannotDo: its engine is podman.
         """
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             if (container := self._container(record)) is not None and container.alive:
                 raise HypervisorFault(f"instance {name!r} is not at rest")
             if _engine_of(record) != _HANDS_OVER:
@@ -230,11 +181,6 @@ class Oci(Hypervisor):
         for each in self.instances():
             self._hear_of(each)
         return self._watch.close
-
-    def close(self) -> None:
-        """Stop watching; containers go on."""
-        if self._watch is not None:
-            self._watch.close()
 
     def _hear_of(self, found: InstanceData) -> InstanceData:
         if self._watch is not None and found.id:
@@ -288,7 +234,9 @@ class Oci(Hypervisor):
         return container
 
     def _look(self, name: str) -> InstanceData:
-        record = self._records.get(name)
+        return self._data(self._records.get(name))
+
+    def _data(self, record: InstanceRecord) -> InstanceData:
         return _data(record, self._container(record), self._log(record))
 
     def _container(self, record: InstanceRecord) -> Container | None:
@@ -305,10 +253,6 @@ class Oci(Hypervisor):
 
 def _engine_of(record: InstanceRecord) -> str:
     return str(record.notes["engine"])
-
-
-def _resized(spec: InstanceSpec, memory_mib: int, vcpus: int) -> InstanceSpec:
-    return InstanceSpec.from_wire({**spec.to_wire(), "memory_mib": memory_mib, "vcpus": vcpus})
 
 
 def _state(record: InstanceRecord, container: Container | None) -> InstanceState:

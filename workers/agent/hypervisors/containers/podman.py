@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from workers.agent.hypervisors.containers.container import (
     Container,
@@ -17,6 +17,7 @@ from workers.agent.hypervisors.containers.container import (
     ContainerNetwork,
     ContainerOptions,
     ContainerStatus,
+    OciOptions,
     check_disk,
     network_of,
     options_of,
@@ -63,40 +64,12 @@ _STATUS: Final = {
 }
 
 
-class PodmanOptions(Protocol):
-    """Those of the hypervisor's options that concern podman."""
-
-    @property
-    def podman(self) -> str:
-        """The program."""
-
-    @property
-    def runtime(self) -> str:
-        """The container runtime."""
-
-    @property
-    def podman_root(self) -> str:
-        """The place of images and containers; empty: podman's default."""
-
-    @property
-    def storage_driver(self) -> str:
-        """The storage driver; empty: podman's default."""
-
-    @property
-    def cgroup_manager(self) -> str:
-        """The manager of control groups; empty: the one that fits the machine."""
-
-    @property
-    def pull(self) -> str:
-        """The pull policy of images."""
-
-
 class Podman(ContainerEngine):
     """Containers by podman, identified by a label."""
 
     name = "podman"
 
-    def __init__(self, options: PodmanOptions, directory: Path) -> None:
+    def __init__(self, options: OciOptions, directory: Path) -> None:
         self._options, self._directory = options, directory.absolute()
         # Part of a name, since two agents of one machine may share podman's store.
         self._owner = hashlib.sha256(str(self._directory).encode()).hexdigest()[:12]

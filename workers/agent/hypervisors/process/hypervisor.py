@@ -14,7 +14,6 @@ from workers.agent.commands.supervised import Status
 from workers.agent.hypervisors.control_groups import ControlGroups, trees_of
 from workers.agent.hypervisors.exits import ExitWatch
 from workers.agent.hypervisors.hypervisor import (
-    Hypervisor,
     HypervisorFault,
     HypervisorOptions,
     InstanceData,
@@ -24,7 +23,7 @@ from workers.agent.hypervisors.hypervisor import (
 from workers.agent.hypervisors.kernel import node_of_kernel
 from workers.agent.hypervisors.process.instance import InstanceProcess
 from workers.agent.hypervisors.process.plan import ProcessInstanceOptions, ProcessPlan
-from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
+from workers.agent.hypervisors.records import InstanceRecord, RecordedHypervisor
 from workers.agent.hypervisors.transfer import copy_whole
 from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
@@ -50,7 +49,7 @@ class ProcessOptions(HypervisorOptions):
     )
 
 
-class ProcessHypervisor(Hypervisor):
+class ProcessHypervisor(RecordedHypervisor):
     """Commands of this machine: they outlive the agent, with all processes that they start."""
 
     name = "process"
@@ -61,7 +60,6 @@ class ProcessHypervisor(Hypervisor):
 
     def __init__(self, options: ProcessOptions, directory: Path) -> None:
         super().__init__(options, directory)
-        self._records = InstanceRecords(directory)
         self._groups: ControlGroups | None = None
         if options.limits:
             mounts = Path("/proc/self/mounts").read_text(encoding="utf-8")
@@ -80,15 +78,9 @@ class ProcessHypervisor(Hypervisor):
 
     def instances(self) -> Sequence[InstanceData]:
         """Return every instance, also those that have ended."""
-        found = [self._records.find(name) for name in self._records.names()]
+        found = self._records.all()
         table = ProcessTable.read() if found else None
-        # One that was removed meanwhile is left out.
-        return [self._of(record).look(table) for record in found if record is not None]
-
-    def instance(self, name: str) -> InstanceData | None:
-        """Return one."""
-        record = self._records.find(name)
-        return None if record is None else self._of(record).look()
+        return [self._of(record).look(table) for record in found]
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -115,8 +107,7 @@ class ProcessHypervisor(Hypervisor):
 
     def stop(self, name: str, *, grace_seconds: float) -> None:
         """Send the signal that requests an end, and kill what is left of it after the grace."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             self._records.keep(record.spec, **{**record.notes, "resting": True})
             self._end(self._of(record), grace_seconds=grace_seconds)
 
@@ -129,16 +120,15 @@ class ProcessHypervisor(Hypervisor):
 
     def reboot(self, name: str) -> InstanceData:
         """End the command and start it again, as it was last started."""
-        with self._records.alone(name):
-            instance = self._of(self._records.get(name))
+        with self._records.changing(name) as record:
+            instance = self._of(record)
             plan = ProcessPlan.of(instance.spec)
             self._end(instance, grace_seconds=_REBOOT_GRACE_SECONDS)
             return self._start_anew(instance.spec, plan, instance).look()
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
         """Change its reserved size, and the kernel's limits where they are enforced."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             self._of(record).limit(memory_mib=memory_mib, vcpus=vcpus)
             self._records.keep(replace(record.spec, memory_mib=memory_mib, vcpus=vcpus), **record.notes)
             return self._of(self._records.get(name)).look()
@@ -161,8 +151,7 @@ class ProcessHypervisor(Hypervisor):
         Raises:
             HypervisorFault: it is not at rest.
         """
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             if self._of(record).runs:
                 raise HypervisorFault(f"instance {name!r} is not at rest")
             work = self._work(name)
@@ -195,15 +184,9 @@ class ProcessHypervisor(Hypervisor):
     def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
         """Report each command that ends unrequested."""
         watch = self._watch = ExitWatch(lambda name: changed(f"instance {name!r} has ended"))
-        for name in self._records.names():
-            if (record := self._records.find(name)) is not None:
-                self._hear_of(name, self._of(record).status)
+        for record in self._records.all():
+            self._hear_of(record.spec.name, self._of(record).status)
         return watch.close
-
-    def close(self) -> None:
-        """Stop watching; instances go on."""
-        if self._watch is not None:
-            self._watch.close()
 
     # -- steps -------------------------------------------------------------------------------------------------
 
@@ -232,6 +215,9 @@ class ProcessHypervisor(Hypervisor):
         if not instance.runs:
             raise HypervisorFault(f"instance {name!r} does not run")
         return instance
+
+    def _data(self, record: InstanceRecord) -> InstanceData:
+        return self._of(record).look()
 
     def _of(self, record: InstanceRecord) -> InstanceProcess:
         return InstanceProcess(record, self._records.directory_of(record.spec.name), self._groups)

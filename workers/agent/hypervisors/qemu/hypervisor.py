@@ -13,7 +13,6 @@ from pydantic import Field
 from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.hypervisor import (
-    Hypervisor,
     HypervisorBusy,
     HypervisorFault,
     HypervisorOptions,
@@ -33,7 +32,7 @@ from workers.agent.hypervisors.qemu.virtual_machine import (
     MachineOptions,
     machine_options,
 )
-from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
+from workers.agent.hypervisors.records import InstanceRecord, RecordedHypervisor
 from workers.agent.hypervisors.tool import run_tool
 from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
@@ -75,7 +74,7 @@ class QemuOptions(HypervisorOptions):
     )
 
 
-class Qemu(Hypervisor):
+class Qemu(RecordedHypervisor):
     """Virtual machines, each with a disk of its own upon the image, and the volumes of the instance."""
 
     name = "qemu"
@@ -90,7 +89,6 @@ class Qemu(Hypervisor):
 
     def __init__(self, options: QemuOptions, directory: Path) -> None:
         super().__init__(options, directory.absolute())
-        self._records = InstanceRecords(self.directory)
         self._images = DiskImages(options.image_program)
         self._room = MachineRoom(self._records, self._images, self._emulator)
         self._version: tuple[int, ...] = ()
@@ -115,16 +113,6 @@ class Qemu(Hypervisor):
             found = _VERSION.search(run_tool((self.options.program, "--version")))
             self._version = tuple(map(int, found.groups())) if found else ()
         return replace(node_of_kernel(), hv_version=self._version or None)
-
-    def instances(self) -> Sequence[InstanceData]:
-        """Return all on record."""
-        found = [self._records.find(name) for name in self._records.names()]
-        return [self._data(record) for record in found if record is not None]
-
-    def instance(self, name: str) -> InstanceData | None:
-        """Return one."""
-        record = self._records.find(name)
-        return None if record is None else self._data(record)
 
     # -- running -----------------------------------------------------------------------------------------------
 
@@ -153,8 +141,8 @@ class Qemu(Hypervisor):
 
     def stop(self, name: str, *, grace_seconds: float) -> None:
         """Press the power button, and end it after the grace."""
-        with self._records.alone(name):
-            self._room.stop(self._records.get(name), grace_seconds)
+        with self._records.changing(name) as record:
+            self._room.stop(record, grace_seconds)
 
     def remove(self, name: str) -> None:
         """End it, and remove its own disk with all snapshots; volumes stay."""
@@ -173,25 +161,24 @@ class Qemu(Hypervisor):
 
     def reboot(self, name: str) -> InstanceData:
         """End it, with the power button first, and run it as it was last started."""
-        with self._records.alone(name):
-            self._room.stop(self._records.get(name), _REBOOT_GRACE_SECONDS)
+        with self._records.changing(name) as before:
+            self._room.stop(before, _REBOOT_GRACE_SECONDS)
             record = self._records.get(name)
             return self._begun(self._room.run(record.spec, record))
 
     def pause(self, name: str) -> None:
         """Stop its processors."""
-        with self._records.alone(name), self._room.alive(self._records.get(name)).work() as qmp:
+        with self._records.changing(name) as record, self._room.alive(record).work() as qmp:
             qmp.do("stop")
 
     def unpause(self, name: str) -> None:
         """Resume its processors."""
-        with self._records.alone(name), self._room.alive(self._records.get(name)).work() as qmp:
+        with self._records.changing(name) as record, self._room.alive(record).work() as qmp:
             qmp.do("cont")
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
         """Hot-plug what is added, or have the guest return memory; at rest only the record is changed."""
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             resized = replace(record.spec, memory_mib=memory_mib, vcpus=vcpus)
             if (memory_mib, vcpus) == (record.spec.memory_mib, record.spec.vcpus):
                 return self._data(record)
@@ -215,8 +202,7 @@ class Qemu(Hypervisor):
             HypervisorFault: an earlier resize was not completed.
         """
         _check_tag(tag)
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             disks = self._room.keeping(record)
             machine, state = self._room.machine(record), self._data(record).state
             if machine is not None and state in (InstanceState.RUNNING, InstanceState.PAUSED):
@@ -243,8 +229,7 @@ class Qemu(Hypervisor):
         Raises:
             HypervisorFault: there is no such snapshot, or qemu ended before it was restored.
         """
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             if (kept := record.notes["snapshots"].get(tag)) is None:
                 raise HypervisorFault(f"instance {name!r} has no snapshot {tag!r}")
             self._room.end(record)
@@ -282,8 +267,7 @@ class Qemu(Hypervisor):
         Raises:
             HypervisorFault: it is not at rest.
         """
-        with self._records.alone(name):
-            record = self._records.get(name)
+        with self._records.changing(name) as record:
             if self._data(record).state not in (InstanceState.SHUTDOWN, InstanceState.CRASHED):
                 raise HypervisorFault(f"instance {name!r} is not at rest")
             self._room.end(record)
@@ -328,11 +312,6 @@ class Qemu(Hypervisor):
         for name in self._records.names():
             self._hear_of(name)
         return self._watch.close
-
-    def close(self) -> None:
-        """Stop watching; virtual machines go on."""
-        if self._watch is not None:
-            self._watch.close()
 
     def _hear_of(self, name: str) -> None:
         if self._watch is not None:

@@ -74,7 +74,7 @@ def posted() -> Posted:
 
 @pytest.fixture
 def reads(agent: Answering, posted: Posted) -> Iterator[Reads]:
-    made = Reads(make_app(Settings(broker_url="memory://")), agent, Seal(Settings()))
+    made = Reads(make_app(Settings(broker_url="memory://")), agent.name, agent.answer, Seal(Settings()))
     made._poster = posted  # type: ignore[assignment]
     made.answer_all()
     yield made
@@ -87,7 +87,7 @@ def body(rpc: str = "look", *, seconds: float = LONG, **arguments: Any) -> dict[
 
 
 def test_nobody_is_answered_before_the_name_is_held(agent: Answering, posted: Posted) -> None:
-    reads = Reads(make_app(Settings(broker_url="memory://")), agent, Seal(Settings()))
+    reads = Reads(make_app(Settings(broker_url="memory://")), agent.name, agent.answer, Seal(Settings()))
     reads._poster = posted  # type: ignore[assignment]
     reads._receive(body(number=1))
     assert posted.replies == []
@@ -105,7 +105,7 @@ def test_what_is_no_request_is_left_aside(reads: Reads, posted: Posted) -> None:
 
 
 def test_who_asks_with_other_keys_is_told_so(agent: Answering, posted: Posted) -> None:
-    reads = Reads(make_app(Settings(broker_url="memory://")), agent, Seal(Settings()))
+    reads = Reads(make_app(Settings(broker_url="memory://")), agent.name, agent.answer, Seal(Settings()))
     reads._poster = posted  # type: ignore[assignment]
     reads.answer_all()
     keys = (Fernet.generate_key().decode(),)

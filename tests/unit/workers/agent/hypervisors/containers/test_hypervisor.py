@@ -14,7 +14,8 @@ import pytest
 from tests.unit.workers.agent.hypervisors.contract import HypervisorContract, one
 from tests.unit.workers.agent.hypervisors.root_file_system import busybox, make_root
 from tests.waiting import PATIENCE_SECONDS, until
-from workers.agent.hypervisors.containers.hypervisor import Oci, OciOptions
+from workers.agent.hypervisors.containers.container import OciOptions
+from workers.agent.hypervisors.containers.hypervisor import Oci
 from workers.agent.hypervisors.containers.podman import store_arguments
 from workers.agent.hypervisors.hypervisor import (
     CannotDo,
