@@ -30,12 +30,7 @@ Promised = Mapping[tuple[str, str], int]
 class NodeAdmin:
     """The machines of an installation.
 
-    Args:
-        asking: Queries machines.
-        machines: The rows of machines.
-        promised: Returns the reserved amounts of some machines.
-        tally: The counters of the machine-state cache.
-        booted_at: Without a watcher, the boot time of the only machine; None where a watcher runs.
+    ``booted_at`` is the boot time of the only machine where no watcher runs.
     """
 
     def __init__(

@@ -41,12 +41,7 @@ class Nodes(Protocol):
 
 
 class NodeInquiry:
-    """Queries machines.
-
-    Args:
-        nodes: The client of the machines.
-        timeout_seconds: The timeout of queries that bypass the cache.
-    """
+    """Queries machines; ``timeout_seconds`` is that of queries that bypass the cache."""
 
     def __init__(self, nodes: Nodes, *, timeout_seconds: float) -> None:
         self.nodes, self._timeout_seconds = nodes, timeout_seconds

@@ -26,15 +26,7 @@ def node_view(
     *,
     booted: bool,
 ) -> NodeView:
-    """Return the view of a machine.
-
-    Args:
-        row: The machine's row.
-        lease: The lease of its agent; None if no agent runs.
-        answer: Its state, or why it cannot be read.
-        promised: Its reserved amounts, by kind.
-        booted: Whether it has booted since its resources were checked last.
-    """
+    """Return the view of a machine; ``booted``: since its resources were checked last."""
     report, totals = row.report, row.report.get("totals", {})
     state, reason = _state(row, lease, answer)
     known = answer if isinstance(answer, MachineState) else None

@@ -28,16 +28,7 @@ _BOOTS: Final = uuid.UUID("5a3c5f5e-5a58-4c0e-9a0e-6f0b1d6b9b57")
 
 
 class NodeWatcher:
-    """Watches the machines of an installation.
-
-    Args:
-        store: The rows of machines, and of the stacks on them.
-        nodes: The client of the machines.
-        check: Begins a check of a stack, as :meth:`orchestrator.engine.coordinator.Coordinator.operate`.
-        tally: Persists the counters of the machine-state cache.
-        every_seconds: How often each machine is watched.
-        refresh_after_seconds: The age from which a cached state is refreshed.
-    """
+    """Watches the machines of an installation."""
 
     def __init__(
         self,

@@ -151,13 +151,7 @@ def _fault(node: InventoryNode, key: str) -> str:
 def survey(
     nodes: Nodes, machines: Iterable[MachineRow], *, measured: bool, max_age_seconds: float
 ) -> dict[str, InventoryNode]:
-    """Return all machines with a lease or a row, in alphabetical order.
-
-    Args:
-        nodes: The client of the machines.
-        machines: The rows of machines.
-        measured: Whether to query their states.
-        max_age_seconds: The maximum age of cached states.
+    """Return all machines with a lease or a row, in alphabetical order; with their states if ``measured``.
 
     Raises:
         Unavailable: the machine-state store does not answer.

@@ -51,11 +51,7 @@ def previewing_plugins(settings: Settings) -> Iterator[tuple[LifecyclePlugin, ..
 
 
 def _existing_store(settings: Settings) -> Store:
-    """Return the existing store; in embedded mode without a database, an empty one. Makes no database.
-
-    Raises:
-        Unavailable: the database does not answer.
-    """
+    """Return the existing store; in embedded mode without a database, an empty one. Makes no database."""
     try:
         ping(settings.effective_database_url)
     except Unavailable:

@@ -125,10 +125,10 @@ class Planner:
                 return found
         raise Unplaceable(f"others were faster {TRIES} times to take the room that was found; try again")
 
-    # -- what is known -----------------------------------------------------------------------------------------
+    # -- inventory ---------------------------------------------------------------------------------------------
 
     def _read_inventory(self) -> Inventory:
-        """Return the inventory, which is read once for all tries."""
+        # Read once for all tries.
         if self._inventory is None:
             store = self._engine.store()
             measured = any(
@@ -185,7 +185,7 @@ class Planner:
         ]
         return [*own, *others]
 
-    # -- what is decided ---------------------------------------------------------------------------------------
+    # -- solution ----------------------------------------------------------------------------------------------
 
     def _question(
         self, promised: Promised, hosts: Mapping[str, Host], groups: Sequence[Group], *, either: Fate

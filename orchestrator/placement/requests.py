@@ -30,10 +30,7 @@ from orchestrator.template.hiding import HIDDEN
 
 Types = Mapping[str, type[Resource]]
 
-#: The property by which resources name the groups that they are in, and the one by which they name their node.
-_GROUPS: Final = "groups"
-_NODE: Final = "node"
-#: Those by which they say how large they are to be.
+#: The properties of a resource with its capacity requirements.
 _SIZES: Final = ("memory", "vcpus", "size", "disks")
 
 
@@ -42,30 +39,30 @@ class UnknownRequirements(Exception):
 
 
 class Fate(Enum):
-    """What an operation does to a resource."""
+    """The effect of an operation on a resource."""
 
-    #: It is made, or another takes its place, beside which it is for a while.
+    #: It is created, or replaced; a replacement exists beside the old resource for a while.
     MADE = "made"
-    #: It stays where it is.
+    #: It stays on its machine.
     STAYS = "stays"
-    #: It failed: another takes its place, unless its type mends it.
+    #: It has failed: it is replaced, unless its type repairs it.
     EITHER = "either"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequest:
-    """A resource that is to be on a node."""
+    """The requirements of one resource on its machine."""
 
     name: str
     requirements: MachineRequirements
     fate: Fate = Fate.MADE
-    #: Where it is, if it does not have to be made.
+    #: Its present machine; empty if it has none.
     node: str = ""
-    #: The groups of its own stack that it is in.
+    #: Its placement groups in its own stack.
     groups: tuple[str, ...] = ()
 
     def amounts(self, stack_id: str, kinds: Mapping[str, str]) -> dict[str, int]:
-        """Return what it is on record with; ``kinds`` are the memberships in groups of other stacks, by their ids."""
+        """Return the amounts to reserve; ``kinds`` are the memberships in groups of other stacks, by their ids."""
         own = [membership(stack_id, name) for name in self.groups]
         others = [kinds[each] for each in self.requirements.groups if each in kinds]
         return {**demand_of(self.requirements), **dict.fromkeys([*own, *others], 0)}
@@ -76,21 +73,21 @@ class PlacementRequests:
     """All placement requests of a stack."""
 
     requests: tuple[PlacementRequest, ...]
-    #: Instances, each with a volume that it requires.
+    #: Pairs of an instance and a volume that it requires.
     ties: tuple[tuple[str, str], ...] = ()
     #: The groups of the stack itself, by name.
     groups: Mapping[str, Group] = field(default_factory=dict)
-    #: What cannot be taken into account, in sentences.
+    #: Messages about requirements that are unknown.
     warnings: tuple[str, ...] = ()
 
     @property
     def group_ids(self) -> tuple[str, ...]:
-        """The groups of other stacks."""
+        """The ids of groups of other stacks."""
         return tuple(sorted({each for request in self.requests for each in request.requirements.groups}))
 
 
 def is_placed(kind: type[Resource] | None) -> bool:
-    """Whether resources of a type may be on nodes."""
+    """Return whether resources of a type may be on machines."""
     # The class attribute itself: a bound class method is a new object at every access.
     default = vars(Resource)["machine_requirements"]
     return kind is not None and inspect.getattr_static(kind, "machine_requirements") is not default
@@ -105,18 +102,10 @@ def requests_of(
     claimed: Mapping[str, str] | None = None,
     action: str = "",
 ) -> PlacementRequests:
-    """Return the placement requests of a stack.
-
-    Args:
-        stack: As it is to be.
-        current: As it is.
-        types: The resource types there are.
-        settings: Those of this process, which types may use.
-        claimed: By the names of resources that are being made, the nodes that were found for them.
-        action: What is to be done.
+    """Return the placement requests of a stack; ``claimed`` are the machines reserved for resources being created.
 
     Raises:
-        UnknownRequirements: a type rejects the properties of its resource, or a group's rule is not known yet.
+        UnknownRequirements: a type rejects the properties of its resource, or a group's rule is unknown.
     """
     requirements: dict[str, MachineRequirements] = {}
     warnings: list[str] = []
@@ -124,15 +113,15 @@ def requests_of(
         kind = types.get(resource.type)
         if kind is None or not is_placed(kind):
             continue
-        if not _is_told(resource.properties.get(_NODE)):
+        if not _is_known(resource.properties.get("node")):
             warnings.append(f"{resource.name!r} is not placed: its node is known only later")
         elif (required := _requirements_of(resource, kind)) is not None:
             requirements[resource.name] = required
             warnings += _unknown_sizes(resource)
-    there = {} if current is None else current.resources
+    existing = {} if current is None else current.resources
     requests = []
     for name, required in requirements.items():
-        resource, present = stack.resources[name], there.get(name)
+        resource, present = stack.resources[name], existing.get(name)
         fate, node = Fate.MADE, ""
         if present is not None:
             node = present.on_node or _claimed(present, claimed or {})
@@ -166,23 +155,23 @@ def group_of(
     members: Collection[str] = (),
     elsewhere: Collection[str] = (),
 ) -> Group:
-    """Return the group that a resource of that type is.
+    """Return a placement group, from the properties of its resource.
 
     Raises:
-        UnknownRequirements: its rule is not known yet.
+        UnknownRequirements: its rule is unknown.
     """
     try:
-        said = typed_properties(types[GROUP_TYPE], properties)
-        if is_unknown(said):
+        rule = typed_properties(types[GROUP_TYPE], properties)
+        if is_unknown(rule):
             raise UnknownRequirements(
                 f"the rule of group {name!r} is known only once others exist; say it in the template"
             )
         return Group(
             name=name,
-            policy=Policy(said["policy"]),
-            racks=said["racks"],
-            hard=said["hard"],
-            label=said["label"],
+            policy=Policy(rule["policy"]),
+            racks=rule["racks"],
+            hard=rule["hard"],
+            label=rule["label"],
             members=tuple(members),
             elsewhere=tuple(elsewhere),
         )
@@ -200,8 +189,7 @@ def _requirements_of(resource: FrozenResource, kind: type[Resource]) -> MachineR
 
 
 def _unknown_sizes(resource: FrozenResource) -> Iterator[str]:
-    """Yield a warning if sizes of a resource are not known yet."""
-    # Of a disk that is a reference, another resource says how large it is.
+    # The size of a disk that is a reference is in another resource.
     unknown = [
         name for name in _SIZES if (value := resource.properties.get(name)) is UNKNOWN or value == HIDDEN
     ]
@@ -210,12 +198,9 @@ def _unknown_sizes(resource: FrozenResource) -> Iterator[str]:
 
 
 def _groups_of(resource: FrozenResource, stack: FrozenStack) -> Iterator[str]:
-    """Yield the groups of its stack that a resource is in.
-
-    What a reference comes to is not known before the group is made; that one is required is.
-    """
-    said = resource.properties.get(_GROUPS)
-    if said is UNKNOWN or (isinstance(said, list) and UNKNOWN in said):
+    """Yield the names of a resource's groups in its stack: a reference is unknown until its group is created."""
+    groups = resource.properties.get("groups")
+    if groups is UNKNOWN or (isinstance(groups, list) and UNKNOWN in groups):
         for name in resource.requires:
             required = stack.resources.get(name)
             if required is not None and required.type == GROUP_TYPE:
@@ -223,7 +208,7 @@ def _groups_of(resource: FrozenResource, stack: FrozenStack) -> Iterator[str]:
 
 
 def _ties(stack: FrozenStack, requirements: Mapping[str, MachineRequirements]) -> Iterator[tuple[str, str]]:
-    """Yield each instance with each of the volumes that it requires."""
+    """Yield the pairs of an instance and a volume that it requires."""
     for name, required in requirements.items():
         if required.hypervisor:
             for other in stack.resources[name].requires:
@@ -236,14 +221,14 @@ def _ties(stack: FrozenStack, requirements: Mapping[str, MachineRequirements]) -
 
 
 def _claimed(present: FrozenResource, claimed: Mapping[str, str]) -> str:
-    """Return the node that was found for what is being made; whoever makes it may be about to begin there."""
+    # A worker may be about to create it on the machine that is reserved for it.
     return claimed.get(present.name, "") if present.status == "IN_PROGRESS" else ""
 
 
 def _fate(
     types: Types, wanted: FrozenResource, present: FrozenResource, node: str, settings: Settings
 ) -> Fate:
-    """Return what becomes of a resource that is on a node."""
+    """Return the effect of the operation on a resource that has a machine."""
     kind, names = types[wanted.type], (present.type, wanted.type)
     is_other = names[0] != names[1] and not takes_its_place(
         names, types.get(present.type), kind, present.properties
@@ -260,7 +245,7 @@ def _fate(
         settings=settings,
         now=0.0,
     )
-    # What is wrong with it counts below: there may be nothing of it that another would be beside.
+    # Decided as if it had not failed: a failed one may not exist at all, and is judged below.
     decided = decide(Subject(resource=resource, was=("CREATE", "COMPLETE"), applied=lambda: before))
     if decided.action is Action.REPLACE:
         return Fate.MADE
@@ -270,19 +255,19 @@ def _fate(
 def _typed(
     kind: type[Resource], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
-    """Return properties as their type sees them, unknown where they are not told; of which nothing is told, none."""
+    """Return properties as their type sees them, with UNKNOWN for hidden ones; empty if all are hidden."""
     if WHOLE in after or WHOLE in before:
         after = before = {}
-    told = [
-        {name: value if _is_told(value) else UNKNOWN for name, value in each.items()}
+    known = [
+        {name: value if _is_known(value) else UNKNOWN for name, value in each.items()}
         for each in (before, after)
     ]
     try:
-        return [typed_properties(kind, each) for each in told]
+        return [typed_properties(kind, each) for each in known]
     except PropertyError:
-        # What is masked need not be of the right type.
-        return [{name: each.get(name) for name in kind.properties_schema} for each in told]
+        # A hidden value need not be of the right type.
+        return [{name: each.get(name) for name in kind.properties_schema} for each in known]
 
 
-def _is_told(value: Any) -> bool:
+def _is_known(value: Any) -> bool:
     return not is_unknown(value) and value != HIDDEN

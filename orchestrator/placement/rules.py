@@ -60,12 +60,7 @@ class Standing:
     ) -> None:
         """Begin with the machines of the members that stay.
 
-        Args:
-            group: The group.
-            racks: The rack of each machine; None without the label.
-            placed: The machine of each member that stays.
-            total: The number of all members.
-            waiting: The number of parts with members that are not placed yet; members of one part share a machine.
+        ``waiting`` parts with members are not placed yet; members of one part share a machine.
         """
         self.group = group
         self._racks = racks

@@ -136,14 +136,10 @@ class _Search:
         warnings = tuple(filter(None, (standing.fault() for standing in standings)))
         return Answer(nodes={item.name: nodes[item.name] for item in self._question.items}, warnings=warnings)
 
-    # -- what stays --------------------------------------------------------------------------------------------
+    # -- items that stay ---------------------------------------------------------------------------------------
 
     def _grow(self) -> None:
-        """Take the capacity by which items that stay grow.
-
-        Raises:
-            Unplaceable: a machine has not so much free.
-        """
+        """Take the capacity by which items that stay grow."""
         for item in self._question.items:
             free = self._free.get(item.stays)
             if free is None:
@@ -159,7 +155,7 @@ class _Search:
                 raise Unplaceable(f"{item.name} cannot grow where it is", {item.stays: lack})
             _take(free, more)
 
-    # -- what is to be placed ----------------------------------------------------------------------------------
+    # -- parts -------------------------------------------------------------------------------------------------
 
     def _clusters(self) -> Iterator[list[str]]:
         """Yield the names of the items to place, grouped by those that must share a machine."""
@@ -240,22 +236,18 @@ class _Search:
         return standings
 
     def _refuse_too_much(self, parts: Sequence[_Part]) -> None:
-        """Refuse, before the search, parts that fit nowhere, and totals that exceed all machines.
-
-        Raises:
-            Unplaceable: with the reasons of the first part that fits nowhere, or with the free amounts.
-        """
+        """Refuse, before the search, parts that fit nowhere, and totals that exceed all machines."""
         for part in parts:
             if not part.candidates:
                 words = ", ".join(in_words(kind, amount) for kind, amount in sorted(part.demand.items()))
-                asked = f" ({words})" if words else ""
+                demand = f" ({words})" if words else ""
                 where = f"{part.fits} on no node" if self._hosts else "cannot be placed: there is no node"
-                raise Unplaceable(f"{part.words}{asked} {where}", part.objections)
+                raise Unplaceable(f"{part.words}{demand} {where}", part.objections)
         usable = {name for part in parts for name in part.candidates}
         for kind in sorted({kind for part in parts for kind in part.demand}):
-            asked_for = sum(part.demand.get(kind, 0) for part in parts)
+            demanded = sum(part.demand.get(kind, 0) for part in parts)
             free = {name: max(0, self._free[name].get(kind, 0)) for name in usable}
-            if asked_for > sum(free.values()):
+            if demanded > sum(free.values()):
                 others = {
                     name: reason
                     for part in parts
@@ -263,7 +255,7 @@ class _Search:
                     if name not in usable
                 }
                 raise Unplaceable(
-                    f"together they ask for {in_words(kind, asked_for)}, and there are {sum(free.values())} free",
+                    f"together they ask for {in_words(kind, demanded)}, and there are {sum(free.values())} free",
                     {**{name: f"{amount} free" for name, amount in free.items()}, **others},
                 )
 
@@ -284,11 +276,7 @@ class _Search:
     # -- the search --------------------------------------------------------------------------------------------
 
     def _found(self, parts: Sequence[_Part], hard: Sequence[Standing]) -> list[str]:
-        """Return a machine for each part, depth first.
-
-        Raises:
-            Unplaceable: there is none, or none was found.
-        """
+        """Return a machine for each part, depth first."""
         chosen: list[str] = []
         untried = [self._choices(parts, 0, chosen)] if parts else []
         while untried:
@@ -312,11 +300,7 @@ class _Search:
         return chosen
 
     def _choices(self, parts: Sequence[_Part], depth: int, chosen: Sequence[str]) -> Iterator[str]:
-        """Return the machines that a part may be on in the present state, the best first.
-
-        Raises:
-            Unplaceable: the search exceeds :data:`MOST_COMPARISONS`.
-        """
+        """Return the machines that a part may be on in the present state, the best first."""
         part = parts[depth]
         reasons: dict[str, str] = {}
         fit: list[tuple[float, int, str, str]] = []

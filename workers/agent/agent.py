@@ -70,14 +70,7 @@ class Agent:
     ) -> None:
         """Keep the arguments; nothing is touched yet.
 
-        Args:
-            name: The machine's node name.
-            settings: The operator's settings.
-            cache: Where invalidations are announced.
-            directory: Its own directory, on the machine's disk.
-            shared: Whether several processes at once are this agent, as in embedded mode: they have one incarnation.
-            rpcs: Its RPCs, by name; None: those of all installed packages.
-            clock: Seconds since the epoch.
+        ``shared``: several processes at once are this agent, as in embedded mode: they have one incarnation.
         """
         self.name, self.settings, self.cache, self.directory = name, settings, cache, directory
         self._shared, self._rpcs = shared, rpcs

@@ -59,16 +59,7 @@ class _Recorded(Exception):
 
 
 class Answering:
-    """Answers reads and carries out changes; thread-safe.
-
-    Args:
-        agent: Passed to handlers.
-        identity: Returns the agent's present identity.
-        cache: Where invalidations are announced.
-        journal: The record of operations carried out.
-        rpcs: The RPCs, by name.
-        clock: Seconds since the epoch.
-    """
+    """Answers reads and carries out changes; thread-safe."""
 
     def __init__(
         self,

@@ -277,11 +277,7 @@ class _Entries:
 
 
 def _options(model: type[BaseModel], given: Mapping[str, Any], where: str) -> Any:
-    """Return a backend's settings as ``model``.
-
-    Raises:
-        Unusable: they are invalid. No value is shown: it may be a secret.
-    """
+    """Return a backend's settings as ``model``."""
     try:
         return read_options(model, given, fault=ValueError)
     except ValueError as error:

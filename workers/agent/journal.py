@@ -141,10 +141,8 @@ class Journal:
     def operation(self, operation_id: str, *, request_id: str = "") -> Operation:
         """Return the record of an operation.
 
-        Args:
-            operation_id: Its id.
-            request_id: If given, failures and interruptions of other requests are ignored: the operation
-                is unknown until this request has arrived.
+        With ``request_id``, failures and interruptions of other requests are ignored: the operation is unknown until
+        this request has arrived.
         """
         begun_file, ended_file = self._files_of(operation_id)
         begun = read_record(begun_file)

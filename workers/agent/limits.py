@@ -59,12 +59,7 @@ class Limits:
         return uuid
 
     def command(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path | None) -> None:
-        """Refuse a command whose program may not be run.
-
-        Args:
-            command: Program and arguments.
-            env: Its variables; a bare name is searched in ``PATH``.
-            cwd: Its working directory; None: one of its own that is not known yet.
+        """Refuse a command whose program may not be run; ``cwd`` None: one of its own that is not known yet.
 
         Raises:
             RpcRefused: no pattern allows it, or it does not exist and cannot be compared.
@@ -107,9 +102,7 @@ class Limits:
     def instance(self, spec: InstanceSpec, *, walled: bool) -> InstanceSpec:
         """Refuse an instance that would reach what is not allowed; return it with its directory's real path.
 
-        Args:
-            spec: Its specification.
-            walled: Whether it is isolated from the machine: its command, directory and user are those of its image.
+        Command, directory and user of a ``walled`` one are those of its image.
 
         Raises:
             RpcRefused: a path, the program or the user is not allowed.

@@ -111,12 +111,7 @@ _DOMAIN: Final = _kind("identity", "domain", uuids=False)
 
 
 def look_up(proxy: object, entity: str, text: str) -> str:
-    """Return the id of the entity with this id or name.
-
-    Args:
-        proxy: openstacksdk's proxy of the service.
-        entity: A key of ``KINDS``.
-        text: The id; or the name, of a project, user or role perhaps with its domain: ``name{domain}``.
+    """Return the id of the entity with this id or name, which may end with its domain: ``name{domain}``.
 
     Raises:
         EntityNotFound: no such entity is visible.

@@ -64,11 +64,7 @@ class Iso8601(CustomConstraint):
 
 
 class Expiration(CustomConstraint):
-    """A time as of ``iso_8601`` that is still to come; without an offset it is one of UTC.
-
-    Args:
-        now: Tells what time it is.
-    """
+    """A time as of ``iso_8601`` that is still to come; without an offset it is one of UTC."""
 
     name = "expiration"
 

@@ -85,14 +85,7 @@ class NodeClient:
         timeout_seconds: float,
         local: Callable[[], Lease] | None = None,
     ) -> None:
-        """Make a client.
-
-        Args:
-            transport: Carries requests to agents.
-            cache: The machine states, and the leases of agents.
-            timeout_seconds: The timeout of a read RPC, after which the machine counts as unreachable.
-            local: Returns the lease of the agent in this process; None if it has none.
-        """
+        """Make a client; ``local`` returns the lease of the agent in this process, if it has one."""
         self.cache = cache
         self._transport = transport
         self._timeout_seconds = timeout_seconds
@@ -284,11 +277,7 @@ class NodeClient:
     # -- within --------------------------------------------------------------------------------------------------
 
     def _require_agent(self, node: str) -> str:
-        """Return the incarnation of a machine's agent; "" if it is unknown.
-
-        Raises:
-            NodeError: no agent runs, or it has another version, or it did not answer a moment ago.
-        """
+        """Return the incarnation of a machine's agent; "" if it is unknown."""
         if self._local is not None:
             if node != LOCAL_NODE:
                 sentence = f"there is no node {node!r}: without a broker there is {LOCAL_NODE!r} alone"

@@ -51,12 +51,7 @@ class Poster:
         self._lost = (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
 
     def post(self, address: str, body: Mapping[str, object], *, keep_seconds: float) -> None:
-        """Post a message to an address; it is dropped if no listener is connected.
-
-        Args:
-            address: The mailbox's address.
-            body: The message, which msgpack can pack.
-            keep_seconds: The message's expiration.
+        """Post a message, which msgpack can pack, to an address; it is dropped if no listener is connected.
 
         Raises:
             Unavailable: the broker is out of reach.
@@ -91,11 +86,8 @@ class Mailbox:
     ) -> None:
         """Prepare a mailbox.
 
-        Args:
-            app: The app of the broker.
-            address: Letters, digits, ``_``, ``.`` and ``-``: brokers take other characters for patterns.
-            on_message: Called for each message, one after the other; must not block.
-            on_lost: Called when messages may have been lost.
+        ``address`` holds letters, digits, ``_``, ``.`` and ``-``: brokers take other characters for patterns.
+        ``on_message`` must not block; ``on_lost`` is called when messages may have been lost.
         """
         self.address = address
         self._app = app

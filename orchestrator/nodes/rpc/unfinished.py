@@ -50,9 +50,7 @@ class Unfinished:
 def is_to_be_sent(found: OperationState, sent_seconds_ago: float | None) -> bool:
     """Return whether a mutation has to be sent, by its state at the agent.
 
-    Args:
-        found: The state of the request that this process sent last, or of the operation if it sent none.
-        sent_seconds_ago: The age of that request; None if none was sent.
+    ``found`` is the state of the request that this process sent last, if it sent any (``sent_seconds_ago``).
     """
     match found:
         case OperationState.DONE | OperationState.RUNNING:

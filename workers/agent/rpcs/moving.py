@@ -129,11 +129,7 @@ def _taken_in(
 
 @contextmanager
 def _coming_back(agent: Agent, name: str) -> Iterator[None]:
-    """Allow an instance that has moved to another machine to come back, unless it was removed since.
-
-    Raises:
-        Gone: it was removed.
-    """
+    """Allow an instance that has moved to another machine to come back, unless it was removed since."""
     if agent.journal.burial(INSTANCE, name) != MOVED:
         agent.refuse_gone(INSTANCE, name)
     yield

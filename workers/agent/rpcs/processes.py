@@ -46,13 +46,6 @@ def process_look(
 ) -> Mapping[str, Any]:
     """Return the state of a process.
 
-    Args:
-        agent: The machine's agent.
-        uuid: The row under which it is on record.
-        probe: The readiness probe, if it runs.
-        members: Whether to search all processes for those that belong to it.
-        cwd: A directory as a template names it.
-
     Returns:
         ``log``; of the last started run ``status`` (None: none was), of the last order
         ``order``; ``fault``, the probe's result; ``printed``, the last lines of a run that ended; with ``members``

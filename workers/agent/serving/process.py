@@ -35,11 +35,6 @@ LOST: Final = 1
 def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
     """Run the agent of a machine until it is stopped; return the exit code.
 
-    Args:
-        settings: The settings of the process.
-        node: The node's name.
-        labels: Labels for placement, besides those in the settings.
-
     Raises:
         InvalidInput: there is no broker, or the name is invalid; nothing was touched.
         Conflict: an agent of this name runs already.

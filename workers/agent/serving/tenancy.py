@@ -37,15 +37,7 @@ class Tenancy:
         heartbeat_seconds: float,
         on_lost: Callable[[LeaseLost], None],
     ) -> None:
-        """Keep the arguments; nothing is acquired yet.
-
-        Args:
-            book: The store of leases.
-            lease: Returns the agent's present lease.
-            directory: The agent's own directory, which one process serves.
-            heartbeat_seconds: The interval of renewals.
-            on_lost: Called once, by a thread of its own, when another agent holds the lease.
-        """
+        """Keep the arguments; ``on_lost`` is called once, in a thread of its own, when another agent has the lease."""
         self._book, self._lease, self._on_lost = book, lease, on_lost
         self._heartbeat_seconds = heartbeat_seconds
         #: The lease as last written; measuring the machine for a new one may hang, or fail.

@@ -220,11 +220,7 @@ class LvmVg(Storage):
         return [PhysicalVolume(row["pv_name"], int(row["pv_size"]), int(row["pv_free"])) for row in usable]
 
     def _disks_for(self, size: int, *, beside: str = "") -> list[str]:
-        """Return the physical volumes to which an enlargement is restricted; none: LVM's choice.
-
-        Raises:
-            StorageFull: the unit is full.
-        """
+        """Return the physical volumes to which an enlargement is restricted; none: LVM's choice."""
         disks = self._disks()
         if not self.options.exclusive:
             self._refuse_more_than(sum(each.free for each in disks), size)

@@ -248,11 +248,7 @@ def run_arguments(
 
 
 def _environment(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the variables passed by podman's environment, and those passed by a file; none is visible to others.
-
-    Raises:
-        CannotDo: one of the latter has a line break.
-    """
+    """Return the variables passed by podman's environment, and those passed by a file; none is visible to others."""
     filed = {name: value for name, value in env.items() if _is_heeded(name)}
     for name, value in filed.items():
         if not name.isidentifier() or len(f"{value} ".splitlines()) > 1:

@@ -198,11 +198,7 @@ class Runc(ContainerEngine):
         return bundle_config(spec, cgroup=f"/isotherm/{place}-{spec.name}", limit_swap=_swap_counts())
 
     def _wait_until_started(self, shell: "subprocess.Popen[bytes]", name: str, directory: Path) -> None:
-        """Return when the container runs, or has run.
-
-        Raises:
-            HypervisorFault: it never ran; with the runtime's message.
-        """
+        """Return when the container runs, or has run."""
         deadline = time.monotonic() + _START_SECONDS
         while not self._alive(name):
             if shell.returncode is not None or (directory / "exit").exists():

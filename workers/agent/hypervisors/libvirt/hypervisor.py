@@ -287,12 +287,7 @@ class Libvirt(Hypervisor):
 
     @contextmanager
     def _ours(self, name: str) -> Iterator[Any]:
-        """Yield a domain that may be changed.
-
-        Raises:
-            NoInstance: it does not exist.
-            HypervisorFault: another program has made it, or libvirt refuses the operation.
-        """
+        """Yield a domain that may be changed."""
         with self._connection.use() as connection:
             if (domain := look_up(libvirt(), connection, name)) is None:
                 raise NoInstance(f"there is no instance {name!r}")

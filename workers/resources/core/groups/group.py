@@ -200,11 +200,7 @@ class Group(MemberStack):
         return AT_ONCE
 
     def _refuse_long_pauses(self, roster: Roster, *, creating: bool) -> None:
-        """Refuse pauses that leave no time for anything else, before anything is begun.
-
-        Raises:
-            ResourceFailure: they do.
-        """
+        """Refuse pauses that leave no time for anything else, before anything is begun."""
         left, paused = self.stacks.seconds_left, 0.0
         while paused < left:
             pause = self._batching_of(roster, creating=creating).pause_seconds
