@@ -14,7 +14,6 @@ from urllib.parse import quote
 from dogpile.cache.api import CantDeserializeException
 
 from cache.stores.codec import entry_of, value_in
-from cache.stores.fail_open import FailOpen
 from cache.stores.keys import key_of
 from cache.stores.regions import LASTING, make_region, stored_key
 
@@ -36,14 +35,6 @@ class Found(NamedTuple):
 
 class Answers:
     """One region, as one process sees it. A failing store raises nothing here (:mod:`cache.stores.fail_open`).
-
-    Args:
-        client: The name of the client plugin that calls the system.
-        backend: See :func:`cache.stores.regions.make_region`, as for ``url``, ``arguments``, ``max_entries``,
-            ``pause_seconds`` and ``count``.
-        expiration_seconds: How old an answer may be.
-        lock_seconds: How long a fill lock lives.
-        clock: Seconds since the epoch.
 
     Raises:
         CacheMisconfigured: no region can be made of that.
@@ -69,7 +60,7 @@ class Answers:
         self._lasting_key = stored_key(self._name, LASTING)
         self._expiration_seconds, self._lock_seconds = expiration_seconds, lock_seconds
         self._clock = clock
-        region = make_region(
+        self.store = make_region(
             backend,
             url,
             name=self._name,
@@ -79,7 +70,6 @@ class Answers:
             pause_seconds=pause_seconds,
             count=count,
         )
-        self.store: FailOpen = region.backend
 
     def look(self, key: str) -> Found:
         """Return what the store holds, read in one step; a region without a generation gets one."""

@@ -27,13 +27,7 @@ log = structlog.get_logger()
 
 
 class Changes:
-    """The changes that this process makes to machines, or has agents make; thread-safe.
-
-    Args:
-        store: Where tokens are kept.
-        tally: Where replaced tokens are counted.
-        dirty_seconds: How long a mark lasts if its end is never announced.
-    """
+    """The changes that this process makes to machines, or has agents make; thread-safe."""
 
     def __init__(self, store: NodeStateStore, tally: Tally, *, dirty_seconds: float) -> None:
         self._store = store

@@ -10,11 +10,7 @@ from cache.node_state.records import CommonRecord, NodeRecord, RecordStore
 
 
 class MemoryNodeStore(RecordStore):
-    """For agents and callers in one process; its content ends with it.
-
-    Args:
-        clock: Seconds that only go forward.
-    """
+    """For agents and callers in one process; its content ends with it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)

@@ -48,16 +48,7 @@ log = structlog.get_logger()
 
 
 class Reading:
-    """Finds answers; thread-safe.
-
-    Args:
-        store: Where entries are kept.
-        fetch: Calls an agent.
-        tally: The counters.
-        ttl_seconds: How long an entry is kept.
-        rpc_timeout_seconds: How long an agent may take to answer, by default.
-        fill_full: Whether an agent that is called at all is asked for every section.
-    """
+    """Finds answers; thread-safe."""
 
     def __init__(
         self,
@@ -227,11 +218,7 @@ class Reading:
                 return machine_state
 
     def _late(self, question: Question, owner: str) -> MachineState | None:
-        """Return the answer that another process stored before this caller got its fill lock; None: none did.
-
-        Raises:
-            NodeError: the other process's call failed.
-        """
+        """Return the answer that another process stored before this caller got its fill lock; None: none did."""
         look = self.look([question.node])[0]
         if look is None:
             return None
@@ -245,11 +232,7 @@ class Reading:
         return machine_state
 
     def _wait(self, question: Question, patience_ends: float) -> MachineState | None:
-        """Return another process's answer; None: it will not do, or takes too long.
-
-        Raises:
-            NodeError: the other process's call failed.
-        """
+        """Return another process's answer; None: it will not do, or takes too long."""
         nap = _FIRST_NAP_SECONDS
         while not self._rest(nap) and time.monotonic() < patience_ends:
             nap = min(2 * nap, _LONGEST_NAP_SECONDS)

@@ -71,11 +71,7 @@ def new_token() -> str:
 
 
 class RecordStore(NodeStateStore):
-    """A store that changes records one caller at a time.
-
-    Args:
-        clock: Seconds, the same for all who share the records.
-    """
+    """A store that changes records one caller at a time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

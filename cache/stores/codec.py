@@ -15,44 +15,29 @@ from dogpile.cache.region import value_version
 _LATEST = 1e11
 
 
-def pack(value: object) -> bytes:
-    """Return ``value`` as bytes; tuples come back as lists.
+def entry_of(value: object) -> bytes:
+    """Return the entry of a value; tuples come back as lists.
 
     Raises:
         TypeError: the value holds something other than None, bool, int, float, str, bytes, list, tuple and dict.
     """
-    # Text from a template may hold surrogates, which UTF-8 cannot encode.
-    packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
-    return packed
-
-
-def unpack(data: bytes) -> object:
-    """Return the value that ``data`` was made of.
-
-    Raises:
-        CantDeserializeException: ``data`` was not written by :func:`pack`.
-    """
-    try:
-        return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise CantDeserializeException(str(error)) from error
-
-
-def entry_of(value: object) -> bytes:
-    """Return the entry that a region reads as ``value``."""
     metadata = {"ct": time.time(), "v": value_version}
-    return b"%b|%b" % (json.dumps(metadata).encode(), pack(value))
+    # Text from a template may hold surrogates, which UTF-8 cannot encode.
+    return b"%b|%b" % (json.dumps(metadata).encode(), msgpack.packb(value, unicode_errors="surrogatepass"))
 
 
 def value_in(entry: bytes) -> object:
     """Return the value in an entry.
 
     Raises:
-        CantDeserializeException: the entry is garbage.
+        CantDeserializeException: :func:`entry_of` did not make it.
     """
     if not has_metadata(entry):
         raise CantDeserializeException("an entry that this program did not write")
-    return unpack(entry.partition(b"|")[2])
+    try:
+        return msgpack.unpackb(entry.partition(b"|")[2], strict_map_key=False, unicode_errors="surrogatepass")
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise CantDeserializeException(str(error)) from error
 
 
 def created_at(entry: bytes) -> float:
@@ -60,10 +45,8 @@ def created_at(entry: bytes) -> float:
     return float(json.loads(entry.partition(b"|")[0])["ct"]) if has_metadata(entry) else 0.0
 
 
-def has_metadata(entry: object) -> bool:
-    """Return whether an entry begins with metadata that dogpile can read; dogpile does not check it itself."""
-    if not isinstance(entry, bytes):
-        return False
+def has_metadata(entry: bytes) -> bool:
+    """Return whether an entry begins with metadata."""
     try:
         metadata = json.loads(entry.partition(b"|")[0])
     except (ValueError, RecursionError):

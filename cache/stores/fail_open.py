@@ -8,15 +8,13 @@ deletions and the end of what was begun, are always tried, and repeated when the
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import structlog
-from dogpile.cache.api import NO_VALUE, CacheBackend, CantDeserializeException, SerializedReturnType
-from dogpile.cache.proxy import ProxyBackend
+from dogpile.cache.api import CacheBackend
 
-from cache.stores.codec import has_metadata, unpack
 from cache.stores.fill_locks import BorrowedFillLocks, FillLocks, Seen
 
 #: How long a store is left out after a failure.
@@ -34,38 +32,34 @@ USUAL_THREADS = 8
 GARBAGE_SECONDS = 60.0
 WARNING = "cache fails, going on without it"
 
-MISS: SerializedReturnType = NO_VALUE
-
 _log = structlog.get_logger()
 
 Answer = TypeVar("Answer")
 
 
-class FailOpen(ProxyBackend):
-    """A proxy between a region and its store; thread-safe.
+class FailOpen:
+    """One region of a store; thread-safe.
 
-    Args:
-        region: The region's name, for the log.
-        pause_seconds: How long the store is left out after a failure.
-        clock: Seconds that only go forward.
-        count: Called with "errors" for each call of the store that failed or was too slow, with "garbage" for each
-            foreign entry, and with "evicted" for those that were removed for want of room; and with their
-            number.
+    ``count`` is called with "errors" for each call of the store that failed or was too slow, with "garbage" for each
+    foreign entry, and with "evicted" for those that were removed for want of room; and with their number.
     """
 
     def __init__(
         self,
         region: str,
+        backend: CacheBackend,
         *,
         pause_seconds: float = PAUSE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         count: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # dogpile's own
         self._region = region
+        self.backend = backend
         self._pause_seconds = pause_seconds
         self._clock = clock
         self._count = count
+        self._fill_locks = backend if isinstance(backend, FillLocks) else BorrowedFillLocks(backend)
+        self._fill_locks.on_evicted = partial(count, "evicted")
         self._silent_until = float("-inf")
         #: When the first of the latest calls, all slow, returned; None if the last was fast.
         self._slow_since: float | None = None
@@ -75,45 +69,6 @@ class FailOpen(ProxyBackend):
         #: The faults that are logged and not over.
         self._logged_faults: set[str] = set()
         self._lock = threading.Lock()
-
-    def wrap(self, backend: CacheBackend) -> Self:
-        """Put this proxy in front of a store."""
-        self._fill_locks = backend if isinstance(backend, FillLocks) else BorrowedFillLocks(backend)
-        self._fill_locks.on_evicted = partial(self._count, "evicted")
-        return super().wrap(backend)
-
-    def get_serialized(self, key: str) -> SerializedReturnType:
-        """Return an entry, or a miss."""
-        return self._readable(self._try(lambda: self.proxied.get_serialized(key), MISS))
-
-    def get_serialized_multi(self, keys: Iterable[str]) -> Sequence[SerializedReturnType]:
-        """Return an entry or a miss for each key."""
-        wanted = list(keys)
-        misses: Sequence[SerializedReturnType] = [MISS] * len(wanted)
-        entries = self._try(lambda: self.proxied.get_serialized_multi(wanted), misses)
-        return [self._readable(entry) for entry in entries]
-
-    def set_serialized(self, key: str, value: bytes) -> None:
-        """Store an entry if the store works."""
-        self._try(lambda: self.proxied.set_serialized(key, value), None)
-
-    def set_serialized_multi(self, mapping: Mapping[str, bytes]) -> None:
-        """Store entries if the store works."""
-        if mapping:
-            self._try(lambda: self.proxied.set_serialized_multi(mapping), None)
-
-    def delete(self, key: str) -> None:
-        """Delete an entry if the store works."""
-        self._try(lambda: self.proxied.delete(key), None, always=True)
-
-    def delete_multi(self, keys: Iterable[str]) -> None:
-        """Delete entries if the store works."""
-        unwanted = list(keys)
-        if unwanted:
-            self._try(lambda: self.proxied.delete_multi(unwanted), None, always=True)
-
-    def get_mutex(self, key: str) -> None:
-        """Return None, which makes dogpile use a lock of this process: a lock in a failing store would block all."""
 
     def look(self, lasting_key: str, key: str) -> Seen:
         """Return a lasting entry, an entry, and the holder of its fill lock; nothing if the store fails."""
@@ -162,23 +117,10 @@ class FailOpen(ProxyBackend):
         """Return whether the store can be reached now; tries it even if it failed just before."""
 
         def ask() -> bool:
-            self.proxied.get_serialized(key)
+            self.backend.get_serialized(key)
             return True
 
         return self._try(ask, False, always=True)
-
-    def deserialize(self, payload: bytes) -> object:
-        """Return the value in an entry; called by the region.
-
-        Raises:
-            CantDeserializeException: the entry is foreign, which dogpile takes for a miss.
-        """
-        try:
-            value = unpack(payload)
-        except CantDeserializeException as error:
-            self.report_garbage(str(error))
-            raise
-        return value
 
     def report_garbage(self, what: str) -> None:
         """Count a foreign entry, and log it at most once in ``GARBAGE_SECONDS``."""
@@ -190,12 +132,6 @@ class FailOpen(ProxyBackend):
             self._garbage_is_known_until = now + GARBAGE_SECONDS
         _log.warning(WARNING, cache=self._region, fault="garbage", error=what)
 
-    def _readable(self, entry: SerializedReturnType) -> SerializedReturnType:
-        if entry is MISS or has_metadata(entry):
-            return entry
-        self.report_garbage("an entry that this program did not write")
-        return MISS
-
     def _try(
         self,
         call: Callable[[], Answer],
@@ -206,11 +142,7 @@ class FailOpen(ProxyBackend):
     ) -> Answer:
         """Return what ``call`` returns, or ``otherwise`` if the store fails or is left out.
 
-        Args:
-            call: Calls the store.
-            otherwise: What is returned instead.
-            always: Try even a store that failed just before.
-            owing: What to call when the store works again if ``call`` fails, and what that is about.
+        ``owing`` is what to call when the store works again if ``call`` fails, and what that is about.
         """
         begun = self._clock()
         if not always and not self._may_try(begun):

@@ -7,7 +7,7 @@ reads an index of the whole file at each access. A broken file is replaced; it i
 import dbm
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -47,12 +47,8 @@ class FileStore(DBMBackend, FillLocks):
 
     def get_serialized(self, key: str) -> SerializedReturnType:
         """Return an entry."""
-        return self.get_serialized_multi([key])[0]
-
-    def get_serialized_multi(self, keys: Iterable[str]) -> Sequence[SerializedReturnType]:
-        """Return the entries, opening the file once."""
         with self._dbm_file(False) as file:
-            return [_read(file, key) or NO_VALUE for key in keys]
+            return _read(file, key) or NO_VALUE
 
     def look(self, lasting_key: str, key: str) -> Seen:
         """Return the entries, and the holder of the fill lock."""

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from dogpile.cache.api import NO_VALUE, BytesBackend, SerializedReturnType
@@ -30,33 +30,6 @@ class MemoryStore(BytesBackend, FillLocks):
         """Return an entry, and make it the most recently used."""
         with self._lock:
             return self._get(key)
-
-    def get_serialized_multi(self, keys: Iterable[str]) -> Sequence[SerializedReturnType]:
-        """Return the entries, and make them the most recently used."""
-        with self._lock:
-            return [self._get(key) for key in keys]
-
-    def set_serialized(self, key: str, value: bytes) -> None:
-        """Keep an entry."""
-        with self._lock:
-            self._set(key, value)
-
-    def set_serialized_multi(self, mapping: Mapping[str, bytes]) -> None:
-        """Keep entries."""
-        with self._lock:
-            for key, value in mapping.items():
-                self._set(key, value)
-
-    def delete(self, key: str) -> None:
-        """Forget an entry."""
-        with self._lock:
-            self._entries.pop(key, None)
-
-    def delete_multi(self, keys: Iterable[str]) -> None:
-        """Forget entries."""
-        with self._lock:
-            for key in keys:
-                self._entries.pop(key, None)
 
     def look(self, lasting_key: str, key: str) -> Seen:
         """Return the entries, and the holder of the fill lock."""

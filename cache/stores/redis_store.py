@@ -83,17 +83,6 @@ class RedisStore(RedisBackend, FillLocks):
         self._release = self.writer_client.register_script(RELEASE)
         self._renew = self.writer_client.register_script(RENEW)
 
-    def set_serialized(self, key: str, value: bytes) -> None:
-        """Keep an entry."""
-        self.writer_client.set(key, value, ex=self.expire_seconds)
-
-    def set_serialized_multi(self, mapping: Mapping[str, bytes]) -> None:
-        """Keep entries, sent at once."""
-        with self.writer_client.pipeline(transaction=False) as pipe:
-            for key, value in mapping.items():
-                pipe.set(key, value, ex=self.expire_seconds)
-            pipe.execute()
-
     def look(self, lasting_key: str, key: str) -> Seen:
         """Return the entries, and the holder of the fill lock."""
         keys = [lasting_key, key, _lock_key(key)]

@@ -7,14 +7,13 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from importlib import import_module
 from typing import Any
 
-from dogpile.cache import CacheRegion, register_backend
 from dogpile.cache import exception as dogpile_errors
 from dogpile.cache import make_region as make_dogpile_region
+from dogpile.cache.api import CacheBackend
 
-from cache.stores.codec import pack
 from cache.stores.fail_open import PAUSE_SECONDS, FailOpen
 from cache.stores.suggestion import suggestion
 
@@ -25,12 +24,12 @@ MAX_ENTRIES = 10_000
 #: The key of a region's lasting entry, which neither expires nor is evicted.
 LASTING = "lasting"
 
-#: Isotherm's names for its own stores; others go by dogpile's names.
+#: Isotherm's own stores: module and class; others go by dogpile's names.
 BACKENDS = {
-    "memory": "isotherm.memory",
-    "redis": "isotherm.redis",
-    "memcached": "isotherm.memcached",
-    "file": "isotherm.file",
+    "memory": ("cache.stores.memory_store", "MemoryStore"),
+    "redis": ("cache.stores.redis_store", "RedisStore"),
+    "memcached": ("cache.stores.memcached_store", "MemcachedStore"),
+    "file": ("cache.stores.file_store", "FileStore"),
 }
 #: The stores that need a URL, and an example of one.
 URLS = {
@@ -49,11 +48,6 @@ ARGUMENTS = {
 #: Scheme, user with password, host (with port and path) and query of a text that was meant to be a URL.
 _URL = re.compile(r"\A([\w+.-]*://)?(.*@)?([^?]*)(\?.*)?", re.DOTALL)
 _READABLE = re.compile(r"[!-~]{1,180}")
-
-register_backend(BACKENDS["memory"], "cache.stores.memory_store", "MemoryStore")  # type: ignore[no-untyped-call]
-register_backend(BACKENDS["redis"], "cache.stores.redis_store", "RedisStore")  # type: ignore[no-untyped-call]
-register_backend(BACKENDS["memcached"], "cache.stores.memcached_store", "MemcachedStore")  # type: ignore[no-untyped-call]
-register_backend(BACKENDS["file"], "cache.stores.file_store", "FileStore")  # type: ignore[no-untyped-call]
 
 
 class CacheMisconfigured(ValueError):
@@ -75,8 +69,8 @@ def make_region(
     arguments: Mapping[str, Any] | None = None,
     pause_seconds: float = PAUSE_SECONDS,
     count: Callable[[str, int], None] = lambda *_: None,
-) -> CacheRegion:
-    """Return a region whose values are packed with msgpack, and whose store may fail (:mod:`cache.stores.fail_open`).
+) -> FailOpen:
+    """Return a region of a store, which may fail.
 
     Args:
         backend: memory, redis, memcached, file, or the name of any dogpile.cache backend.
@@ -98,17 +92,9 @@ def make_region(
         )
     given = dict(arguments or {})
     _check_arguments(backend, given)
-    proxy = FailOpen(name, pause_seconds=pause_seconds, count=count)
-    region = make_dogpile_region(
-        name=name, key_mangler=partial(stored_key, name), serializer=pack, deserializer=proxy.deserialize
-    )
     try:
-        return region.configure(
-            BACKENDS.get(backend, backend),
-            expiration_time=expiration_seconds,
-            arguments=_arguments(backend, url, name, expiration_seconds, max_entries) | given,
-            wrap=[proxy],
-        )
+        store = _store(backend, _arguments(backend, url, name, expiration_seconds, max_entries) | given)
+        return FailOpen(name, store, pause_seconds=pause_seconds, count=count)
     except dogpile_errors.PluginNotFound as error:
         raise CacheMisconfigured(f"there is no cache backend {backend!r}{_nearest(backend)}") from error
     except ImportError as error:
@@ -133,12 +119,17 @@ def make_region(
         ) from None
 
 
-def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
-    """Refuse an argument that one of Isotherm's own stores does not accept.
+def _store(backend: str, arguments: dict[str, Any]) -> CacheBackend:
+    if backend in BACKENDS:
+        module, name = BACKENDS[backend]
+        store: CacheBackend = getattr(import_module(module), name)(arguments)
+    else:
+        store = make_dogpile_region().configure(backend, arguments=arguments).actual_backend
+    return store
 
-    Raises:
-        CacheMisconfigured: one is unknown.
-    """
+
+def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
+    """Refuse an argument that one of Isotherm's own stores does not accept."""
     known = ARGUMENTS.get(backend)
     if known is None:
         return

@@ -42,12 +42,8 @@ class Flights(Generic[Generation, Answer]):
     ) -> Answer:
         """Return the answer: what ``lead`` returns here, or returned to another thread with the same question.
 
-        Args:
-            key: What is asked for.
-            mine: The question under way if this thread leads.
-            fits: Whether the answer to a question under way will do.
-            lead: Asks; called if no other thread does so already.
-            patience_seconds: A caller that has waited this long for another asks itself.
+        ``mine`` is the question under way if this thread leads; ``fits`` returns whether the answer to another will do.
+        A caller that has waited for another for ``patience_seconds`` asks itself.
 
         Raises:
             Exception: what ``lead`` raised, here or in the other thread.

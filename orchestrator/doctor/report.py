@@ -166,8 +166,8 @@ def check_cache(settings: Settings) -> Check:
     except CacheMisconfigured as error:
         return Check(name=name, ok=False, detail=str(error), hint=hint)
     try:
-        # The backend itself is called: a region's proxies hide that it is down.
-        region.actual_backend.get_serialized("isotherm:doctor:ping")
+        # The backend itself is called: a region hides that it is down.
+        region.backend.get_serialized("isotherm:doctor:ping")
     except Exception as error:  # noqa: BLE001  # every store has errors of its own
         return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
     if settings.cache_backend == "memory" and settings.cache_url:

@@ -8,6 +8,7 @@ from typing import Any
 from dogpile.cache.api import NO_VALUE
 
 from cache.constraints.cache import ConstraintCache
+from cache.stores.memory_store import MemoryStore
 from cache.stores.regions import LASTING
 from tests.unit.cache.shelf import BACKEND
 from tests.waiting import PATIENCE_SECONDS
@@ -98,10 +99,14 @@ def lasting_key_in(cache: ConstraintCache) -> str:
 
 def plant(cache: ConstraintCache, key: str, entry: bytes) -> None:
     """Write bytes into the store itself, as another program might."""
-    cache._process.answers.store.proxied.set_serialized(key, entry)
+    backend = cache._process.answers.store.backend
+    if isinstance(backend, MemoryStore):
+        backend._set(key, entry)
+    else:
+        backend.set_serialized(key, entry)
 
 
 def stored(cache: ConstraintCache, key: str) -> bytes | None:
     """Return what is in the store itself."""
-    entry = cache._process.answers.store.proxied.get_serialized(key)
+    entry = cache._process.answers.store.backend.get_serialized(key)
     return None if entry is NO_VALUE else entry

@@ -82,7 +82,7 @@ def test_redis_takes_what_is_said_of_its_connection(redis_server: RedisServer) -
         expiration_seconds=60,
         arguments={"connection_kwargs": {"client_name": "isotherm"}},
     )
-    store = region.actual_backend
+    store = region.backend
     with redis_server.client() as client:
         store.get_serialized("key")
         assert isinstance(client, redis.Redis)
@@ -196,7 +196,7 @@ def test_no_that_comes_while_an_answer_is_written_to_a_borrowed_store_comes_afte
 
 def test_others_write_stores_and_name_them(tmp_path: Path) -> None:
     cache = ConstraintCache("nova", backend=BACKEND, arguments={"name": str(tmp_path)})
-    assert isinstance(answers_of(cache).store.proxied, Shelf)
+    assert isinstance(answers_of(cache).store.backend, Shelf)
     assert cache.describe().entries is None
 
 

@@ -429,7 +429,7 @@ def test_lost_generation_makes_all_answers_be_asked_for_again(place: Place) -> N
     cache, cloud = place.cache(), Cloud(small="f-1", large="f-2")
     for name in cloud.ids:
         cache.get("flavor", name, (), partial(cloud.ask, name))
-    backend = cache._process.answers.store.proxied
+    backend = cache._process.answers.store.backend
     if isinstance(backend, MemoryStore):
         backend._lasting.clear()
     else:

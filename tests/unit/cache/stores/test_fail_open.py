@@ -67,37 +67,49 @@ ENTRY = b'{"ct": 1, "v": 2}|\x2a'
 
 def make() -> tuple[FailOpen, Store, Clock]:
     store, clock = Store(), Clock()
-    proxy = FailOpen("test", pause_seconds=2, clock=clock)
-    proxy.wrap(store)
+    proxy = FailOpen("test", store, pause_seconds=2, clock=clock)
     return proxy, store, clock
+
+
+def get(proxy: FailOpen, key: str) -> bytes | None:
+    return proxy.look("lasting", key).entry
 
 
 def test_store_that_failed_is_left_alone_for_the_pause() -> None:
     proxy, store, clock = make()
-    proxy.set_serialized("key", ENTRY)
+    store.entries["key"] = ENTRY
     store.on = False
-    assert proxy.get_serialized("key") is NO_VALUE
+    assert get(proxy, "key") is None
     store.on = True
     asked = store.asked
     clock.now = 1.9
-    assert proxy.get_serialized("key") is NO_VALUE
-    assert proxy.get_serialized_multi(["key", "other"]) == [NO_VALUE, NO_VALUE]
-    proxy.set_serialized("key", b"lost")
-    proxy.set_serialized_multi({"key": b"lost"})
+    assert get(proxy, "key") is None
+    assert proxy.claim("key", b"mine", 60) is None
+    assert proxy.begin("lasting", b"lost") is None
     assert store.asked == asked
     clock.now = 2.0
-    assert proxy.get_serialized("key") == ENTRY
+    assert get(proxy, "key") == ENTRY
 
 
 def test_deletions_are_tried_during_the_pause() -> None:
     proxy, store, _ = make()
-    proxy.set_serialized_multi({"one": ENTRY, "two": ENTRY})
+    store.entries["one"] = ENTRY
     store.on = False
-    proxy.get_serialized("one")
+    get(proxy, "one")
     store.on = True
-    proxy.delete("one")
-    proxy.delete_multi(["two"])
+    proxy.forget("one", b"mine")
     assert store.entries == {}
+
+
+def test_foreign_entries_are_counted_and_said_once_in_a_while() -> None:
+    counted: list[tuple[str, int]] = []
+    clock = Clock()
+    proxy = FailOpen("test", Store(), clock=clock, count=lambda *what: counted.append(what))
+    with capture_logs() as logs:
+        for clock.now in (0, 1, 59, 60):
+            proxy.report_garbage("of another program")
+    assert counted == [("garbage", 1)] * 4
+    assert [entry["fault"] for entry in logs] == ["garbage"] * 2
 
 
 def test_store_that_fails_again_and_again_is_said_once() -> None:
@@ -105,10 +117,10 @@ def test_store_that_fails_again_and_again_is_said_once() -> None:
     store.on = False
     with capture_logs() as logs:
         for clock.now in range(0, 20, 2):
-            proxy.get_serialized("key")
+            get(proxy, "key")
         store.on = True
         clock.now = 20
-        proxy.get_serialized("key")
+        get(proxy, "key")
     assert store.asked == 11
     assert [(entry["log_level"], entry["cache"], entry["fault"]) for entry in logs] == [
         ("warning", "test", "unreachable"),
@@ -130,18 +142,18 @@ def slowly(store: Store, clock: Clock, seconds: float) -> None:
 
 def test_store_that_stays_slow_is_left_alone_and_said_once() -> None:
     proxy, store, clock = make()
-    proxy.set_serialized("key", ENTRY)
+    store.entries["key"] = ENTRY
     slowly(store, clock, 0.3)
     with capture_logs() as logs:
         # The first one ends at 0.3, the fifth 1.2 seconds later.
         for _ in range(5):
-            assert proxy.get_serialized("key") == ENTRY
+            assert get(proxy, "key") == ENTRY
         asked = store.asked
-        assert proxy.get_serialized("key") is NO_VALUE
+        assert get(proxy, "key") is None
         clock.now += 2
         # Tried by one, and still slow.
-        assert proxy.get_serialized("key") == ENTRY
-        assert proxy.get_serialized("key") is NO_VALUE
+        assert get(proxy, "key") == ENTRY
+        assert get(proxy, "key") is None
     assert store.asked == asked + 1
     assert [(entry["fault"], entry["error"]) for entry in logs] == [
         ("slow", "TimeoutError: 0.3 seconds for one call")
@@ -152,12 +164,12 @@ def test_store_that_is_fast_again_is_used_again() -> None:
     proxy, store, clock = make()
     slowly(store, clock, 1.5)
     for _ in range(2):
-        proxy.get_serialized("key")
+        get(proxy, "key")
     slowly(store, clock, -1.5)
     clock.now += 2
     with capture_logs() as logs:
-        proxy.set_serialized("key", ENTRY)
-        assert proxy.get_serialized("key") == ENTRY
+        store.entries["key"] = ENTRY
+        assert get(proxy, "key") == ENTRY
     assert [(entry["log_level"], entry["fault"]) for entry in logs] == [("info", "slow")]
 
 
@@ -165,48 +177,48 @@ def test_store_that_is_slow_for_a_moment_is_used() -> None:
     proxy, store, clock = make()
     slowly(store, clock, 0.9)
     for _ in range(2):
-        proxy.get_serialized("key")
+        get(proxy, "key")
     slowly(store, clock, -0.9)
-    proxy.get_serialized("key")
+    get(proxy, "key")
     slowly(store, clock, 0.9)
     asked = store.asked
     for _ in range(2):
-        proxy.get_serialized("key")
+        get(proxy, "key")
     assert store.asked == asked + 2
 
 
 def test_only_one_tries_a_store_that_failed() -> None:
     proxy, store, clock = make()
     store.on = False
-    proxy.get_serialized("key")
+    get(proxy, "key")
     clock.now = 2
     looked: list[object] = []
     ask = store._ask
 
     def look_meanwhile() -> dict[str, bytes]:
-        looked.append(proxy.get_serialized("key"))
+        looked.append(get(proxy, "key"))
         return ask()
 
     store._ask = look_meanwhile  # type: ignore[method-assign]
     asked = store.asked
-    proxy.get_serialized("key")
-    assert looked == [NO_VALUE]
+    get(proxy, "key")
+    assert looked == [None]
     assert store.asked == asked + 1
 
 
 def test_what_was_left_undone_is_done_when_the_store_works_again() -> None:
     proxy, store, clock = make()
-    proxy.set_serialized("key", ENTRY)
+    store.entries["key"] = ENTRY
     store.on = False
     proxy.forget("key", b"mine")
     proxy.forget("other", b"mine")
     store.on = True
     clock.now = 2
     assert store.entries == {"key": ENTRY}
-    proxy.get_serialized("unrelated")
+    get(proxy, "unrelated")
     assert store.entries == {}
     asked = store.asked
-    proxy.get_serialized("unrelated")
+    get(proxy, "unrelated")
     assert store.asked == asked + 1
 
 
@@ -220,21 +232,9 @@ def test_what_cannot_be_made_good_is_left_for_later() -> None:
     store.on = True
     clock.now = 2
     with capture_logs() as logs:
-        proxy.get_serialized("unrelated")
+        get(proxy, "unrelated")
         store.delete = delete  # type: ignore[method-assign]
         clock.now = 4
-        proxy.get_serialized("unrelated")
+        get(proxy, "unrelated")
     assert store.entries == {}
     assert [entry["log_level"] for entry in logs] == ["info", "warning", "info"]
-
-
-def test_nothing_to_do_asks_nobody() -> None:
-    proxy, store, _ = make()
-    proxy.set_serialized_multi({})
-    proxy.delete_multi([])
-    assert store.asked == 0
-
-
-def test_locks_are_never_the_stores() -> None:
-    proxy, _, _ = make()
-    assert proxy.get_mutex("key") is None  # type: ignore[func-returns-value]
