@@ -42,20 +42,17 @@ def previewing_plugins(settings: Settings) -> Iterator[tuple[LifecyclePlugin, ..
 
         @cache
         def store() -> Store:
-            made = _existing_store(settings)
+            try:
+                ping(settings.effective_database_url)
+            except Unavailable:
+                # In embedded mode the first command that needs a database makes it.
+                if not settings.embedded:
+                    raise
+                made = Store.empty()
+            else:
+                made = Store.of(settings)
             opened.callback(made.close)
             return made
 
         engine = engine_of(settings, store=store, types=ResourceTypes.load)
         yield joined(lifecycle_plugins(settings), engine)
-
-
-def _existing_store(settings: Settings) -> Store:
-    """Return the existing store; in embedded mode without a database, an empty one. Makes no database."""
-    try:
-        ping(settings.effective_database_url)
-    except Unavailable:
-        if settings.embedded:
-            return Store.empty()
-        raise
-    return Store.of(settings)

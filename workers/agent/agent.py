@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -225,15 +225,12 @@ class Agent:
         Raises:
             RpcRetryable: another call takes long.
         """
-        try:
-            held = self.locks.hold(f"{kind} {name}", wait_seconds=_SUBJECT_SECONDS)
-            held.__enter__()
-        except LockTaken as error:
-            raise RpcRetryable(self.name, f"another call about {kind} {name!r} is under way") from error
-        try:
+        with ExitStack() as held:
+            try:
+                held.enter_context(self.locks.hold(f"{kind} {name}", wait_seconds=_SUBJECT_SECONDS))
+            except LockTaken as error:
+                raise RpcRetryable(self.name, f"another call about {kind} {name!r} is under way") from error
             yield
-        finally:
-            held.__exit__(None, None, None)
 
     def refuse_gone(self, kind: str, name: str) -> None:
         """Refuse to create what was removed from this machine for good.

@@ -94,26 +94,18 @@ class Fake(RecordedHypervisor):
             return self._data(self._records.get(name))
 
     def pause(self, name: str) -> None:
-        """Set it paused; one at rest cannot be.
-
-        Raises:
-            HypervisorFault: it does not run.
-        """
-        with self._records.changing(name) as record:
-            if record.notes["state"] == InstanceState.SHUTDOWN:
-                raise HypervisorFault(f"instance {name!r} does not run")
-            self._set_state(name, InstanceState.PAUSED)
+        """Set it paused; one at rest cannot be."""
+        self._switch(name, InstanceState.PAUSED)
 
     def unpause(self, name: str) -> None:
-        """Set it running; one at rest cannot be.
+        """Set it running; one at rest cannot be."""
+        self._switch(name, InstanceState.RUNNING)
 
-        Raises:
-            HypervisorFault: it does not run.
-        """
+    def _switch(self, name: str, state: InstanceState) -> None:
         with self._records.changing(name) as record:
             if record.notes["state"] == InstanceState.SHUTDOWN:
                 raise HypervisorFault(f"instance {name!r} does not run")
-            self._set_state(name, InstanceState.RUNNING)
+            self._set_state(name, state)
 
     def snapshot(self, name: str, tag: str) -> Mapping[str, Any]:
         """Save its declaration."""

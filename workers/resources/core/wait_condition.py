@@ -171,21 +171,18 @@ outputs:
     }
     attributes_schema = {"data": live("JSON text of a map: id of a signal, its data.", PropertyType.STRING)}
 
-    def check_create_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
-        """Check the signals so far."""
-        return self._look()
-
-    def check_update_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
-        """Wait again, for as long: a higher count needs more signals."""
-        return self._look()
-
     def attribute(self, name: str) -> Any:
         """Return the data of the signals, as JSON text."""
         if name != "data":
             return None
         return json.dumps({key: entry.get("data") for key, entry in signals(self.watched_metadata).items()})
 
-    def _look(self) -> bool | Wait:
+    def check_create_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+        """Check the signals so far.
+
+        Raises:
+            ResourceFailure: one reports a failure, or the time is over.
+        """
         received = signals(self.watched_metadata).values()
         failures = [str(entry.get("reason", "")) for entry in received if entry["status"] == FAILURE]
         if failures:
@@ -200,3 +197,6 @@ outputs:
                 f"timed out after {timeout} seconds: {len(received)} of {wanted} signals received"
             )
         return Wait(left)
+
+    # After an update it waits again, for as long: a higher count needs more signals.
+    check_update_complete = check_create_complete

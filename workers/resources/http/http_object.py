@@ -188,11 +188,7 @@ outputs:
         """Check whether it can be used."""
         return self._is_ready()
 
-    # -- adopting ----------------------------------------------------------------------------------------------
-
-    def check_adopt_complete(self, token: object) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
-        """Check whether it can be used."""
-        return self._is_ready()
+    check_adopt_complete = check_create_complete
 
     # -- updating ----------------------------------------------------------------------------------------------
 

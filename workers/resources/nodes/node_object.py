@@ -1,5 +1,6 @@
 """The base of objects that a machine itself identifies by a name: instances and volumes, with ids ``NODE/NAME``."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ def split_id(physical_id: str) -> tuple[str, str]:
     return node, name
 
 
-class NodeObject(NodeResource):
+class NodeObject(NodeResource, ABC):
     """Base of instances and volumes.
 
     The name is the uuid of the row that made it, and so the token by which it is found; an adopted one keeps its own.
@@ -40,13 +41,9 @@ class NodeObject(NodeResource):
         """Record that it exists."""
         self.state.physical_id = f"{self.node}/{self.object_name}"
 
+    @abstractmethod
     def look(self) -> Mapping[str, Any] | None:
-        """Return its state on the machine; None: it certainly does not exist.
-
-        Raises:
-            NotImplementedError: a subclass does not define it.
-        """
-        raise NotImplementedError
+        """Return its state on the machine; None: it certainly does not exist."""
 
     def find(self) -> str | None:
         """Return the id of the object that an interrupted create has made."""

@@ -75,9 +75,8 @@ outputs:
         """Make the volume; the same one, however often."""
         if token == SETTLING:
             return Wait(0, token=SETTLED)
-        sized = {"storage": self.properties["storage"], "size_mib": self.properties["size"]}
-        options = dict(self.properties["options"])
-        later = self.pending(token, "storage_create", name=self.object_name, **sized, options=options)
+        given = {"size_mib": self.properties["size"], "options": dict(self.properties["options"])}
+        later = self.pending(token, "storage_create", **self._named, **given)
         if later is None:
             self.note_made()
         return later or True
@@ -98,8 +97,7 @@ outputs:
         """Grow the volume; one that is that large already is no error."""
         if not token["grows"]:
             return True
-        sized = {"storage": self.properties["storage"], "size_mib": self.properties["size"]}
-        return self.pending(token, "storage_grow", name=self.object_name, **sized) or True
+        return self.pending(token, "storage_grow", **self._named, size_mib=self.properties["size"]) or True
 
     # -- deleting ----------------------------------------------------------------------------------------------
 
@@ -111,15 +109,13 @@ outputs:
         """Remove the volume with its content; a missing one is no error."""
         if not self.may_be_somewhere:
             return True
-        storage = self.properties.get("storage") or DEFAULT_STORAGE
-        return self.pending(token, "storage_remove", storage=storage, name=self.object_name) or True
+        return self.pending(token, "storage_remove", **self._named) or True
 
     # -- observation -------------------------------------------------------------------------------------------
 
     def look(self) -> Mapping[str, Any] | None:
         """Return the volume's state on the machine; None: it certainly does not exist."""
-        storage = self.properties.get("storage") or DEFAULT_STORAGE
-        found: Mapping[str, Any] | None = self.ask("volume_look", storage=storage, name=self.object_name)
+        found: Mapping[str, Any] | None = self.ask("volume_look", **self._named)
         return found
 
     def attribute(self, name: str) -> Any:
@@ -137,3 +133,7 @@ outputs:
         if found is None:
             return None
         return {"size": found["size_mib"], "node": self.node_seen}
+
+    @property
+    def _named(self) -> dict[str, str]:
+        return {"storage": self.properties.get("storage") or DEFAULT_STORAGE, "name": self.object_name}

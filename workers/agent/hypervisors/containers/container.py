@@ -159,9 +159,21 @@ class ContainerEngine(ABC):
     def signal(self, name: str, stop_signal: str) -> None:
         """Send a signal to its first process; an ended one is no error."""
 
-    @abstractmethod
     def kill(self, name: str) -> None:
-        """Kill all of it at once; an ended one is no error."""
+        """Kill the first process; the kernel ends the others of its namespace with it. An ended one is no error."""
+        self.thaw(name)
+        self.signal(name, "KILL")
+
+    def thaw(self, name: str) -> None:
+        """Thaw it if it is frozen: a frozen process does not even notice a kill."""
+        container = self.containers().get(name)
+        if container is not None and container.status is ContainerStatus.PAUSED:
+            self.unpause(name)
+
+    def alive(self, name: str) -> bool:
+        """Return whether it exists and has not ended."""
+        container = self.containers().get(name)
+        return container is not None and container.alive
 
     @abstractmethod
     def forget(self, name: str) -> None:

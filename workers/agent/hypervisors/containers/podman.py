@@ -127,13 +127,12 @@ class Podman(ContainerEngine):
 
     def signal(self, name: str, stop_signal: str) -> None:
         """Signal the first process."""
-        self._kill(name, stop_signal)
-
-    def kill(self, name: str) -> None:
-        """Kill the first process; the kernel ends the others of its namespace with it."""
-        if self.containers().get(name, _GONE).status is ContainerStatus.PAUSED:
-            self.unpause(name)
-        self._kill(name, "KILL")
+        try:
+            self._do("kill", "--signal", stop_signal, self._container(name))
+        except HypervisorFault:
+            # It may have ended at the same moment.
+            if self.alive(name):
+                raise
 
     def forget(self, name: str) -> None:
         """Remove it with its layer."""
@@ -150,14 +149,6 @@ class Podman(ContainerEngine):
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> None:
         """Have podman write other limits."""
         self._do("update", *_limits(memory_mib, vcpus), self._container(name))
-
-    def _kill(self, name: str, number: str) -> None:
-        try:
-            self._do("kill", "--signal", number, self._container(name))
-        except HypervisorFault:
-            # It may have ended at the same moment.
-            if self.containers().get(name, _GONE).alive:
-                raise
 
     def _listed(self) -> dict[str, dict[str, Any]]:
         """Return podman's list of this agent's containers, by instance."""
@@ -188,9 +179,6 @@ class Podman(ContainerEngine):
         return run_tool(
             (options.podman, *global_options, *arguments), env=env, timeout_seconds=timeout_seconds
         )
-
-
-_GONE: Final = Container(status=ContainerStatus.STOPPED, raw_status="absent")
 
 
 def store_arguments(root: str, storage_driver: str) -> list[str]:

@@ -138,12 +138,13 @@ class Runc(ContainerEngine):
 
     def signal(self, name: str, stop_signal: str) -> None:
         """Signal the first process."""
-        self._kill(name, stop_signal)
-
-    def kill(self, name: str) -> None:
-        """Kill the first process; the kernel ends the others of its namespace with it."""
-        self._thaw(name)
-        self._kill(name, "KILL")
+        if self.alive(name):
+            try:
+                self._do("kill", name, stop_signal)
+            except HypervisorFault:
+                # It may have ended at the same moment.
+                if self.alive(name):
+                    raise
 
     def forget(self, name: str) -> None:
         """Have the runtime delete it, and remove the record of its exit."""
@@ -173,25 +174,6 @@ class Runc(ContainerEngine):
     def _do(self, *arguments: str) -> str:
         return run_tool((*self._command, *arguments))
 
-    def _kill(self, name: str, number: str) -> None:
-        if self._alive(name):
-            try:
-                self._do("kill", name, number)
-            except HypervisorFault:
-                # It may have ended at the same moment.
-                if self._alive(name):
-                    raise
-
-    def _thaw(self, name: str) -> None:
-        """Thaw it if it is frozen: a frozen process does not even notice a kill."""
-        container = self.containers().get(name)
-        if container is not None and container.status is ContainerStatus.PAUSED:
-            self._do("resume", name)
-
-    def _alive(self, name: str) -> bool:
-        container = self.containers().get(name)
-        return container is not None and container.alive
-
     def _config(self, spec: InstanceSpec) -> dict[str, Any]:
         # Agents that share a machine, and hypervisors that share an agent, have groups of their own.
         place = hashlib.sha256(str(self._directory.absolute()).encode()).hexdigest()[:8]
@@ -200,7 +182,7 @@ class Runc(ContainerEngine):
     def _wait_until_started(self, shell: "subprocess.Popen[bytes]", name: str, directory: Path) -> None:
         """Return when the container runs, or has run."""
         deadline = time.monotonic() + _START_SECONDS
-        while not self._alive(name):
+        while not self.alive(name):
             if shell.returncode is not None or (directory / "exit").exists():
                 if (directory / "pid").exists():
                     return
@@ -232,7 +214,7 @@ class Runc(ContainerEngine):
         deadline = time.monotonic() + _START_SECONDS
         while True:
             if (self._root / name).exists():
-                self._thaw(name)
+                self.thaw(name)
                 self._do("delete", "--force", name)
             try:
                 return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

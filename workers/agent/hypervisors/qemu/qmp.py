@@ -1,7 +1,6 @@
 """QMP, the protocol of qemu: commands and events as lines of JSON, over a socket that takes one client at a time.
 
 So a session is short. Answers are matched by their order, since a client has only one command under way.
-no more.
 """
 
 import json
@@ -11,7 +10,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from workers.agent.hypervisors.hypervisor import HypervisorBusy, HypervisorFault
@@ -48,10 +46,7 @@ class Qmp:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the session."""
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Groups whose members are made, changed and removed in batches."""
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -29,49 +30,29 @@ class Group(MemberStack):
     def settle(self) -> None:
         """Update the private data from the properties, before anything is begun."""
 
+    @abstractmethod
     def definition(self) -> dict[str, Any]:
-        """Return the definition of each member as in a template, without the member's name.
+        """Return the definition of each member as in a template, without the member's name."""
 
-        Raises:
-            NotImplementedError: a subclass does not define it.
-        """
-        raise NotImplementedError
-
+    @abstractmethod
     def size(self, roster: Roster) -> int:
-        """Return the target number of members.
+        """Return the target number of members."""
 
-        Raises:
-            NotImplementedError: a subclass does not define it.
-        """
-        raise NotImplementedError
-
+    @abstractmethod
     def goal(self, roster: Roster, present: Sequence[Present], size: int) -> Sequence[str]:
-        """Return the target names of members.
+        """Return the target names of members."""
 
-        Raises:
-            NotImplementedError: a subclass does not define it.
-        """
-        raise NotImplementedError
-
+    @abstractmethod
     def fresh(self, roster: Roster) -> Iterator[str]:
-        """Yield names for new members, in order, without used ones that are not reused.
-
-        Raises:
-            NotImplementedError: a subclass does not define it.
-        """
-        raise NotImplementedError
+        """Yield names for new members, in order, without used ones that are not reused."""
 
     def adopted(self, roster: Roster, names: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 (for subclasses)
         """Return the members to adopt among ``names``."""
         return self.goal(roster, (), self.size(roster))
 
+    @abstractmethod
     def batching(self, *, creating: bool) -> Batching:
-        """Return how members are made (``creating``) or changed.
-
-        Raises:
-            NotImplementedError: a subclass does not define it.
-        """
-        raise NotImplementedError
+        """Return how members are made (``creating``) or changed."""
 
     def expanded(self, definition: Mapping[str, Any], name: str) -> Mapping[str, Any]:  # noqa: ARG002 (for subclasses)
         """Return the definition of one member."""

@@ -1,5 +1,6 @@
 """The base of types whose stack consists of similar members: their attributes."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -17,7 +18,7 @@ REFERENCES: Final[Mapping[str, Attribute]] = {
 }
 
 
-class MemberStack(StackResource):
+class MemberStack(StackResource, ABC):
     """Base of types whose stack consists of similar members.
 
     A subclass implements :meth:`names`, :meth:`own_attribute`, and the methods of :class:`StackResource`. Besides
@@ -29,13 +30,9 @@ class MemberStack(StackResource):
     maps: ClassVar[frozenset[str]] = frozenset()
     lists: ClassVar[frozenset[str]] = frozenset()
 
+    @abstractmethod
     def names(self) -> Sequence[str]:
-        """Return the names of the members, in the order of lists.
-
-        Raises:
-            NotImplementedError: a subclass does not define it.
-        """
-        raise NotImplementedError
+        """Return the names of the members, in the order of lists."""
 
     def own_attribute(self, name: str) -> object:
         """Return an attribute of the schema that needs no member; None if there is no such attribute."""
