@@ -142,14 +142,12 @@ class Answers:
         return None
 
     def _value_in(self, entry: bytes) -> object:
-        """Return the value in an entry, or why there is none."""
         try:
             return value_in(entry)
         except CantDeserializeException as error:
             return error
 
     def _report_garbage(self, value: object) -> None:
-        """Report an entry of another version or another program."""
         known = isinstance(value, CantDeserializeException)
         self.store.report_garbage(
             str(value) if known else "a value of another version of this program, or of another"

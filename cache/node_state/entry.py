@@ -4,7 +4,7 @@ import marshal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import msgpack
 
@@ -120,7 +120,4 @@ def only(machine_state: MachineState, request: MachineStateRequest) -> Mapping[s
     """Return the sections of a state that are requested."""
     if request.everything:
         return machine_state.sections
-    sections: dict[str, Any] = {
-        key: section for key, section in machine_state.sections.items() if key in request.keys
-    }
-    return sections
+    return {key: section for key, section in machine_state.sections.items() if key in request.keys}

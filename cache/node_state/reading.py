@@ -260,7 +260,6 @@ class Reading:
         )
 
     def _rest(self, seconds: float) -> bool:
-        """Wait for a moment; True: waiting is over."""
         return self._closed.wait(seconds)
 
     def _ask_for_all(
@@ -296,7 +295,6 @@ class Reading:
         return machine_state
 
     def _ask(self, question: Question, request: MachineStateRequest) -> MachineState:
-        """Call the agent; stores nothing."""
         started = time.monotonic()
         try:
             machine_state = self._fetch(question.node, request, question.timeout_seconds)

@@ -182,11 +182,7 @@ class StoreMisconfigured(ValueError):
 class RedisNodeStore(NodeStateStore):
     """One Redis, or a cluster behind one address; connections are opened when they are needed.
 
-    Args:
-        url: Such as ``redis://host:port/0``.
-        timeout_seconds: For connecting, and for each reply.
-        namespace: Sets these keys apart from others on the same server.
-        clock: Seconds, the same for all processes; None: the server's own.
+    ``namespace`` sets these keys apart from others on the same server; without a clock, the server's own counts.
 
     Raises:
         StoreMisconfigured: that is no URL of a Redis.

@@ -72,15 +72,8 @@ def make_region(
 ) -> FailOpen:
     """Return a region of a store, which may fail.
 
-    Args:
-        backend: memory, redis, memcached, file, or the name of any dogpile.cache backend.
-        url: Where the store is, for file its name; not used by memory.
-        name: Sets the region's keys apart from those of others in the same store; printable ASCII without spaces.
-        expiration_seconds: How old a value may be.
-        max_entries: How many entries the region keeps in memory, redis and file; others have their own limits.
-        arguments: Further arguments of the backend.
-        pause_seconds: How long a store is left out after a failure.
-        count: Called with each fault and its number (:class:`cache.stores.fail_open.FailOpen`).
+    ``name`` sets its keys apart from those of others in the same store: printable ASCII without spaces. ``count`` is
+    called with each fault and its number; other arguments are those of the constraint cache.
 
     Raises:
         CacheMisconfigured: there is no such backend, it needs a URL, its arguments are wrong, or its client library
@@ -129,7 +122,6 @@ def _store(backend: str, arguments: dict[str, Any]) -> CacheBackend:
 
 
 def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
-    """Refuse an argument that one of Isotherm's own stores does not accept."""
     known = ARGUMENTS.get(backend)
     if known is None:
         return

@@ -104,8 +104,6 @@ def reached() -> Iterator[None]:
 
 
 def _in_parallel(rows: Sequence[MachineRow], ask: Callable[[str], MachineState]) -> dict[str, Answer]:
-    """Query machines in parallel; return the state of each, or its error."""
-
     def answer(name: str) -> Answer:
         try:
             return ask(name)

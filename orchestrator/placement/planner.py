@@ -165,7 +165,6 @@ class Planner:
         return sorted({*own, *self._kinds.values()})
 
     def _groups(self, promised: Promised) -> list[Group]:
-        """Return all groups, with the machines of their members in other stacks."""
         members = promised.members
         own = [
             replace(group, elsewhere=members.get(membership(self._stack.id, name), ()))
@@ -226,7 +225,6 @@ class Planner:
         return amounts
 
     def _still_fits(self, found: Found, now: Promised) -> bool:
-        """Return whether a solution still fits under the present reservations."""
         if now.members != found.promised.members:
             return False
         needed: dict[str, dict[str, int]] = {}

@@ -149,7 +149,6 @@ class Placement(EnginePlugin):
         )
 
     def _message(self, error: Unplaceable) -> str:
-        """Return an error's message, with a hint if no agent runs."""
         return str(error) if error.reasons or self.engine.nodes().leases() else f"{error}; {_NO_NODES}"
 
 

@@ -176,7 +176,6 @@ class _Search:
         yield from clusters.values()
 
     def _bonds(self) -> Iterator[tuple[str, str]]:
-        """Yield pairs of items to place that must share a machine."""
         moving = [name for name, item in self._items.items() if not item.stays]
         wanted = set(moving)
         yield from ((a, b) for a, b in self._question.ties if a in wanted and b in wanted)

@@ -20,14 +20,13 @@ import structlog
 from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, MachineStateRequest
 from orchestrator.config.settings import Settings
-from orchestrator.nodes.rpc.boot import read_boot_id
 from orchestrator.nodes.rpc.errors import (
     BackendAway,
     Gone,
     NotSupported,
     RpcRetryable,
 )
-from orchestrator.nodes.rpc.messages import Reply, Request
+from orchestrator.nodes.rpc.names import read_boot_id
 from orchestrator.nodes.rpc.registry import NodeRpc, load_rpcs
 from workers.agent.answering import Answering, Identity
 from workers.agent.backends import Backends, Unusable, hypervisors_of, storage_of
@@ -36,10 +35,10 @@ from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.journal import Journal
 from workers.agent.limits import Limits
 from workers.agent.locks import Locks, LockTaken
-from workers.agent.machine_state import MachineStateReader
+from workers.agent.machine_state import read_sections
 from workers.agent.patience import Unanswered
 from workers.agent.records import read_record, write_record
-from workers.agent.reservations import Reservations, Totals
+from workers.agent.reservations import Capacity, Reservations
 from workers.agent.storage.storage import Storage
 from workers.agent.watching import Watching
 
@@ -82,7 +81,7 @@ class Agent:
         self.limits = Limits(name, settings)
         self.reservations = Reservations(name, directory / "claims", self.locks, settings.agent)
         self._watching = Watching(cache, name)
-        self._totals: Totals | None = None
+        self._totals: Capacity | None = None
         seconds = settings.agent.backend_seconds
         #: The configured backends, usable or not.
         self.hypervisors = hypervisors_of(
@@ -97,6 +96,7 @@ class Agent:
             rpcs=load_rpcs if rpcs is None else lambda: rpcs,
             clock=clock,
         )
+        self.answer, self.carry_out = self._answering.answer, self._answering.carry_out
 
     # -- identity ----------------------------------------------------------------------------------------------
 
@@ -134,21 +134,21 @@ class Agent:
         return read_boot_id(self.settings)
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> Capacity:
         """The machine's capacity, as of the last renewal of the lease."""
         return self._totals or self._measure()
 
-    def _measure(self) -> Totals:
+    def _measure(self) -> Capacity:
         """Return the largest capacity that a hypervisor reports; else the previous one, or the kernel's."""
         nodes = self.hypervisors.ask_all(lambda hypervisor: hypervisor.node()).values()
         if nodes:
-            self._totals = Totals(
+            self._totals = Capacity(
                 memory_mib=max(each.memory_total_mib for each in nodes),
                 vcpus=max(each.cpu_total for each in nodes),
             )
         if self._totals is not None:
             return self._totals
-        return Totals(
+        return Capacity(
             memory_mib=psutil.virtual_memory().total // _BYTES_PER_MIB, vcpus=psutil.cpu_count() or 1
         )
 
@@ -243,23 +243,12 @@ class Agent:
 
     def machine_state(self, request: MachineStateRequest) -> dict[str, Any]:
         """Return the requested sections as plain types, and whether the machine was changed meanwhile."""
-        reader = MachineStateReader(self.hypervisors, self.storage, lambda: self.boot_id)
         before = self._answering.changes
-        sections = reader.read(request)
+        sections = read_sections(request, self.hypervisors, self.storage, lambda: self.boot_id)
         return {
             "sections": {key: section.to_wire() for key, section in sections.items()},
             "unsettled": before.inflight > 0 or before != self._answering.changes,
         }
-
-    # -- requests ----------------------------------------------------------------------------------------------
-
-    def answer(self, request: Request) -> Reply:
-        """Answer a read. Errors are in the reply: nothing is raised."""
-        return self._answering.answer(request)
-
-    def carry_out(self, request: Request) -> Reply:
-        """Carry out a mutation, unless that was done before. Errors are in the reply: nothing is raised."""
-        return self._answering.carry_out(request)
 
     def _identity(self) -> Identity:
         return Identity(self.name, self.incarnation, self.boot_id)

@@ -119,7 +119,6 @@ class Answering:
             ) from error
 
     def _once(self, request: Request, delivery: Delivery) -> Any:
-        """Carry it out if that was not done before, and record the outcome."""
         over = delivery.over
         if over is not None and over.error is not None:
             raise _Recorded(over.error)

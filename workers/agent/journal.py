@@ -227,7 +227,6 @@ class Journal:
         return record is not None and self.locks.is_held(_operation_lock(record["operation_id"]))
 
     def _files_of(self, operation_id: str) -> tuple[Path, Path]:
-        """Return the files of an operation's beginning and of its end."""
         name = _file_name(operation_id)
         return self.directory / "begun" / name, self.directory / "ended" / name
 
@@ -243,7 +242,6 @@ def _operation_of(record: Mapping[str, Any]) -> Operation:
 
 
 def _belongs_to(record: Mapping[str, Any], request_id: str) -> bool:
-    """Return whether the recorded end belongs to a request."""
     return request_id == record["request_id"] or request_id in record["joined"]
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from cache.node_state.requests import (
@@ -24,50 +23,47 @@ from workers.agent.patience import PendingCall, Unanswered
 from workers.agent.storage.storage import Storage
 
 
-@dataclass(frozen=True)
-class MachineStateReader:
-    """Reads the state of a machine."""
+def read_sections(
+    request: MachineStateRequest,
+    hypervisors: Backends[Hypervisor],
+    storage: Backends[Storage],
+    boot_id: Callable[[], str],
+) -> dict[str, Section]:
+    """Return the requested sections, by key; a failed one holds the reason.
 
-    hypervisors: Backends[Hypervisor]
-    storage: Backends[Storage]
-    boot_id: Callable[[], str]
+    Backends are queried concurrently: it takes as long as the slowest, and no longer than one time-out.
+    """
+    kinds, units = set(request.hypervisors), set(request.storage)
+    if request.everything:
+        kinds |= {HypervisorSection(name) for name in hypervisors}
+        units |= {StorageSection(unit.kind, name) for name, unit in storage.items()}
+    pending = {section.key: _query_hypervisor(section, hypervisors) for section in sorted(kinds)}
+    pending |= {section.key: _query_storage(section, storage) for section in sorted(units)}
+    sections = {key: _answer(each) for key, each in pending.items()}
+    if request.bootid or request.everything:
+        found = boot_id()
+        message = "" if found else "the boot id cannot be read (setting agent.boot_id_file)"
+        sections[BOOTID_KEY] = Section(status=OK if found else ERROR, data=found or None, message=message)
+    return sections
 
-    def read(self, request: MachineStateRequest) -> dict[str, Section]:
-        """Return the requested sections, by key; a failed one holds the reason.
 
-        Backends are queried concurrently: it takes as long as the slowest, and no longer than one time-out.
-        """
-        hypervisors, storage = set(request.hypervisors), set(request.storage)
-        if request.everything:
-            hypervisors |= {HypervisorSection(name) for name in self.hypervisors}
-            storage |= {StorageSection(unit.kind, name) for name, unit in self.storage.items()}
-        pending = {section.key: self._query_hypervisor(section) for section in sorted(hypervisors)}
-        pending |= {section.key: self._query_storage(section) for section in sorted(storage)}
-        sections = {key: _answer(each) for key, each in pending.items()}
-        if request.bootid or request.everything:
-            sections[BOOTID_KEY] = self._boot_id()
-        return sections
+def _query_hypervisor(
+    section: HypervisorSection, hypervisors: Backends[Hypervisor]
+) -> PendingCall[Any] | Section:
+    backend = hypervisors.get(section.type)
+    if backend is None:
+        return Section(status=ABSENT, message=f"the node has no hypervisor {section.type!r}")
+    if fault := _other_parameters(backend, section):
+        return Section(status=ABSENT, message=fault)
+    return _query(backend, _hypervisor_data)
 
-    def _query_hypervisor(self, section: HypervisorSection) -> PendingCall[Any] | Section:
-        if section.type not in self.hypervisors:
-            return Section(status=ABSENT, message=f"the node has no hypervisor {section.type!r}")
-        backend = self.hypervisors[section.type]
-        if fault := _other_parameters(backend, section):
-            return Section(status=ABSENT, message=fault)
-        return _query(backend, _hypervisor_data)
 
-    def _query_storage(self, section: StorageSection) -> PendingCall[Any] | Section:
-        backend = self.storage.get(section.name)
-        if backend is None or backend.kind != section.type:
-            described = f"{section.name!r} of type {section.type!r}"
-            return Section(status=ABSENT, message=f"the node has no storage unit {described}")
-        return _query(backend, lambda storage: _storage_data(storage, section))
-
-    def _boot_id(self) -> Section:
-        boot_id = self.boot_id()
-        if boot_id:
-            return Section(status=OK, data=boot_id)
-        return Section(status=ERROR, message="the boot id cannot be read (setting agent.boot_id_file)")
+def _query_storage(section: StorageSection, storage: Backends[Storage]) -> PendingCall[Any] | Section:
+    backend = storage.get(section.name)
+    if backend is None or backend.kind != section.type:
+        described = f"{section.name!r} of type {section.type!r}"
+        return Section(status=ABSENT, message=f"the node has no storage unit {described}")
+    return _query(backend, lambda unit: _storage_data(unit, section))
 
 
 def _other_parameters(backend: Backend[Hypervisor], section: HypervisorSection) -> str:

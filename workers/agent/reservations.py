@@ -20,29 +20,19 @@ _WAIT_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """The capacity of a machine."""
+class Capacity:
+    """The capacity of a machine, or what of it is reserved."""
 
     memory_mib: int
     vcpus: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """The capacity reserved for an instance."""
-
-    memory_mib: int
-    vcpus: int
-
-    def exceeds(self, other: "Reservation") -> bool:
+    def exceeds(self, other: "Capacity") -> bool:
         """Return whether it is more in any respect."""
         return self.memory_mib > other.memory_mib or self.vcpus > other.vcpus
 
-    def union(self, other: "Reservation") -> "Reservation":
+    def union(self, other: "Capacity") -> "Capacity":
         """Return the larger of each."""
-        return Reservation(
-            memory_mib=max(self.memory_mib, other.memory_mib), vcpus=max(self.vcpus, other.vcpus)
-        )
+        return Capacity(memory_mib=max(self.memory_mib, other.memory_mib), vcpus=max(self.vcpus, other.vcpus))
 
 
 class Reservations:
@@ -51,7 +41,7 @@ class Reservations:
     def __init__(self, node: str, directory: Path, locks: Locks, settings: AgentSettings) -> None:
         self._node, self._directory, self._locks, self._settings = node, directory, locks, settings
 
-    def reserve(self, hypervisor: str, name: str, wanted: Reservation, totals: Totals) -> Reservation | None:
+    def reserve(self, hypervisor: str, name: str, wanted: Capacity, totals: Capacity) -> Capacity | None:
         """Reserve capacity for an instance in place of its earlier reservation; return that.
 
         An instance that needs no more than it has reserved is never refused.
@@ -69,11 +59,11 @@ class Reservations:
             self._write(file, hypervisor, name, wanted)
         return before
 
-    def reservation(self, hypervisor: str, name: str) -> Reservation | None:
+    def reservation(self, hypervisor: str, name: str) -> Capacity | None:
         """Return the reservation of an instance; None: it has none."""
         return _read(self._file(hypervisor, name))
 
-    def set(self, hypervisor: str, name: str, reservation: Reservation | None) -> None:
+    def set(self, hypervisor: str, name: str, reservation: Capacity | None) -> None:
         """Set the reservation of an instance, without a check: the earlier one, or less than it has."""
         if reservation is None:
             self.release(hypervisor, name)
@@ -84,18 +74,18 @@ class Reservations:
         """Delete the reservation of an instance; none is no error."""
         self._file(hypervisor, name).unlink(missing_ok=True)
 
-    def total(self) -> Reservation:
+    def total(self) -> Capacity:
         """Return the sum of all reservations."""
         reservations = self._reservations().values()
-        return Reservation(
+        return Capacity(
             memory_mib=sum(each.memory_mib for each in reservations),
             vcpus=sum(each.vcpus for each in reservations),
         )
 
-    def _write(self, file: Path, hypervisor: str, name: str, reservation: Reservation) -> None:
+    def _write(self, file: Path, hypervisor: str, name: str, reservation: Capacity) -> None:
         write_record(file, {"hypervisor": hypervisor, "name": name, **asdict(reservation)})
 
-    def _reservations(self) -> dict[Path, Reservation]:
+    def _reservations(self) -> dict[Path, Capacity]:
         read = ((path, _read(path)) for path in sorted(self._directory.glob("*.json")))
         # One that was released meanwhile is left out.
         return {path: reservation for path, reservation in read if reservation is not None}
@@ -105,13 +95,13 @@ class Reservations:
         return self._directory / f"{digest}.json"
 
 
-def _read(file: Path) -> Reservation | None:
+def _read(file: Path) -> Capacity | None:
     record = read_record(file)
-    return None if record is None else Reservation(memory_mib=record["memory_mib"], vcpus=record["vcpus"])
+    return None if record is None else Capacity(memory_mib=record["memory_mib"], vcpus=record["vcpus"])
 
 
 def room_lacking(
-    settings: AgentSettings, totals: Totals, reserved: list[Reservation], wanted: Reservation
+    settings: AgentSettings, totals: Capacity, reserved: list[Capacity], wanted: Capacity
 ) -> str:
     """Return the capacity that is too small for one more instance, as text; empty: there is room."""
     memory = math.floor((totals.memory_mib - settings.reserved_memory_mib) * settings.memory_ratio)

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,10 +28,13 @@ def _text(description: str, default: str | None = None) -> Property:
     return Property(type=PropertyType.STRING, default=default, description=description)
 
 
-def _number(default: float, description: str, *constraints: Range) -> Property:
-    return Property(
-        type=PropertyType.NUMBER, default=default, description=description, constraints=constraints
-    )
+def _number(
+    default: float, description: str, *constraints: Range, kind: PropertyType = PropertyType.NUMBER
+) -> Property:
+    return Property(type=kind, default=default, description=description, constraints=constraints)
+
+
+_integer: Final = partial(_number, kind=PropertyType.INTEGER)
 
 
 AUTH_SCHEMA: Final[Mapping[str, Property]] = {
@@ -69,19 +73,14 @@ IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
 PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
     "connect_seconds": _number(5, "How long a connection may take.", *_SECONDS),
     "read_seconds": _number(15, "How long the server may be silent.", *_SECONDS),
-    "total_seconds": _number(30, "How long all attempts at a request may take together.", *_SECONDS),
-    "max_connections": Property(
-        type=PropertyType.INTEGER,
-        default=10,
-        constraints=(Range(1, 1000),),
-        description="The largest number of connections that a process opens, and keeps, for each project.",
+    "total_seconds": _number(30, "How long all tries of a request may take together.", *_SECONDS),
+    "max_connections": _integer(
+        10, "How many connections a process keeps for each project, and opens at most.", Range(1, 1000)
     ),
-    "retries": Property(
-        type=PropertyType.INTEGER,
-        default=2,
-        constraints=(Range(0, 10),),
-        description="How often a repeatable request is repeated, within total_seconds. After that, the "
-        "engine retries.",
+    "retries": _integer(
+        2,
+        "How often a request that may be repeated is, within total_seconds. The engine tries again after.",
+        Range(0, 10),
     ),
     "retry_base_seconds": _number(
         0.2,
@@ -94,12 +93,7 @@ PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
         "The longest pause that a server may request (Retry-After); a longer one ends the attempts.",
         Range(0, 3600),
     ),
-    "max_response_bytes": Property(
-        type=PropertyType.INTEGER,
-        default=4 * 1024 * 1024,
-        constraints=(Range(1, 1024**3),),
-        description="Longer answers are refused.",
-    ),
+    "max_response_bytes": _integer(4 * 1024 * 1024, "Longer answers are refused.", Range(1, 1024**3)),
 }
 API_SCHEMA: Final[Mapping[str, Property]] = {**IDENTITY_SCHEMA, **PATIENCE_SCHEMA}
 OPTIONS_SCHEMA: Final[Mapping[str, Property]] = {

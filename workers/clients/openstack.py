@@ -146,7 +146,6 @@ class OpenStack(ClientPlugin):
         return ".".join(map(str, data.max_microversion or data.api_version))
 
     def _patiently(self, call: Callable[[], Answer]) -> Answer:
-        """Return what ``call`` returns, with retries as configured."""
         attempts = stop_after_attempt(1 + self.options["retries"])
         backoff = wait_random_exponential(multiplier=self.first_pause_seconds, max=_LONGEST_PAUSE_SECONDS)
 
@@ -178,43 +177,15 @@ class _Service(OpenStack):
         return f"speaks version {self.api_version}"
 
 
-class Nova(_Service):
-    """The compute service."""
-
-    name = "nova"
-    description = "OpenStack's compute service; its settings are those of openstack."
-    service = "compute"
+def _service(name: str, service: str, title: str, **others: Any) -> type[_Service]:
+    description = f"OpenStack's {title} service; its settings are those of openstack."
+    facts = {"name": name, "service": service, "description": description, "__doc__": f"The {title} service."}
+    return type(name, (_Service,), {**facts, **others})
 
 
-class Glance(_Service):
-    """The image service."""
-
-    name = "glance"
-    description = "OpenStack's image service; its settings are those of openstack."
-    service = "image"
-
-
-class Neutron(_Service):
-    """The network service."""
-
-    name = "neutron"
-    description = "OpenStack's network service; its settings are those of openstack."
-    service = "network"
-    # It has had this one version ever since; clouds differ in their extensions.
-    tells_versions = False
-
-
-class Cinder(_Service):
-    """The block storage service."""
-
-    name = "cinder"
-    description = "OpenStack's block storage service; its settings are those of openstack."
-    service = "block_storage"
-
-
-class Keystone(_Service):
-    """The identity service."""
-
-    name = "keystone"
-    description = "OpenStack's identity service; its settings are those of openstack."
-    service = "identity"
+Nova = _service("nova", "compute", "compute")
+Glance = _service("glance", "image", "image")
+# It has had this one version ever since; clouds differ in their extensions.
+Neutron = _service("neutron", "network", "network", tells_versions=False)
+Cinder = _service("cinder", "block_storage", "block storage")
+Keystone = _service("keystone", "identity", "identity")

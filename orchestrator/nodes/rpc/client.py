@@ -178,7 +178,9 @@ class NodeClient:
                 was_interrupted = True
                 request_id = self._send(node, rpc, operation_id, arguments)
         self._unfinished.forget(key)
-        return _result_in(node, found)
+        if found.error is not None:
+            raise error_of(node, found.error)
+        return found.result
 
     def outcome(self, node: str, operation_id: str, wait_seconds: float = 0.0) -> Operation:
         """Return the state of a mutation, after waiting at most ``wait_seconds`` for its end; begins nothing.
@@ -330,9 +332,3 @@ class NodeClient:
         self._transport.send(request)
         self._unfinished.note((node, operation_id), request.id)
         return request.id
-
-
-def _result_in(node: str, found: Operation) -> object:
-    if found.error is not None:
-        raise error_of(node, found.error)
-    return found.result

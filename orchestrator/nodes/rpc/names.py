@@ -1,9 +1,10 @@
-"""Names of machines and of their agents' workers, and the state directories of agents."""
+"""Names of machines and of their agents' workers, the state directories of agents, and the boot id of this machine."""
 
 import re
 from pathlib import Path
 from typing import Final
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
@@ -48,3 +49,11 @@ def node_of_agent(worker: str) -> str:
 def agent_directory(state_directory: Path, node: str) -> Path:
     """Return the directory of a machine's agent; several agents may share the state directory."""
     return state_directory.absolute() / "agents" / node
+
+
+def read_boot_id(settings: Settings) -> str:
+    """Return the machine's boot id, from the file ``agent.boot_id_file``; "" if it cannot be read."""
+    try:
+        return Path(settings.agent.boot_id_file).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""

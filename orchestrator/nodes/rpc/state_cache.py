@@ -13,7 +13,7 @@ from cache.node_state.store import NodeStateStore
 from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.nodes.rpc.boot import read_boot_id
+from orchestrator.nodes.rpc.names import read_boot_id
 from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
 MEMORY, FILE, REDIS = "memory", "file", "redis"

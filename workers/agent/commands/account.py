@@ -3,8 +3,7 @@
 import os
 import pwd
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 class NoAccount(Exception):
@@ -21,10 +20,6 @@ class Account:
     groups: Sequence[int]
     home: str
     shell: str
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain types, as the launcher reads them."""
-        return asdict(self)
 
     @property
     def environment(self) -> Mapping[str, str]:

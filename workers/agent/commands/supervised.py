@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -78,10 +78,6 @@ class Status:
             error="",
         )
 
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain JSON types, as the launcher writes them."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 class SupervisedProcess:
     """The process of the resource whose row is ``uuid``."""
@@ -134,7 +130,7 @@ class SupervisedProcess:
             "cwd": str(cwd),
             "ordered_at": now,
         }
-        order["account"] = None if account is None else account.to_wire()
+        order["account"] = None if account is None else asdict(account)
         order["control_groups"] = list(map(str, control_groups))
         write_record(self._directory / ORDER, order)
         if self._launch(run, env) is Answer.BROKEN:
@@ -154,7 +150,7 @@ class SupervisedProcess:
             return None
         order = self.order()
         found = Status.of_orphan(first, order["run"] if order else "found")
-        write_record(self._directory / STATUS, found.to_wire())
+        write_record(self._directory / STATUS, asdict(found))
         return found
 
     def stop(self, *numbers: signal.Signals) -> None:

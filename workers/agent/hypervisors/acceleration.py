@@ -4,9 +4,7 @@ import subprocess
 import tempfile
 import threading
 from pathlib import Path
-from typing import Final, Literal
-
-Accelerator = Literal["kvm", "tcg"]
+from typing import Final
 
 #: A slower start counts as unusable: an emulated machine takes a tenth of a second.
 _PROBE_SECONDS: Final = 3.0

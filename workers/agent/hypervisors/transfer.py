@@ -44,6 +44,5 @@ def _give_to_owners(source: Path, target: Path) -> None:
 
 
 def _live(directory: str, names: list[str]) -> list[str]:
-    """Return the sockets and pipes among the names."""
     modes = {name: os.lstat(Path(directory) / name).st_mode for name in names}
     return [name for name, mode in modes.items() if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)]

@@ -8,7 +8,7 @@ from orchestrator.nodes.rpc.errors import BackendAway, RpcFailed, RpcRefused
 from orchestrator.nodes.rpc.registry import FAST, NORMAL, SLOW, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceSpec
-from workers.agent.reservations import Reservation
+from workers.agent.reservations import Capacity
 
 #: The kind of instances in the journal and in names of locks: their names are unique on a machine.
 INSTANCE: Final = "instance"
@@ -63,7 +63,7 @@ def instance_resize(
     Raises:
         NoCapacity: the machine is full.
     """
-    backend, wanted = agent.hypervisor(hypervisor), Reservation(memory_mib=memory_mib, vcpus=vcpus)
+    backend, wanted = agent.hypervisor(hypervisor), Capacity(memory_mib=memory_mib, vcpus=vcpus)
     with agent.alone_with(INSTANCE, name):
         before = agent.reservations.reservation(hypervisor, name)
         if before is None or wanted.exceeds(before):
@@ -187,7 +187,7 @@ def room_for(agent: Agent, hypervisor: str, backend: Hypervisor, spec: InstanceS
     Raises:
         NoCapacity: the machine is full.
     """
-    wanted = Reservation(memory_mib=spec.memory_mib, vcpus=spec.vcpus)
+    wanted = Capacity(memory_mib=spec.memory_mib, vcpus=spec.vcpus)
     before = agent.reservations.reserve(hypervisor, spec.name, wanted, agent.totals)
     try:
         yield

@@ -268,7 +268,6 @@ def _tags(row: Mapping[str, str]) -> list[str]:
 
 
 def _rounded(size_mib: int, extent: int) -> int:
-    """Return a size in bytes, rounded up to whole extents."""
     return -(-size_mib * _BYTES_PER_MIB // extent) * extent
 
 

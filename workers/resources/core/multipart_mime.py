@@ -164,7 +164,6 @@ outputs:
         return message_of(messages)
 
     def _text(self, index: int, given: str) -> str:
-        """Return the text of the config with the given id, or the given text."""
         for resource in self.stack.resources.values():
             attributes = resource.attributes()
             if "config" in attributes and resource.reference_id() == given:
@@ -183,7 +182,6 @@ def _not_referred_to(index: int) -> PropertyError:
 
 
 def _messages(index: int, part: Mapping[str, Any], text: str) -> list[Message]:
-    """Return the message parts of one entry of the property ``parts``."""
     if _ID.fullmatch(text):
         raise _not_referred_to(index)
     if part["type"] == TEXT:

@@ -33,7 +33,6 @@ def group() -> Property:
 
 
 def _ports(of_what: str, **more: Property) -> Property:
-    """Return the schema of a list of inputs or outputs."""
     return listing(
         f"The {of_what}s, each with a name of its own.",
         schema=mapping(

@@ -79,8 +79,6 @@ outputs:
         """Check paths, expressions and headers, and their consistency."""
         refuse_misfits(properties)
 
-    # -- creating ----------------------------------------------------------------------------------------------
-
     def find(self) -> str | None:
         """Return the object that an earlier attempt has made, by the token.
 
@@ -190,8 +188,6 @@ outputs:
 
     check_adopt_complete = check_create_complete
 
-    # -- updating ----------------------------------------------------------------------------------------------
-
     def needs_replace(self, changes: PropertyChanges) -> bool:
         """Return whether an update is impossible: another path, another id, or no request that changes it."""
         before, after = changes.before, changes.after
@@ -239,8 +235,6 @@ outputs:
             or not self.properties["update"]
         )
 
-    # -- deleting ----------------------------------------------------------------------------------------------
-
     def handle_delete(self) -> bool:
         """Send the request that deletes the object; return whether it may still exist.
 
@@ -277,8 +271,6 @@ outputs:
             return True
         self._refuse_too_late("it is still there")
         return self._later()
-
-    # -- observation -------------------------------------------------------------------------------------------
 
     def check_check_complete(self, token: object) -> bool:  # noqa: ARG002 (the contract's signature)
         """Check whether it reached a state in which it is unusable."""

@@ -81,8 +81,6 @@ outputs:
                 message = f"the character at offset {error.start} cannot be stored as UTF-8"
                 raise PropertyError(("content",), message) from error
 
-    # -- creating ----------------------------------------------------------------------------------------------
-
     def handle_create(self) -> Any:
         """Write the file, once, where none was before."""
         if self.settle():
@@ -109,8 +107,6 @@ outputs:
     def _put_new(self) -> None:
         self._put(self._content, self._mode, new=True)
 
-    # -- adopting ----------------------------------------------------------------------------------------------
-
     def handle_adopt(self) -> None:
         """Take over the existing file; its content stays as it is.
 
@@ -125,8 +121,6 @@ outputs:
             expected=self.state.physical_id,
         )
 
-    # -- updating and deleting ---------------------------------------------------------------------------------
-
     def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002  # both are always written
         """Write content and mode; a file that has gone is written again."""
         self._put(self._content, self._mode, new=False)
@@ -137,8 +131,6 @@ outputs:
             known = self.state.physical_id and self.properties.get("content") is not None
             path, content = (self.state.physical_id, self._content) if known else ("", None)
             self.change("file_remove", owner=self._owner, path=path, content=content)
-
-    # -- snapshots ---------------------------------------------------------------------------------------------
 
     def handle_snapshot(self) -> dict[str, str]:
         """Return content and mode as they are on the disk.
@@ -156,8 +148,6 @@ outputs:
     def handle_restore(self, entry: Any) -> None:
         """Write the content and the mode of a snapshot."""
         self._put(base64.b64decode(entry["content"]), int(entry["mode"], 8), new=False)
-
-    # -- observation -------------------------------------------------------------------------------------------
 
     def attribute(self, name: str) -> Any:
         """Return the attribute as it is on the disk now; digest and size are None when the file is gone."""
@@ -185,8 +175,6 @@ outputs:
             "mode": f"{found['mode']:04o}",
             "node": self.node_seen,
         }
-
-    # -- steps -------------------------------------------------------------------------------------------------
 
     @property
     def _owner(self) -> dict[str, str]:

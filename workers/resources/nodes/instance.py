@@ -95,15 +95,11 @@ outputs:
             disks_mib=room_asked(properties.get("disks")),
         )
 
-    # -- creating ----------------------------------------------------------------------------------------------
-
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Make its disks, start it, and return whether it is ready."""
         if token == SETTLING:
             return Wait(0, token=SETTLED)
         return self._ready(token) if token["stage"] == "ready" else self._start(token)
-
-    # -- updating ----------------------------------------------------------------------------------------------
 
     def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
         """Determine what the change needs: a resize, a restart, or only readiness."""
@@ -134,8 +130,6 @@ outputs:
                 raise
             return self._stop({"stage": "stop"}) or self._start({"stage": "start"})
         return pending or self._later(self._waits())
-
-    # -- actions -----------------------------------------------------------------------------------------------
 
     def handle_check(self) -> None:
         """Check that it runs; a missing one is found by the observation.
@@ -170,8 +164,6 @@ outputs:
         if found is None:
             raise ResourceFailure("the instance is gone")
         return self.pending(token, rpc, **self._named) if found["state"] == state else None
-
-    # -- snapshots ---------------------------------------------------------------------------------------------
 
     def handle_snapshot(self) -> object:
         """Begin a snapshot, where its hypervisor supports it; elsewhere nothing is saved.
@@ -219,8 +211,6 @@ outputs:
             "instance_forget_snapshot", hypervisor=entry["hypervisor"], name=entry["name"], tag=entry["tag"]
         )
 
-    # -- deleting ----------------------------------------------------------------------------------------------
-
     def handle_delete(self) -> dict[str, Any]:
         """Do nothing; the check does the work."""
         return {"stage": "stop"}
@@ -236,8 +226,6 @@ outputs:
         for name, disk in self._own_disks():
             pending = pending or self.pending(removing, "storage_remove", storage=disk.storage, name=name)
         return pending or True
-
-    # -- observation -------------------------------------------------------------------------------------------
 
     def look(self) -> Mapping[str, Any] | None:
         """Return the hypervisor's state of the instance; None: it certainly does not exist."""
@@ -270,10 +258,7 @@ outputs:
         sizes = {"memory": found["memory_mib"], "vcpus": found["vcpus"]}
         return {**seen, **{name: size for name, size in sizes.items() if size}}
 
-    # -- steps -------------------------------------------------------------------------------------------------
-
     def _start(self, token: Mapping[str, Any]) -> bool | Wait:
-        """Make its disks if they do not exist, start it, and return whether it is ready."""
         try:
             disks = self._disks()
             self.change("instance_start", hypervisor=self._hypervisor, spec=self._spec(disks).to_wire())
@@ -318,7 +303,6 @@ outputs:
         return Wait(readiness.interval) if fault else True
 
     def _has_ended_well(self, found: Mapping[str, Any]) -> bool:
-        """Return whether its end was expected, and successful."""
         if self._readiness.when is not ReadyWhen.EXIT or found["state"] != InstanceState.SHUTDOWN:
             return False
         return bool(found["details"].get("exit_code", 0) == 0)
@@ -331,7 +315,6 @@ outputs:
         return {"stage": "ready", "since": self.now}
 
     def _disks(self) -> list[Disk]:
-        """Return its disks by their paths; its own are made if they do not exist."""
         made = {
             name: self.change(
                 "storage_create", storage=disk.storage, name=name, size_mib=disk.size_mib, options={}
@@ -393,6 +376,5 @@ outputs:
 
 
 def _described(found: Mapping[str, Any]) -> str:
-    """Return the state in words; the hypervisor's own, where they are more precise."""
     state, raw = str(found["state"]), str(found["raw_state"])
     return state if raw in ("", state) else f"{state} ({raw})"

@@ -122,8 +122,6 @@ outputs:
             if (value := properties.get(name)) is not UNKNOWN and value is not None:
                 parse(value)
 
-    # -- creating ----------------------------------------------------------------------------------------------
-
     def handle_create(self) -> dict[str, Any]:
         """Start the command, unless an interrupted attempt has done so."""
         self.state.data[_RECORD] = self.state.uuid
@@ -158,8 +156,6 @@ outputs:
         # A process without a record is found by its marker, and recorded again.
         return found or self.change("process_find", uuid=self._record)
 
-    # -- adopting ----------------------------------------------------------------------------------------------
-
     def handle_adopt(self) -> None:
         """Take over a process that was started on the node for a stack that was abandoned since.
 
@@ -173,8 +169,6 @@ outputs:
                 f"no record of a process {self.state.physical_id} was found: only one that was started for a stack "
                 "can be adopted, with the resource_data that its export tells"
             )
-
-    # -- updating ----------------------------------------------------------------------------------------------
 
     def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
         """Request the process to end if it must be restarted: its definition has changed, or it is gone."""
@@ -200,8 +194,6 @@ outputs:
             # A process of the old run appeared once more.
             return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
         return self._ready_or_later(self._token(token["run"]))
-
-    # -- actions -----------------------------------------------------------------------------------------------
 
     def handle_suspend(self) -> dict[str, Any]:
         """Stop the process and all its children; one that has ended is at rest."""
@@ -240,8 +232,6 @@ outputs:
             return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
         return self._ready(token)
 
-    # -- deleting ----------------------------------------------------------------------------------------------
-
     def handle_delete(self) -> dict[str, Any]:
         """Request the process to end; a suspended one is continued, so that it can."""
         if self.may_be_somewhere:
@@ -256,8 +246,6 @@ outputs:
             return later
         self.change("process_forget", uuid=self._record)
         return True
-
-    # -- observation -------------------------------------------------------------------------------------------
 
     def attribute(self, name: str) -> Any:
         """Return the attribute as it is now."""
@@ -290,8 +278,6 @@ outputs:
             if order["cwd"] != seen["cwd"]:
                 observed["cwd"] = order["cwd"]
         return observed
-
-    # -- steps -------------------------------------------------------------------------------------------------
 
     def _look(self, **wanted: Any) -> Mapping[str, Any]:
         seen: Mapping[str, Any] = self.ask("process_look", uuid=self._record, **wanted)

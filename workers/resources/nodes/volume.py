@@ -69,8 +69,6 @@ outputs:
         disks = {storage: number_or_zero(properties.get("size"))} if isinstance(storage, str) else {}
         return MachineRequirements(**node_requirements(properties), disks_mib=disks)
 
-    # -- creating ----------------------------------------------------------------------------------------------
-
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Make the volume; the same one, however often."""
         if token == SETTLING:
@@ -80,8 +78,6 @@ outputs:
         if later is None:
             self.note_made()
         return later or True
-
-    # -- updating ----------------------------------------------------------------------------------------------
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
         """Return whether it is to be smaller, or on another node."""
@@ -99,8 +95,6 @@ outputs:
             return True
         return self.pending(token, "storage_grow", **self._named, size_mib=self.properties["size"]) or True
 
-    # -- deleting ----------------------------------------------------------------------------------------------
-
     def handle_delete(self) -> dict[str, Any]:
         """Do nothing; the check does the work."""
         return {}
@@ -110,8 +104,6 @@ outputs:
         if not self.may_be_somewhere:
             return True
         return self.pending(token, "storage_remove", **self._named) or True
-
-    # -- observation -------------------------------------------------------------------------------------------
 
     def look(self) -> Mapping[str, Any] | None:
         """Return the volume's state on the machine; None: it certainly does not exist."""

@@ -151,7 +151,6 @@ class Podman(ContainerEngine):
         self._do("update", *_limits(memory_mib, vcpus), self._container(name))
 
     def _listed(self) -> dict[str, dict[str, Any]]:
-        """Return podman's list of this agent's containers, by instance."""
         ours = ("--filter", f"label={_OWNER}={self._owner}")
         listed = json.loads(self._do("ps", "--all", *ours, "--format", "json"))
         return {each["Labels"][_INSTANCE]: each for each in listed}

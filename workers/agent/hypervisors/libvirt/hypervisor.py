@@ -312,18 +312,16 @@ class Libvirt(Hypervisor):
             return DomainKind(type=self.options.domain_type, log=log)
         if driver != "QEMU":
             return DomainKind(type=driver.lower())
-        offered = "<domain type='kvm'" in connection.getCapabilities()
-        return DomainKind(type="kvm" if offered and not self._fault_of_kvm() else "qemu", log=log)
-
-    def _fault_of_kvm(self) -> str:
-        """Return why KVM cannot be used; of another machine, libvirt's report is trusted."""
-        return fault_of_kvm("qemu-system-x86_64") if self._is_local() else ""
+        has_kvm = "<domain type='kvm'" in connection.getCapabilities()
+        # Of another machine, libvirt's report is trusted.
+        if has_kvm and self._is_local():
+            has_kvm = not fault_of_kvm("qemu-system-x86_64")
+        return DomainKind(type="kvm" if has_kvm else "qemu", log=log)
 
     def _is_local(self) -> bool:
         return ":///" in self.options.uri
 
     def _root(self, spec: InstanceSpec, kind: DomainKind, own: Path) -> ImageFile | None:
-        """Return its own disk upon the image, made once."""
         own.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not spec.image or kind.is_container:
             return None

@@ -194,7 +194,6 @@ def _in_text(spec: InstanceSpec) -> str:
 def _until(
     done: Callable[[], bool], again: Callable[[], None], fault: str, *, seconds: float = _HEED_SECONDS
 ) -> None:
-    """Repeat an action until it has worked."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() >= deadline:

@@ -201,7 +201,8 @@ class Qemu(RecordedHypervisor):
         Raises:
             HypervisorFault: an earlier resize was not completed.
         """
-        _check_tag(tag)
+        if fault := fault_of_name(tag):
+            raise HypervisorFault(f"the tag of a snapshot: {fault}")
         with self._records.changing(name) as record:
             disks = self._room.keeping(record)
             machine, state = self._room.machine(record), self._data(record).state
@@ -368,8 +369,3 @@ def _at_rest(notes: Mapping[str, Any]) -> tuple[InstanceState, str]:
     if boot != Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip():
         return InstanceState.SHUTDOWN, "gone with the machine's last boot"
     return InstanceState.CRASHED, "gone"
-
-
-def _check_tag(tag: str) -> None:
-    if fault := fault_of_name(tag):
-        raise HypervisorFault(f"the tag of a snapshot: {fault}")

@@ -197,6 +197,5 @@ class Group(MemberStack):
         )
 
     def _aim(self) -> str:
-        """Return a mark of the target."""
         parts = [self.properties, self.update_policy, sorted(map(list, self.wanted), key=repr)]
         return hashlib.sha256(msgpack.packb(parts)).hexdigest()
