@@ -1,6 +1,6 @@
 """Cached answers of one external system: how they are stored, and which of them may be served.
 
-An answer may be served if its question was asked no longer ago than the expiration, and if it carries the region's
+An answer may be served if its look-up began no longer ago than the expiration, and if it carries the region's
 *generation*: a random token that is stored beside the answers and read before the question. A flush replaces the
 generation, so that no answer to an earlier question is found afterwards, whenever it is stored. All that decides is
 read in one step. dogpile.cache's settings give the expiration.
@@ -17,7 +17,7 @@ from cache.stores.codec import entry_of, value_in
 from cache.stores.keys import key_of
 from cache.stores.regions import LASTING, make_region, stored_key
 
-#: The format of a stored answer: this version, its generation, when it was asked for, the id. Answers of another
+#: The format of a stored answer: this version, its generation, the time of the look-up, the id. Answers of another
 #: version of this program are replaced.
 FORMAT = 1
 

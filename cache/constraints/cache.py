@@ -144,7 +144,7 @@ class ConstraintCache:
         claimed = bool(here.answers.claim(key, token))
         answer = self._ask(here, key, ask, token, here.answers.look(key).generation, claimed=claimed)
         if not claimed and here.answers.look(key).answer not in (None, answer):
-            # The holder of the fill lock asked earlier, and so did the writer of the stored answer.
+            # The look-ups of the fill lock's holder, and of the writer of the stored answer, began earlier.
             here.answers.forget(key, token)
         here.flights.leave(key)
         return answer

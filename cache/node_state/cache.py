@@ -33,7 +33,7 @@ class NodeStateCache:
         rpc_timeout_seconds: How long an agent may take to answer.
         lease_seconds: How long an agent's lease lasts from its last renewal.
         dirty_seconds: How long a change counts as under way if its end is never announced.
-        fill_full: Whether an agent that is called at all is asked for every section.
+        fill_full: Whether every call of an agent requests all sections.
         unleased: Names of nodes whose agents run in this process: they need no lease.
     """
 

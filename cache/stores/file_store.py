@@ -80,7 +80,7 @@ class FileStore(DBMBackend, FillLocks):
         with self._dbm_file(True) as file:
             self._end_lock(file, key, token)
 
-    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a fill lock goes whoever holds it
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # whichever token holds the fill lock
         """Remove the entry and its fill lock."""
         with self._dbm_file(True) as file:
             self._end_lock(file, key)
@@ -137,7 +137,7 @@ class FileStore(DBMBackend, FillLocks):
             return {}
 
     def _end_lock(self, file: Any, key: str, token: bytes | None = None) -> bool:
-        """Release a fill lock; False if ``token`` does not hold it. None releases it whoever holds it."""
+        """Release a fill lock; False if ``token`` does not hold it. None releases it in any case."""
         locks = self._locks_in(file)
         if key not in locks or token not in (None, locks[key][0]):
             return False

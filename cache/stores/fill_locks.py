@@ -2,7 +2,7 @@
 
 A *fill lock* is a mark in the store with a life of its own, so that a process that dies holds up the others no longer
 than that. It also makes a late answer harmless: only the holder can store, and a *no* removes the entry and the fill
-lock together, so that a *yes* whose question was asked earlier cannot be stored after it.
+lock together, so that a *yes* whose look-up began earlier cannot be stored after it.
 """
 
 import threading

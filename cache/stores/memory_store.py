@@ -58,7 +58,7 @@ class MemoryStore(BytesBackend, FillLocks):
         with self._lock:
             self._end_lock(key, token)
 
-    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a fill lock goes whoever holds it
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # whichever token holds the fill lock
         """Remove the entry and its fill lock."""
         with self._lock:
             self._entries.pop(key, None)

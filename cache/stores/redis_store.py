@@ -103,7 +103,7 @@ class RedisStore(RedisBackend, FillLocks):
         """Release the fill lock."""
         self._release(keys=[_lock_key(key)], args=[token])
 
-    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a fill lock goes whoever holds it
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # whichever token holds the fill lock
         """Remove the entry and its fill lock."""
         # Its place in the index expires.
         self.writer_client.delete(key, _lock_key(key))

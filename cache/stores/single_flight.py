@@ -1,4 +1,4 @@
-"""Single flight: of several threads that need the same answer at the same time, one asks and all share it."""
+"""Single flight: of several threads that need the same answer at the same time, one calls and all share it."""
 
 import threading
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class Flight(Generic[Generation, Answer]):
 
     #: The generation of answers that it belongs to.
     generation: Generation
-    #: The token of its fill lock, set before the question is asked; None if it has none, or not yet.
+    #: The token of its fill lock, set before the call; None if it has none, or not yet.
     token: bytes | None = None
     landing: "Future[Answer]" = field(default_factory=Future)
 
@@ -43,7 +43,7 @@ class Flights(Generic[Generation, Answer]):
         """Return the answer: what ``lead`` returns here, or returned to another thread with the same question.
 
         ``mine`` is the question under way if this thread leads; ``fits`` returns whether the answer to another will do.
-        A caller that has waited for another for ``patience_seconds`` asks itself.
+        A caller that has waited for another for ``patience_seconds`` leads, too.
 
         Raises:
             Exception: what ``lead`` raised, here or in the other thread.
@@ -79,7 +79,7 @@ class Flights(Generic[Generation, Answer]):
             mine.landing.set_exception(error)
             raise
         except BaseException:
-            # A thread that is stopped has no answer: one of the waiting threads asks.
+            # A thread that is stopped has no answer: one of the waiting threads calls.
             self._land(key, mine)
             mine.landing.cancel()
             # Nothing else wakes the waiting threads.

@@ -161,7 +161,7 @@ class OwnedFile:
             self._write(replace(record, versions=(version,), placed=True))
 
     def take_over(self, path: Path) -> None:
-        """Make an existing file belong to this row, whoever made it; its content stays as it is."""
+        """Make an existing file belong to this row; its content stays as it is."""
         for uuid, _ in list(self._others(path)):
             self._bequeath(uuid, self._uuid)
         version = Version(path.stat().st_ino, digest(path))

@@ -1,4 +1,4 @@
-"""A thread that waits for many files at once, by which processes and machines tell of themselves unasked."""
+"""A thread that waits for many files at once: handles of processes, and monitors of virtual machines."""
 
 import os
 import selectors

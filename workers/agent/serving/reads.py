@@ -90,7 +90,7 @@ class Reads:
                 fault = Fault(kind="failed", message=f"{request.rpc}: its answer cannot be sent")
                 self._post(request, replace(reply, result=None, error=fault), reply_to)
         except Unavailable as error:
-            # The caller times out, and asks again.
+            # The caller times out, and calls again.
             log.warning("an answer was not sent", rpc=request.rpc, error=str(error))
 
     def _refuse(self, request: Request, reply_to: str) -> None:

@@ -136,7 +136,7 @@ class Libvirt(Hypervisor):
             )
 
     def instances(self) -> Sequence[InstanceData]:
-        """Return every domain, whoever made it."""
+        """Return every domain, foreign ones included."""
         found: list[InstanceData] = []
         library = libvirt()
         with self._connection.use() as connection:
