@@ -16,6 +16,7 @@ from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges, ResourceState, Wait
 from tests.unit.workers.resources.nodes.direct import DirectNodes, clients_of
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.commands.launcher import MARKER
 from workers.resources.nodes.file import NodeFile
 from workers.resources.nodes.instance import NodeInstance
@@ -141,11 +142,15 @@ class Machine:
     def kill_everything(self) -> None:
         """Kill whatever a test left running: all that carries a marker of this machine's rows."""
         uuids = {path.name for path in self.records.glob("*")}
+        killed = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 ours = str(self.records) in " ".join(process.cmdline())
                 if ours or process.environ().get(MARKER) in uuids:
                     process.kill()
+                    killed.append(process)
+        # The next test has a row of the same uuid: it must not find them.
+        psutil.wait_procs(killed, timeout=PATIENCE_SECONDS)
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> PropertyChanges:
