@@ -73,13 +73,15 @@ IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
 PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
     "connect_seconds": _number(5, "How long a connection may take.", *_SECONDS),
     "read_seconds": _number(15, "How long the server may be silent.", *_SECONDS),
-    "total_seconds": _number(30, "How long all tries of a request may take together.", *_SECONDS),
+    "total_seconds": _number(30, "How long all attempts at a request may take together.", *_SECONDS),
     "max_connections": _integer(
-        10, "How many connections a process keeps for each project, and opens at most.", Range(1, 1000)
+        10,
+        "The largest number of connections that a process opens, and keeps, for each project.",
+        Range(1, 1000),
     ),
     "retries": _integer(
         2,
-        "How often a request that may be repeated is, within total_seconds. The engine tries again after.",
+        "How often a repeatable request is repeated, within total_seconds. After that, the engine retries.",
         Range(0, 10),
     ),
     "retry_base_seconds": _number(

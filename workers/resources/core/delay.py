@@ -42,7 +42,7 @@ resources:
         "max_jitter": _number(
             "The largest number of further seconds to wait, chosen at random.", 0, _YEAR_SECONDS
         ),
-        "jitter_multiplier": _number("What those seconds of chance are multiplied by.", 1.0, 1_000_000),
+        "jitter_multiplier": _number("The factor for the random seconds.", 1.0, 1_000_000),
         "actions": listing(
             "The actions that wait.",
             default=["CREATE"],

@@ -92,10 +92,10 @@ outputs:
             schema=mapping(
                 schema={
                     "config": text(
-                        "A text, or get_resource of another config, whose text is taken.", required=True
+                        "A text, or get_resource of another config, whose text is used.", required=True
                     ),
                     "type": text(
-                        "text: the text is one part; multipart: it is a message whose parts are taken.",
+                        "text: the text is one part; multipart: it is a message whose parts are used.",
                         default=TEXT,
                         constraints=(AllowedValues((TEXT, MULTIPART)),),
                     ),
@@ -108,8 +108,8 @@ outputs:
                         ),
                     ),
                     "subtype": text(
-                        "What text a part of type text is, such as x-shellscript; else plain, and "
-                        "cloud-init looks at its first line.",
+                        "The subtype of a part of type text, such as x-shellscript; by default plain, and cloud-init "
+                        "detects the type by the first line.",
                         constraints=(
                             AllowedPattern(
                                 r"[A-Za-z0-9!#$&^_.+-]*",

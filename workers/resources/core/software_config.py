@@ -57,10 +57,10 @@ class _Config(RowResource):
         "options": mapping("Options of the tool that the config is made for."),
         "inputs": _ports(
             "input",
-            default=anything("Its value where none is given; of the type above."),
-            replace_on_change=_off("Whether another value of it makes another deployment."),
+            default=anything("Its default value, of the type above."),
+            replace_on_change=_off("Whether a change of its value causes another deployment."),
         ),
-        "outputs": _ports("output", error_output=_off("Whether an output that is there means a failure.")),
+        "outputs": _ports("output", error_output=_off("Whether the presence of the output means a failure.")),
     }
 
     @classmethod

@@ -62,7 +62,7 @@ resources:
 """
     properties_schema = {
         "value": _text("The value to store.", default="test_string"),
-        "fail": _switch("Fail at the end of a create or update, having stored nothing."),
+        "fail": _switch("Fail at the end of a create or update, without storing the value."),
         "update_replace": _switch("A change of the value replaces the resource."),
         "wait_secs": _seconds(
             "Seconds that a create, an update or a deletion takes; -1: for ever.", least=-1

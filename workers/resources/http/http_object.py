@@ -42,10 +42,10 @@ class HttpObject(AskedObject):
     properties_schema: ClassVar[Mapping[str, Property]] = PROPERTIES
     properties_groups_schema = ({AT_MOST_ONE: [["id", "json"], ["id", "header"], ["id", "value"]]},)
     attributes_schema = {
-        "id": Attribute("The id that the API knows it by.", PropertyType.STRING),
-        "status": live("Its state, where the property status says where that is."),
-        "values": live("What the property values names.", PropertyType.MAP),
-        "answer": live("All that reading it answers."),
+        "id": Attribute("The id of the object in the API.", PropertyType.STRING),
+        "status": live("Its state, according to the property status."),
+        "values": live("The values of the property values.", PropertyType.MAP),
+        "answer": live("The complete answer to reading it."),
     }
     example = """\
 heat_template_version: 2021-04-16

@@ -27,18 +27,18 @@ def _method(default: str, *others: str) -> Property:
 
 PROPERTIES: Final[Mapping[str, Property]] = {
     "api": text(
-        "Which of the APIs that the settings know: the name of one of [clients.http.apis], or default.",
+        "The name of an API in the settings [clients.http.apis], or default.",
         default=DEFAULT,
         constraints=(Custom("http.api"),),
     ),
     "body": mapping(
-        "What the object is to be, as JSON: what creating it sends, and changing it. A change replaces the "
-        "object unless update is given.",
+        "The desired object, as JSON: the body of the requests that create and change it. A change "
+        "replaces the object unless update is given.",
         default={},
         update_allowed=True,
     ),
     "headers": mapping(
-        "Headers of every request for this object, besides those of the settings.",
+        "Headers of every request for this object, in addition to those of the settings.",
         default={},
         update_allowed=True,
     ),
@@ -48,38 +48,39 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         update_allowed=True,
         schema={
             "path": _place(
-                "Where, such as /networks; {token} in it is a text that is this object's own.", required=True
+                "The path, such as /networks; {token} in it is replaced by a text that is unique to this object.",
+                required=True,
             ),
             "method": _method(POST, PUT),
             "token_header": text(
-                "A header that takes the token, such as Idempotency-Key, where the API promises that sending the same "
-                "one again makes nothing. Then a create that was interrupted is sent again."
+                "A header for the token, such as Idempotency-Key, if the API guarantees that a repeated request "
+                "with the same token makes nothing. Then an interrupted create is sent again."
             ),
             "token_field": text(
-                "The field of the body that takes the token, such as metadata.token, for find to look for."
+                "The field of the body for the token, such as metadata.token, by which find identifies the object."
             ),
         },
     ),
     "id": mapping(
-        "Where the object's id comes from: one of json, header and value. Without it, of the field id of "
-        "what POST answers, or the end of the path of a PUT.",
+        "The source of the object's id: one of json, header and value. Without it, the field id in the "
+        "answer to a POST, or the end of the path of a PUT.",
         update_allowed=True,
         schema={
-            "json": text("Where it is in the answer (JMESPath), such as data.id."),
-            "header": text("The header that holds it; of a URL, such as Location's, the last part."),
+            "json": text("Its place in the answer (JMESPath), such as data.id."),
+            "header": text("The header that has it; of a URL, such as Location's, the last part."),
             "value": text(
-                "The id itself, which may be used in the path of create. Another one replaces the object."
+                "The id itself, which may be used in the path of create. A change replaces the object."
             ),
         },
     ),
     "find": mapping(
-        "How to look, by its token, for what a create that was interrupted may have made. It must tell "
-        "of nothing else.",
+        "How to find, by its token, the object of an interrupted create. It must find no other object.",
         update_allowed=True,
         schema={
-            "path": _place("What is read, such as /networks?token={token}.", required=True),
+            "path": _place("The path to read, such as /networks?token={token}.", required=True),
             "json": text(
-                "Where the id is in the answer (JMESPath), such as items[0].id; null: none is. It may use {token}.",
+                "The place of the id in the answer (JMESPath), such as items[0].id; null means that there is no "
+                "object. It may use {token}.",
                 required=True,
             ),
         },
@@ -88,50 +89,46 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         "How the object is read.",
         update_allowed=True,
         schema={
-            "path": _place("Where; without it, the path of create, and {id} after it where that is a POST.")
+            "path": _place("The path; without it, the path of create, followed by {id} if that is a POST.")
         },
     ),
     "update": mapping(
-        "How the object is changed in place; without it, another takes its place. It may be sent again, so "
-        "the body says what is to be, and not by how much.",
+        "How the object is changed in place; without it, a change replaces the object. The request may "
+        "be repeated, so the body must have the desired values, not increments.",
         update_allowed=True,
         schema={
-            "path": _place("Where; without it, as read."),
+            "path": _place("The path; without it, that of read."),
             "method": _method(PUT, "PATCH", POST),
-            "content_type": text(
-                "What the body is called where the API wants another name for it, such as application/merge-patch+json."
-            ),
-            "body": mapping("What is sent, where that is something else than body."),
+            "content_type": text("The content type of the body, such as application/merge-patch+json."),
+            "body": mapping("The body of the request, if it differs from body."),
         },
     ),
     "delete": mapping(
-        "How the object is deleted. One that is not there is deleted already.",
+        "How the object is deleted. A missing object counts as deleted.",
         default={},
         update_allowed=True,
         schema={
-            "path": _place("Where; without it, as read."),
+            "path": _place("The path; without it, that of read."),
             "method": _method("DELETE", POST, PUT),
-            "body": mapping("What is sent; nothing without it."),
+            "body": mapping("The body of the request; without it, empty."),
             "awaited": boolean(
-                "Whether it is only deleted once reading it finds nothing, or a state of status.gone.",
+                "Whether to wait until reading it finds nothing, or a state of status.gone.",
                 default=True,
             ),
         },
     ),
     "status": mapping(
-        "What the object's state means; without it, an object that was made can be used.",
+        "The meaning of the object's states; without it, an object is ready once it was made.",
         update_allowed=True,
         schema={
-            "json": text("Where the state is in what reading it answers (JMESPath).", required=True),
-            "ready": listing(
-                "The states in which it can be used.", required=True, constraints=(Length(min=1),)
-            ),
-            "failed": listing("The states in which it never will be."),
-            "gone": listing("The states in which it is deleted, although it can still be read."),
-            "reason": text("Where the answer says why (JMESPath)."),
-            "interval": number("Seconds between two looks.", default=2, constraints=(Range(0.1, 3600),)),
+            "json": text("The place of the state in the answer to reading it (JMESPath).", required=True),
+            "ready": listing("The states in which it is ready.", required=True, constraints=(Length(min=1),)),
+            "failed": listing("The states in which it has failed."),
+            "gone": listing("The states in which it counts as deleted, although it can still be read."),
+            "reason": text("The place of the reason in the answer (JMESPath)."),
+            "interval": number("Seconds between two polls.", default=2, constraints=(Range(0.1, 3600),)),
             "timeout": number(
-                "Seconds after which it is too late; 0: only the stack's own time counts.",
+                "Seconds to wait at most; 0: only the stack's time-out applies.",
                 default=0,
                 constraints=(Range(min=0),),
             ),

@@ -18,7 +18,7 @@ DISKS_PROPERTY = listing(
     schema=mapping(
         schema={
             "volume": text(
-                "A volume that is there: a reference to an `Isotherm::Node::Volume` on the same node."
+                "An existing volume: a reference to an `Isotherm::Node::Volume` on the same node."
             ),
             "size": integer(
                 "In MiB, instead of `volume`: a disk that is made for the instance, and removed with it.",

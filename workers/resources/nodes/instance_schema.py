@@ -22,7 +22,7 @@ INSTANCE_PROPERTIES: Final[Mapping[str, Property]] = {
         default=DEFAULT_HYPERVISOR,
         constraints=(Custom("node.hypervisor"),),
     ),
-    "image": text("What it is made of, in the hypervisor's own terms; empty: nothing.", default=""),
+    "image": text("The image, in the hypervisor's own terms; empty: none.", default=""),
     "command": anything(
         "The arguments of what runs in it as a list, or one text that is split as a shell would; not "
         f"given: what the image says. {_AGAIN}",
@@ -62,7 +62,7 @@ INSTANCE_PROPERTIES: Final[Mapping[str, Property]] = {
         schema=READY_SCHEMA,
     ),
     "grace": number(
-        "Seconds that it has to end when it is stopped or deleted.",
+        "Seconds to wait for its end when it is stopped or deleted.",
         default=GRACE_SECONDS,
         update_allowed=True,
         constraints=(Range(0, 600),),
@@ -73,16 +73,16 @@ INSTANCE_PROPERTIES: Final[Mapping[str, Property]] = {
 INSTANCE_ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     "node": Attribute("The node it is on.", PropertyType.STRING),
     "hypervisor": Attribute("What runs it.", PropertyType.STRING),
-    "name": Attribute("What its node calls it.", PropertyType.STRING),
+    "name": Attribute("Its name on the node.", PropertyType.STRING),
     "state": live(
-        "running, paused, shutdown, crashed or unknown; null: it is not there.", PropertyType.STRING
+        "running, paused, shutdown, crashed or unknown; null: it does not exist.", PropertyType.STRING
     ),
     "instance_id": live(
-        "What its hypervisor calls it: the number of a process, the id of a domain.", PropertyType.STRING
+        "Its id in the hypervisor: the number of a process, the id of a domain.", PropertyType.STRING
     ),
     "memory_used": live("In MiB; null where it is unknown.", PropertyType.INTEGER),
-    "cpu_seconds": live("Processor time that it has used.", PropertyType.NUMBER),
+    "cpu_seconds": live("The processor time that it has used.", PropertyType.NUMBER),
     "details": live(
-        "Whatever else its hypervisor tells, such as the file with what it printed.", PropertyType.MAP
+        "Further information of its hypervisor, such as the file with its output.", PropertyType.MAP
     ),
 }

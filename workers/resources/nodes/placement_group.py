@@ -44,18 +44,16 @@ resources:
             constraints=(AllowedValues(tuple(str(each) for each in Policy)),),
         ),
         "racks": integer(
-            "Of spread_racks: over how many racks at least, if there are so many members; none holds more "
+            "For spread_racks, the smallest number of racks, if there are as many members; no rack has more "
             "than its share of them.",
             default=2,
             update_allowed=True,
             constraints=(Range(1, 1000),),
         ),
         "hard": boolean(
-            "Whether what would break the rule is refused; else it is avoided as far as possible.",
+            "Whether violations of the rule are refused; else they are avoided as far as possible.",
             default=True,
             update_allowed=True,
         ),
-        "label": text(
-            "The label of nodes that says in which rack each is.", default=RACK, update_allowed=True
-        ),
+        "label": text("The label of nodes that names their rack.", default=RACK, update_allowed=True),
     }

@@ -65,13 +65,13 @@ outputs:
 """
     properties_schema = {
         "command": anything(
-            "The arguments as a list, or one text that is split as a shell would; no shell is run.",
+            "The arguments as a list, or one text that is split as in a shell; no shell is run.",
             required=True,
             update_allowed=True,
         ),
         "env": mapping("Variables of its environment.", default={}, update_allowed=True),
         "cwd": text(
-            "Where it runs, inside an allowed directory; empty: in the first of them.",
+            "The working directory, inside an allowed directory; empty: the first of them.",
             default="",
             update_allowed=True,
         ),

@@ -19,7 +19,7 @@ READY_SCHEMA: Final[Mapping[str, Property]] = {
     "tcp": text('Ready once this address takes connections: "host:port", or a port of the node.'),
     "http": text("Ready once this URL answers with `status`."),
     "status": integer(
-        "The answer that is expected of `http`; redirections are not followed.",
+        "The expected status of `http`; redirections are not followed.",
         default=OK_STATUS,
         constraints=(Range(100, 599),),
     ),
@@ -30,7 +30,7 @@ READY_SCHEMA: Final[Mapping[str, Property]] = {
         constraints=(Range(min=0),),
     ),
     "interval": number(
-        "Seconds between two looks.", default=_INTERVAL_SECONDS, constraints=(Range(0.01, 3600),)
+        "Seconds between two polls.", default=_INTERVAL_SECONDS, constraints=(Range(0.01, 3600),)
     ),
 }
 

@@ -51,7 +51,7 @@ outputs:
             default=DEFAULT_STORAGE,
             constraints=(Custom("node.storage"),),
         ),
-        "options": mapping("Whatever else the storage takes for a new volume.", default={}),
+        "options": mapping("Further options of the storage for a new volume.", default={}),
         **PLACING_PROPERTIES,
     }
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {
@@ -59,7 +59,7 @@ outputs:
         "storage": Attribute("The storage unit that it is in.", PropertyType.STRING),
         "path": Attribute("Its path for instances on the node.", PropertyType.STRING),
         "format": Attribute("raw, qcow2, or dir for a directory.", PropertyType.STRING),
-        "size": live("How large it is now, in MiB.", PropertyType.INTEGER),
+        "size": live("Its present size in MiB.", PropertyType.INTEGER),
     }
 
     @classmethod

@@ -53,29 +53,32 @@ class OciOptions(HypervisorOptions):
     engines: tuple[Literal["runc", "podman"], ...] = Field(
         default=("runc", "podman"),
         min_length=1,
-        description="Which may be used: runc for directories as images, podman for images by reference.",
+        description="The engines: runc for directories as images, podman for images by reference.",
     )
     runtime: str = Field(
         default="runc",
-        description="The program that is runc, or takes the same commands; podman uses it, too.",
+        description="The path of runc, or of a compatible program; podman uses it, too.",
     )
-    podman: str = Field(default="podman", description="The program that is podman.")
+    podman: str = Field(default="podman", description="The path of podman.")
     podman_root: str = Field(
-        default="", description="Where podman keeps images and containers; empty: where it does for its user."
+        default="",
+        description="The directory of podman's images and containers; empty: the default for its user.",
     )
     storage_driver: str = Field(
-        default="", description="Of podman, such as overlay or vfs; empty: as it is configured."
+        default="",
+        description="Podman's storage driver, such as overlay or vfs; empty: as podman is configured.",
     )
     cgroup_manager: Literal["", "cgroupfs", "systemd"] = Field(
-        default="", description="Of podman; empty: systemd where that runs the machine, else cgroupfs."
+        default="",
+        description="Podman's cgroup manager; empty: systemd if that runs the machine, else cgroupfs.",
     )
     networks: tuple[Literal["none", "host", "bridge", "namespace"], ...] = Field(
         default=("none", "host", "bridge", "namespace"),
-        description="The modes of networks that instances may ask for; without that of the host, they are walled "
-        "off from what listens on the machine itself.",
+        description="The network modes that instances may use; without host, they cannot reach services that "
+        "listen only on the machine itself.",
     )
     pull: Literal["missing", "never", "always", "newer"] = Field(
-        default="missing", description="When podman fetches an image."
+        default="missing", description="When podman pulls an image."
     )
 
 

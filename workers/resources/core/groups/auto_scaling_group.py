@@ -68,23 +68,23 @@ outputs:
             f"What each member is: a map of {', '.join(SECTIONS)}.", required=True, update_allowed=True
         ),
         "min_size": integer(
-            "There are never fewer members.", required=True, update_allowed=True, constraints=(Range(min=0),)
+            "The smallest number of members.", required=True, update_allowed=True, constraints=(Range(min=0),)
         ),
         "max_size": integer(
-            "There are never more members.", required=True, update_allowed=True, constraints=(Range(min=0),)
+            "The largest number of members.", required=True, update_allowed=True, constraints=(Range(min=0),)
         ),
         "desired_capacity": integer(
-            "How many members there are after a create or an update, whatever was signalled before it; if "
-            "it is not given, an update leaves them as many as they are, and a create makes min_size.",
+            "The number of members after a create or an update, independent of earlier signals; without it, "
+            "an update keeps the number, and a create makes min_size.",
             update_allowed=True,
         ),
         "cooldown": number(
-            "Seconds after a change of the size by any policy in which signals change nothing.",
+            "Seconds after a change of the size by any policy during which signals are ignored.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),
         "rolling_updates": mapping(
-            "Members are changed in batches where resource changes; without it, all at once.",
+            "How members are changed in batches when resource changes; without it, all at once.",
             update_allowed=True,
             schema=ROLLING_UPDATE_SCHEMA,
         ),

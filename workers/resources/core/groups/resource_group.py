@@ -47,15 +47,15 @@ outputs:
 """
     properties_schema = {
         "count": integer(
-            "How many members there are.", default=1, update_allowed=True, constraints=(Range(min=0),)
+            "The number of members.", default=1, update_allowed=True, constraints=(Range(min=0),)
         ),
         "index_var": text(
-            "What stands for the member's name in the texts among the properties of resource_def.",
+            "The placeholder of the member's name in texts of the properties of resource_def.",
             default="%index%",
             constraints=(Length(min=3),),
         ),
         "resource_def": mapping(
-            "What each member is.",
+            "The definition of a member.",
             required=True,
             update_allowed=True,
             schema={
@@ -65,22 +65,22 @@ outputs:
             },
         ),
         "removal_policies": listing(
-            "Which members go when an update takes some away.",
+            "The members that an update removes first.",
             default=[],
             update_allowed=True,
             schema=mapping(
                 schema={
                     "resource_list": listing(
-                        "Names or ids of members: they are taken away, and others made where that "
-                        "leaves too few. A name is not used again.",
+                        "Names or ids of members that are removed, and replaced if too few are left. A name is not "
+                        "used again.",
                         default=[],
                     )
                 }
             ),
         ),
         "removal_policies_mode": text(
-            "What becomes of names that earlier updates took away: with append they stay unused; with "
-            "update, only those stay unused that removal_policies says now.",
+            "With append, names that earlier updates removed stay unused; with update, only those in the "
+            "present removal_policies.",
             default="append",
             update_allowed=True,
             constraints=(AllowedValues(("append", "update")),),

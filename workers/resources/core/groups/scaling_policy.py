@@ -68,16 +68,18 @@ outputs:
         "auto_scaling_group_id": text(
             "The group: get_resource of it.", required=True, constraints=(Length(min=1),)
         ),
-        "scaling_adjustment": number("By how much, or to how many.", required=True, update_allowed=True),
+        "scaling_adjustment": number(
+            "The adjustment, or the new number of members.", required=True, update_allowed=True
+        ),
         "adjustment_type": text(
-            "Whether scaling_adjustment is so many members more or fewer, so many members, or so many "
-            "percent more or fewer.",
+            "Whether scaling_adjustment is a difference in members, the new number of members, or a "
+            "difference in percent.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues((CHANGE, EXACT, PERCENT)),),
         ),
         "cooldown": number(
-            "Seconds after this policy changed the size in which signals to it change nothing.",
+            "Seconds after a change of the size by this policy during which signals to it are ignored.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),

@@ -42,7 +42,7 @@ outputs:
         ),
         "parameters": mapping("The values of its parameters.", default={}, update_allowed=True),
         "timeout": number(
-            "Minutes that an operation on it may take; never longer than what is left for this stack.",
+            "Minutes that an operation on it may take, within the time-out of this stack.",
             update_allowed=True,
             constraints=(Range(min=0),),
         ),

@@ -14,14 +14,16 @@ _PAUSE_TIME: Final = "pause_time"
 #: The schema of batches when members are made.
 BATCH_CREATE_SCHEMA: Final = {
     _MAX_BATCH_SIZE: integer(
-        "How many members are out of service at once, at most.", default=1, constraints=(Range(min=1),)
+        "The largest number of members that are out of service at once.",
+        default=1,
+        constraints=(Range(min=1),),
     ),
     _PAUSE_TIME: number("Seconds between two batches.", default=0, constraints=(Range(min=0),)),
 }
 #: The schema of batches when members are changed.
 ROLLING_UPDATE_SCHEMA: Final = {
     _MIN_IN_SERVICE: integer(
-        "How many members stay in service, at least; more are made for a while where that needs them.",
+        "The smallest number of members in service; if necessary, additional members are made for a while.",
         default=0,
         constraints=(Range(min=0),),
     ),
