@@ -25,7 +25,7 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.queries.stacks import StackQueries
 from orchestrator.store.database import Database
-from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.repository import Timings
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata

@@ -23,7 +23,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.nodes.statistics import stats_of
 from orchestrator.service import Service
 from orchestrator.store.history.census import Count
-from orchestrator.store.installation.machine_cache_counters import NodeTotals
+from orchestrator.store.installation.cache_counters import NodeTotals
 from orchestrator.store.installation.processes import PRESENT, SILENT, STOPPED
 from orchestrator.store.store import Store
 from orchestrator.views.nodes import FAILING, UNREACHABLE, UP, NodeView

@@ -15,7 +15,7 @@ from cache.node_state.counts import NodeStateCounts
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.client import NodeClient
-from orchestrator.store.installation.machine_cache_counters import NodeCounters, NodeTotals
+from orchestrator.store.installation.cache_counters import NodeCounters, NodeTotals
 from orchestrator.views.nodes import NodeStats
 
 log = structlog.get_logger()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Final
 
+from orchestrator.errors import cut
 from orchestrator.queries.definition_source import DefinitionSource
 from orchestrator.queries.sources import shown_source
 from orchestrator.template.hiding import HIDDEN
@@ -68,7 +69,7 @@ def _diff(before: str, after: str) -> tuple[str, ...]:
     if len(old) + len(new) > MOST_LINES:
         return (f"({len(old)} lines before, {len(new)} after: too many to be compared)",)
     lines = list(unified_diff(old, new, n=3, lineterm=""))[2:]
-    shown = [_cut(line) for line in lines[:_SHOWN_LINES]]
+    shown = [cut(line, _SHOWN_CHARACTERS) for line in lines[:_SHOWN_LINES]]
     if len(lines) > len(shown):
         shown.append(f"({len(lines) - len(shown)} more lines)")
     return tuple(shown)
@@ -83,10 +84,6 @@ def _lines(text: str) -> list[str]:
         except ValueError:
             return lines
     return lines
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[: _SHOWN_CHARACTERS - 3]}..."
 
 
 def _parameters(
@@ -110,7 +107,8 @@ def _parameters(
 
 
 def _text(value: object) -> str:
-    return _cut(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str))
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    return cut(text, _SHOWN_CHARACTERS)
 
 
 def _files(

@@ -236,12 +236,23 @@ def ping(url: str) -> None:
     if in_file and not Path(str(database.url.database)).exists():
         raise Unavailable(f"the database {database.url.database} does not exist yet")
     try:
-        with database.read() as connection:
+        with tried_once(), database.read() as connection:
             connection.execute(sa.text("SELECT 1"))
-    except DBAPIError as error:
-        raise Unavailable(f"the database does not answer: {error.orig}") from error
     finally:
         database.dispose()
+
+
+@contextmanager
+def tried_once() -> Iterator[None]:
+    """Raise errors of the database as Unavailable, for what is not retried; also a decorator.
+
+    Raises:
+        Unavailable: the database does not answer, or refuses.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        raise Unavailable(f"the database does not answer: {error.orig}") from error
 
 
 def is_transient(error: BaseException) -> bool:

@@ -1,9 +1,11 @@
 """Types of statements: their rows, queries and values, where only the statement knows the columns."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
+
+T = TypeVar("T")
 
 
 class AnyRow(Protocol):
@@ -16,3 +18,9 @@ class AnyRow(Protocol):
 Query = sa.Select[Any]
 #: The values of a statement's parameters, or of the columns that it writes, by name.
 Values = Mapping[str, object]
+
+
+def chunked(values: Sequence[T], most: int = 500) -> Iterator[Sequence[T]]:
+    """Yield parts of a list, each short enough for one statement."""
+    for start in range(0, len(values), most):
+        yield values[start : start + most]

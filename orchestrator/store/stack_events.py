@@ -1,6 +1,6 @@
-"""Events of stacks themselves, recorded in the transaction of the change."""
+"""Events, recorded in the transaction of the change: of stacks themselves, and of their resources."""
 
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -30,3 +30,16 @@ def insert_event(
         "reason": reason,
     }
     connection.execute(_INSERT, values)
+
+
+def resource_event(row: Any, now: float, **values: str) -> dict[str, object]:
+    """Return the columns of an event of a resource; ``row`` is the resource's, or as good as that."""
+    return {
+        "at": now,
+        "stack_id": row.stack_id,
+        "resource": row.name,
+        "resource_id": row.id,
+        "type": row.type,
+        "physical_id": row.physical_id,
+        **values,
+    }

@@ -9,17 +9,16 @@ from orchestrator.store.history.events import Events
 from orchestrator.store.history.observing import Observations
 from orchestrator.store.history.past import Past
 from orchestrator.store.horizon import Horizon
-from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes
+from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, NodeCounters
 from orchestrator.store.installation.jobs_in_flight import TakenJobs
-from orchestrator.store.installation.machine_cache_counters import NodeCounters
 from orchestrator.store.installation.processes import Processes
 from orchestrator.store.installation.sink_cursors import SinkCursors
 from orchestrator.store.machines.machines import Machines
 from orchestrator.store.machines.reservations import Reservations
 from orchestrator.store.nodes.breakpoints import Breakpoints
-from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.purging.purging import Purger
+from orchestrator.store.repository import Timings
 from orchestrator.store.stacks.annotations import Annotations
 from orchestrator.store.stacks.health import Health
 from orchestrator.store.stacks.nested_stacks import Families
@@ -56,43 +55,42 @@ class Store:
         Raises:
             InvalidInput: ``where`` is no database URL.
         """
-        codec = codec or Codec()
-        timings = timings or Timings()
-        self.codec = codec
-        self.timings = timings
         self.database = where if isinstance(where, Database) else Database(where, clock=clock)
-        self.nodes = Nodes(self.database, codec, timings)
-        self.traversal_starts = TraversalStarts(self.database, codec, timings)
-        self.traversals = Traversals(self.database, codec, timings)
-        self.ledger = Ledger(self.database, codec, timings)
-        self.sweeper = Sweeper(self.database, self.nodes, self.ledger, timings)
-        self.breakpoints = Breakpoints(self.database, self.nodes, timings)
-        self.health = Health(self.database)
-        self.families = Families(self.database)
-        self.stacks = Stacks(self.database, codec)
-        self.snapshots = Snapshots(self.database, codec)
-        self.histories = Histories(self.database, codec)
-        self.templates = Templates(self.database, codec)
+        self.codec = codec or Codec()
+        self.timings = timings or Timings()
+        parts = self.database, self.codec, self.timings
+        self.nodes = Nodes(*parts)
+        self.traversal_starts = TraversalStarts(*parts)
+        self.traversals = Traversals(*parts)
+        self.ledger = Ledger(*parts)
+        self.sweeper = Sweeper(*parts, self.nodes, self.ledger)
+        self.breakpoints = Breakpoints(*parts, self.nodes)
+        self.health = Health(*parts)
+        self.families = Families(*parts)
+        self.stacks = Stacks(*parts)
+        self.snapshots = Snapshots(*parts)
+        self.histories = Histories(*parts)
+        self.templates = Templates(*parts)
         horizon = Horizon(self.database)
         self.events = Events(self.database, horizon)
         self.past = Past(self.database, self.stacks)
         self.observations = Observations(self.database, horizon)
-        self.processes = Processes(self.database, timings)
-        self.stuck = Stuck(self.database, timings)
+        self.processes = Processes(*parts)
+        self.stuck = Stuck(*parts)
         self.stack_pages = StackPages(self.database, horizon)
         self.event_log = EventLog(self.database, self.observations)
-        self.annotations = Annotations(self.database, codec)
-        self.census = Census(self.database)
-        self.presences = Presences(self.database)
-        self.purger = Purger(self.database, codec)
-        self.scalings = Scalings(self.database, codec)
-        self.sink_cursors = SinkCursors(self.database, codec, horizon)
-        self.taken_jobs = TakenJobs(self.database)
-        self.cache_counters = CacheCounters(self.database)
-        self.cache_flushes = CacheFlushes(self.database)
-        self.machines = Machines(self.database)
-        self.reservations = Reservations(self.database, codec)
-        self.node_counters = NodeCounters(self.database)
+        self.annotations = Annotations(*parts)
+        self.census = Census(*parts)
+        self.presences = Presences(*parts)
+        self.purger = Purger(*parts)
+        self.scalings = Scalings(*parts)
+        self.sink_cursors = SinkCursors(self.database, self.codec, horizon)
+        self.taken_jobs = TakenJobs(*parts)
+        self.cache_counters = CacheCounters(*parts)
+        self.cache_flushes = CacheFlushes(*parts)
+        self.machines = Machines(*parts)
+        self.reservations = Reservations(*parts)
+        self.node_counters = NodeCounters(*parts)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

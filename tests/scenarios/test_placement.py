@@ -54,7 +54,7 @@ class Placed:
         return {row.name: row.on_node for row in store.stacks.resources(stack.id) if row.on_node}
 
     def promised(self, node: str, kind: str = MEMORY) -> int:
-        return self.world.store.reservations.totals([node]).get((node, kind), 0)
+        return self.world.store.reservations.promised([node], stack_id="").totals.get((node, kind), 0)
 
     def rows(self) -> int:
         """Return how many rows the ledger has."""

@@ -69,7 +69,7 @@ def become(world: World, name: str, definition: Definition | None) -> None:
 
 def check_ledger(world: World) -> None:
     """Check that no more is promised than there is, and that nothing is anywhere without being on record there."""
-    totals = world.store.reservations.totals(SIZES)
+    totals = world.store.reservations.promised(SIZES, stack_id="").totals
     assert all(totals.get((node, "memory_mib"), 0) <= size for node, size in SIZES.items())
     resource, reservation = tables.resource, tables.reservation
     gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
@@ -91,7 +91,7 @@ def check_rest(world: World) -> None:
         for row in rows:
             used[str(row.on_node)] += int((row.properties or {}).get("memory", 0))
     if alone:
-        totals = world.store.reservations.totals(SIZES)
+        totals = world.store.reservations.promised(SIZES, stack_id="").totals
         assert {node: totals.get((node, "memory_mib"), 0) for node in SIZES} == {
             node: used[node] for node in SIZES
         }

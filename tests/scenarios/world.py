@@ -42,7 +42,8 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, RetryableFailure, Wait
 from orchestrator.store.database import Database
 from orchestrator.store.direct import driver_of
-from orchestrator.store.nodes.claims import Claim, Outcome, Timings
+from orchestrator.store.nodes.claims import Claim, Outcome
+from orchestrator.store.repository import Timings
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
 from workers.check.checker import Checker

@@ -79,7 +79,7 @@ def test_of_thirty_stacks_just_those_are_placed_for_which_there_is_room(postgres
         assert "99 free" in refusal
     _, store = made[0]
     assert {row.name for row in store.stacks.all(project="default")} == placed
-    promised = store.reservations.totals(["n1", "n2"])
+    promised = store.reservations.promised(["n1", "n2"], stack_id="").totals
     assert promised == {(node, "memory_mib"): ROOM * WANTED_MIB for node in ("n1", "n2")}
     with store.database.read() as connection:
         owners = Counter(connection.execute(sa.select(tables.reservation.c.stack_id)).scalars())

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CHECKED_PHASES
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.stacks.nested_stacks import chunked
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
+from orchestrator.store.rows import chunked
 from orchestrator.store.stacks.tallies import tallies
 
 
@@ -31,11 +32,8 @@ class Count:
     machines: int = 0
 
 
-class Census:
+class Census(Repository):
     """Counts for monitoring, which the engine does not use itself."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     @retrying
     def take(self) -> Count:

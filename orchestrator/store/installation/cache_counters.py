@@ -1,15 +1,18 @@
-"""Constraint cache counters of all processes together, and flushes, which all processes read."""
+"""Counters of caches, of all processes together; and flushes, which all processes read.
+
+Counts are added in one try, because the caller can add them later. If the connection breaks just before the answer,
+they are then counted twice.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
 
 from cache.constraints.counters import Counts
-from orchestrator.errors import Unavailable
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import database_time, retrying, tried_once
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow
 
 _NAMES = tuple(Counts.__slots__)
@@ -18,6 +21,10 @@ _ADD = sa.text(
     f"VALUES (:client, :now, {', '.join(f':{name}' for name in _NAMES)}) "
     f"ON CONFLICT (client) DO UPDATE SET "
     f"{', '.join(f'{name} = cache_counter.{name} + excluded.{name}' for name in _NAMES)}"
+)
+_ADD_AMOUNT = sa.text(
+    "INSERT INTO node_counter (name, since, amount) VALUES (:name, :now, :amount) "
+    "ON CONFLICT (name) DO UPDATE SET amount = node_counter.amount + excluded.amount"
 )
 
 
@@ -31,6 +38,15 @@ class CacheTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTotals:
+    """The machine-state cache counters of all processes together, by name."""
+
+    #: When counting began; None before the first count.
+    since: float | None = None
+    amounts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flushes:
     """The last flushes of caches."""
 
@@ -40,35 +56,27 @@ class Flushes:
     now: float
 
 
-class CacheCounters:
+class CacheCounters(Repository):
     """The counters of constraint caches, by the name of the client plugin."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
-
+    @tried_once()
     def add(self, deltas: Mapping[str, Counts]) -> None:
         """Add the counts of a process.
-
-        It is tried once, because the caller can add them later. If the connection breaks just before the answer, they
-        are then counted twice.
 
         Raises:
             Unavailable: the database does not answer, or refuses.
         """
-        try:
-            with self._db.write() as connection:
-                now = database_time(connection, self._db)
-                # In one order, so that concurrent writers cannot deadlock.
-                rows = [{"client": client, "now": now, **asdict(deltas[client])} for client in sorted(deltas)]
-                connection.execute(_ADD, rows)
-        except DBAPIError as error:
-            raise Unavailable(f"the database does not answer: {error.orig}") from error
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            # In one order, so that concurrent writers cannot deadlock.
+            rows = [{"client": client, "now": now, **asdict(deltas[client])} for client in sorted(deltas)]
+            connection.execute(_ADD, rows)
 
     @retrying
     def read(self) -> dict[str, CacheTotals]:
         """Return the counters of each client plugin that has any."""
         with self._db.read() as connection:
-            return _totals(connection.execute(sa.select(tables.cache_counter)).all())
+            return _cache_totals(connection.execute(sa.select(tables.cache_counter)).all())
 
     @retrying
     def reset(self, client: str | None = None) -> dict[str, CacheTotals]:
@@ -76,14 +84,43 @@ class CacheCounters:
         table = tables.cache_counter
         which = sa.true() if client is None else table.c.client == client
         with self._db.write() as connection:
-            return _totals(connection.execute(table.delete().where(which).returning(*table.c)).all())
+            return _cache_totals(connection.execute(table.delete().where(which).returning(*table.c)).all())
 
 
-class CacheFlushes:
+class NodeCounters(Repository):
+    """The counters of the machine-state cache, by name."""
+
+    @tried_once()
+    def add(self, amounts: Mapping[str, float]) -> None:
+        """Add the counts of a process since its last call.
+
+        Raises:
+            Unavailable: the database does not answer, or refuses.
+        """
+        if not amounts:
+            return
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            # As above.
+            rows = [{"name": name, "now": now, "amount": amounts[name]} for name in sorted(amounts)]
+            connection.execute(_ADD_AMOUNT, rows)
+
+    @retrying
+    def read(self) -> NodeTotals:
+        """Return the counters."""
+        with self._db.read() as connection:
+            return _node_totals(connection.execute(sa.select(tables.node_counter)).all())
+
+    @retrying
+    def reset(self) -> NodeTotals:
+        """Reset the counters to zero; return their last values."""
+        table = tables.node_counter
+        with self._db.write() as connection:
+            return _node_totals(connection.execute(table.delete().returning(*table.c)).all())
+
+
+class CacheFlushes(Repository):
     """Flushes, recorded for the processes that keep answers in their own memory."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     @retrying
     def note(self, clients: Collection[str]) -> None:
@@ -98,28 +135,28 @@ class CacheFlushes:
             if rows:
                 connection.execute(sql, rows)
 
+    @tried_once()
     def read(self) -> Flushes:
         """Return the time of each cache's last flush; caches without one are left out.
 
-        It is tried once, because the caller reads again soon.
-
         Raises:
-            Unavailable: the database does not answer, or refuses.
+            Unavailable: the database does not answer, or refuses; the caller reads again soon.
         """
-        try:
-            with self._db.read() as connection:
-                rows = connection.execute(sa.select(tables.cache_flush)).all()
-                return Flushes(
-                    at={row.client: row.flushed_at for row in rows}, now=database_time(connection, self._db)
-                )
-        except DBAPIError as error:
-            raise Unavailable(f"the database does not answer: {error.orig}") from error
+        with self._db.read() as connection:
+            rows = connection.execute(sa.select(tables.cache_flush)).all()
+            at = {row.client: row.flushed_at for row in rows}
+            return Flushes(at=at, now=database_time(connection, self._db))
 
 
-def _totals(rows: Sequence[AnyRow]) -> dict[str, CacheTotals]:
+def _cache_totals(rows: Sequence[AnyRow]) -> dict[str, CacheTotals]:
     return {
         row.client: CacheTotals(
             counts=Counts(**{name: getattr(row, name) for name in _NAMES}), since=row.since
         )
         for row in rows
     }
+
+
+def _node_totals(rows: Sequence[AnyRow]) -> NodeTotals:
+    amounts = {row.name: row.amount for row in sorted(rows, key=lambda row: str(row.name))}
+    return NodeTotals(since=min((row.since for row in rows), default=None), amounts=amounts)

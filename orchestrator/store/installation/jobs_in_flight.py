@@ -7,7 +7,8 @@ coordinator works on it.
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
 
 #: After how long a taken job is forgotten.
 FORGOTTEN_SECONDS = 24 * 60 * 60
@@ -18,11 +19,8 @@ _TAKE = sa.text(
 )
 
 
-class TakenJobs:
+class TakenJobs(Repository):
     """The jobs that coordinators have taken within a day."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     @retrying
     def take(self, job_id: str) -> None:

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import END
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow
 from orchestrator.views.operations import ProcessView
 
@@ -47,12 +47,8 @@ class _Lease:
     work: tuple[str, str, str, str, float | None, float]
 
 
-class Processes:
+class Processes(Repository):
     """The rows of processes."""
-
-    def __init__(self, database: Database, timings: Timings) -> None:
-        self._db = database
-        self._timings = timings
 
     @property
     def pause_seconds(self) -> float:

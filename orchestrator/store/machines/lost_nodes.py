@@ -1,13 +1,15 @@
 """Residents of a lost machine: the resources on it are marked unhealthy, to be made anew elsewhere."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import sqlalchemy as sa
 
 from orchestrator.model.actions import CHECK
 from orchestrator.store import tables
-from orchestrator.store.rows import AnyRow, Values
+from orchestrator.store.rows import AnyRow
+from orchestrator.store.stack_events import resource_event
+from orchestrator.store.stacks.health import doubt
 
 #: The most rows that one statement names.
 _AT_ONCE: Final = 500
@@ -20,8 +22,7 @@ def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
     while an operation on one of their stacks is in progress, because its steps have read where the resources are.
     """
     resource = tables.resource
-    gone = tables.is_gone()
-    those = (resource.c.on_node == node) & ~gone
+    those = (resource.c.on_node == node) & ~tables.is_gone()
     stack_ids = connection.execute(sa.select(resource.c.stack_id).where(those).distinct()).scalars().all()
     stacks = _lock_with_parents(connection, stack_ids)
     for stack in stacks:
@@ -48,7 +49,7 @@ def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
         .where(those)
         .values(**nowhere, token=None, action=CHECK, status="FAILED", unhealthy=True)
     )
-    _doubt(connection, [each.parent_resource for each in stacks if each.parent_resource], reason)
+    doubt(connection, [each.parent_resource for each in stacks if each.parent_resource], reason)
     current = {stack.id: stack.traversal_id for stack in stacks}
     if rows:
         connection.execute(tables.event.insert(), [_event(row, current, reason, now) for row in rows])
@@ -71,28 +72,13 @@ def _lock_with_parents(connection: sa.Connection, ids: Sequence[str]) -> list[An
     return list(found.values())
 
 
-def _doubt(connection: sa.Connection, row_ids: Collection[str], reason: str) -> None:
-    """Mark the complete rows of nested stacks so that the next update visits them."""
-    resource = tables.resource
-    names = sorted(row_ids)
-    for start in range(0, len(names), _AT_ONCE):
-        in_order = resource.c.id.in_(names[start : start + _AT_ONCE]) & (resource.c.status == "COMPLETE")
-        connection.execute(
-            resource.update().where(in_order).values(action=CHECK, status="FAILED", reason=reason)
-        )
-
-
-def _event(row: AnyRow, current: dict[str, str], reason: str, now: float) -> Values:
+def _event(row: AnyRow, current: dict[str, str], reason: str, now: float) -> dict[str, object]:
     deleted = row.action == "DELETE"
-    return {
-        "at": now,
-        "stack_id": row.stack_id,
-        "traversal_id": current.get(row.stack_id, ""),
-        "resource": row.name,
-        "resource_id": row.id,
-        "type": row.type,
-        "action": row.action if deleted else CHECK,
-        "status": row.status if deleted else "FAILED",
-        "reason": reason,
-        "physical_id": row.physical_id,
-    }
+    return resource_event(
+        row,
+        now,
+        traversal_id=current.get(row.stack_id, ""),
+        action=row.action if deleted else CHECK,
+        status=row.status if deleted else "FAILED",
+        reason=reason,
+    )

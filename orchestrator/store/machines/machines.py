@@ -8,14 +8,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import database_time, retrying
 from orchestrator.store.machines.lost_nodes import lose_residents
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineReport:
-    """What an agent says of its node."""
+    """The report of an agent about its machine."""
 
     name: str
     incarnation: str
@@ -85,11 +86,8 @@ _NOTE = sa.text(
 )
 
 
-class Machines:
+class Machines(Repository):
     """The rows of machines, by name."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     @retrying
     def note(self, reports: Iterable[MachineReport]) -> None:
@@ -146,10 +144,8 @@ class Machines:
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             values = {"drained_at": sa.func.coalesce(machine.c.drained_at, now), "drain_reason": reason}
-            return (
-                connection.execute(machine.update().where(machine.c.name == name).values(values)).rowcount
-                == 1
-            )
+            drained = connection.execute(machine.update().where(machine.c.name == name).values(values))
+            return drained.rowcount == 1
 
     @retrying
     def undrain(self, name: str) -> bool:
@@ -157,10 +153,8 @@ class Machines:
         machine = tables.machine
         values = {"drained_at": None, "drain_reason": ""}
         with self._db.write() as connection:
-            return (
-                connection.execute(machine.update().where(machine.c.name == name).values(values)).rowcount
-                == 1
-            )
+            freed = connection.execute(machine.update().where(machine.c.name == name).values(values))
+            return freed.rowcount == 1
 
     @retrying
     def forget(self, name: str, *, lost: bool = False) -> str:
@@ -264,9 +258,7 @@ class Machines:
 
 
 def _is_on(name: str) -> sa.ColumnElement[bool]:
-    resource = tables.resource
-    gone = tables.is_gone()
-    return (resource.c.on_node == name) & ~gone
+    return (tables.resource.c.on_node == name) & ~tables.is_gone()
 
 
 def _machine(row: AnyRow) -> MachineRow:

@@ -13,10 +13,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from hooks.lifecycle import REFUSED
-from orchestrator.model.codec import Codec
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import database_time, retrying
 from orchestrator.store.machines.settlement import KEY, Existing, Settled, settled
+from orchestrator.store.repository import Repository
+from orchestrator.store.rows import chunked
 from orchestrator.store.traversals.operation_rows import ENTERING, OVER
 
 #: The kind of a resource's presence on a machine; its amount is 0.
@@ -26,9 +27,6 @@ GROUP: Final = "group:"
 
 #: How long a reservation outlives its operation, so that it does not lapse before it is settled.
 MARGIN_SECONDS: Final = 3600.0
-
-#: The most names in one statement.
-_AT_ONCE: Final = 500
 
 #: Amounts by kind, by resource and machine.
 Amounts = Mapping[tuple[str, str], Mapping[str, int]]
@@ -99,12 +97,8 @@ class _Others:
     has_younger: bool
 
 
-class Reservations:
+class Reservations(Repository):
     """The reservation table's operations: reserve, confirm and release."""
-
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._db = database
-        self._codec = codec
 
     @retrying
     def promised(
@@ -117,13 +111,6 @@ class Reservations:
         with self._db.read() as connection:
             now = database_time(connection, self._db)
             return _Reading(connection, now, stack_id, operation_id).promised(sorted(nodes), kinds)
-
-    @retrying
-    def totals(self, nodes: Iterable[str]) -> Mapping[tuple[str, str], int]:
-        """Return the reserved amounts on some machines, by machine and kind."""
-        with self._db.read() as connection:
-            now = database_time(connection, self._db)
-            return _Reading(connection, now, "", "").promised(sorted(nodes), ()).totals
 
     @retrying
     def reserve(
@@ -167,7 +154,6 @@ class Reservations:
             began: Whether the operation ever began.
         """
         reservation, resource = tables.reservation, tables.resource
-        gone = tables.is_gone()
         existing = sa.select(resource.c.name, resource.c.on_node, resource.c.status)
         stack = sa.select(tables.stack.c.id).where(tables.stack.c.id == stack_id).with_for_update()
         with self._db.write() as connection:
@@ -176,7 +162,9 @@ class Reservations:
             now = database_time(connection, self._db)
             of_stack = sa.select(reservation).where(reservation.c.stack_id == stack_id)
             mine = connection.execute(of_stack.order_by(*reservation.primary_key)).all()
-            rows = connection.execute(existing.where(resource.c.stack_id == stack_id, ~gone)).all()
+            rows = connection.execute(
+                existing.where(resource.c.stack_id == stack_id, ~tables.is_gone())
+            ).all()
             others = self._others(connection, stack_id, operation_id, began=began)
             known = None if wanted is None or others.has_younger else wanted
             found = settled(
@@ -212,17 +200,15 @@ class Reservations:
     def groups(self, ids: Sequence[str], *, project: str, kind: str) -> dict[str, GroupRow]:
         """Return a project's placement groups with these ids, by id; ``kind`` is their resource type."""
         resource, stack = tables.resource, tables.stack
-        gone = tables.is_gone()
         sql = (
             sa.select(resource.c.id, resource.c.stack_id, resource.c.name, resource.c.properties)
             .join(stack, stack.c.id == resource.c.stack_id)
-            .where(stack.c.project == project, resource.c.type == kind, ~gone)
+            .where(stack.c.project == project, resource.c.type == kind, ~tables.is_gone())
         )
         found: dict[str, GroupRow] = {}
         with self._db.read() as connection:
-            for start in range(0, len(ids), _AT_ONCE):
-                some = resource.c.id.in_(ids[start : start + _AT_ONCE])
-                for row in connection.execute(sql.where(some)):
+            for some in chunked(ids):
+                for row in connection.execute(sql.where(resource.c.id.in_(some))):
                     packed = row.properties
                     found[row.id] = GroupRow(
                         id=row.id,
@@ -237,12 +223,13 @@ class Reservations:
         """Return the names that resources on some machines have there: their rows' ids, or names of their own."""
         resource = tables.resource
         # The resources of an abandoned stack still exist, but are not ours any more.
-        gone = tables.is_gone()
         found: set[str] = set()
         with self._db.read() as connection:
-            for start in range(0, len(nodes), _AT_ONCE):
-                on = resource.c.on_node.in_(nodes[start : start + _AT_ONCE])
-                rows = connection.execute(sa.select(resource.c.id, resource.c.physical_id).where(on, ~gone))
+            for some in chunked(nodes):
+                on = resource.c.on_node.in_(some)
+                rows = connection.execute(
+                    sa.select(resource.c.id, resource.c.physical_id).where(on, ~tables.is_gone())
+                )
                 found |= {
                     name for row in rows for name in (row.id, (row.physical_id or "").rpartition("/")[2])
                 }
@@ -257,16 +244,16 @@ class Reservations:
         Groups are always locked first, by id, and then machines, by name, so that no two transactions deadlock.
         """
         for key, names in ((tables.resource.c.id, sorted(set(groups))), (tables.machine.c.name, nodes)):
-            for start in range(0, len(names), _AT_ONCE):
-                some = sa.select(key).where(key.in_(names[start : start + _AT_ONCE]))
-                connection.execute(some.order_by(key).with_for_update()).all()
+            for some in chunked(names):
+                held = sa.select(key).where(key.in_(some)).order_by(key)
+                connection.execute(held.with_for_update()).all()
 
     @staticmethod
     def _write(connection: sa.Connection, new: NewReservation, nodes: Sequence[str], now: float) -> None:
         reservation = tables.reservation
         connection.execute(reservation.delete().where(reservation.c.operation_id == new.operation_id))
-        for start in range(0, len(nodes), _AT_ONCE):
-            void = reservation.c.node.in_(nodes[start : start + _AT_ONCE]) & (reservation.c.expires_at <= now)
+        for some in chunked(nodes):
+            void = reservation.c.node.in_(some) & (reservation.c.expires_at <= now)
             connection.execute(reservation.delete().where(void))
         rows = [
             {
@@ -338,8 +325,7 @@ class _Reading:
         totals: dict[tuple[str, str], int] = {}
         pending: dict[tuple[str, str], int] = {}
         drained: dict[str, str] = {}
-        for start in range(0, len(nodes), _AT_ONCE):
-            some = nodes[start : start + _AT_ONCE]
+        for some in chunked(nodes):
             totals |= self._totals(some, sa.true())
             pending |= self._totals(some, tables.reservation.c.operation_id != "")
             drained |= self._drained(some)

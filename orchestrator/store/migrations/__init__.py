@@ -7,10 +7,9 @@ longer than the check.
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
 
 from orchestrator.errors import Unavailable
-from orchestrator.store.database import Database
+from orchestrator.store.database import Database, tried_once
 
 #: The key of the advisory lock that the migrating process holds; the number is arbitrary.
 _MIGRATION_LOCK = 7_233_400_521
@@ -33,10 +32,8 @@ def current(url: str) -> str | None:
     """
     database = Database(url)
     try:
-        with database.read() as connection:
+        with tried_once(), database.read() as connection:
             return _revision(connection)
-    except DBAPIError as error:
-        raise Unavailable(f"the database does not answer: {error.orig}") from error
     finally:
         database.dispose()
 
@@ -76,7 +73,7 @@ def upgrade(url: str) -> tuple[str | None, str]:
 
     database = Database(url)
     try:
-        with database.write() as connection:
+        with tried_once(), database.write() as connection:
             if database.postgres:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             before = _revision(connection)
@@ -87,8 +84,6 @@ def upgrade(url: str) -> tuple[str | None, str]:
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
         return before, head()
-    except DBAPIError as error:
-        raise Unavailable(f"the database does not answer: {error.orig}") from error
     finally:
         database.dispose()
 

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from orchestrator.model.breakpoints import HOOK
+from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes import statements
-from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.nodes.failing import held_status
 from orchestrator.store.nodes.nodes import Nodes
+from orchestrator.store.repository import Repository, Timings
 from orchestrator.store.rows import AnyRow
+from orchestrator.store.stack_events import resource_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +49,12 @@ def _tree(stack_id: str) -> sa.CTE:
     return tree.union_all(inside)
 
 
-class Breakpoints:
+class Breakpoints(Repository):
     """Reads of nodes that stand at hooks, and the clearing of hooks."""
 
-    def __init__(self, database: Database, nodes: Nodes, timings: Timings) -> None:
-        self._db = database
+    def __init__(self, database: Database, codec: Codec, timings: Timings, nodes: Nodes) -> None:
+        super().__init__(database, codec, timings)
         self._nodes = nodes
-        self._timings = timings
 
     @retrying
     def standing(self, stack_id: str) -> list[StandingNode]:
@@ -94,17 +96,12 @@ class Breakpoints:
 
         None if the node does not stand there any more, or its traversal is over; nothing was changed.
         """
-        node, traversal = tables.node, tables.traversal
+        node = tables.node
         here = (node.c.traversal_id == standing.traversal_id) & (node.c.no == standing.no)
         with self._db.write() as connection:
             now = database_time(connection, self._db)
-            status = connection.execute(
-                # The traversal is not failed or superseded meanwhile.
-                sa.select(traversal.c.status)
-                .where(traversal.c.id == standing.traversal_id)
-                .with_for_update(read=True)
-            ).scalar_one()
-            if status != "IN_PROGRESS":
+            # The traversal is not failed or superseded meanwhile.
+            if held_status(connection, standing.traversal_id) != "IN_PROGRESS":
                 return None
             was_waiting = node.c.state == "waiting"
             seconds = 0.0 if at_once else self._timings.redeliver_seconds
@@ -157,18 +154,7 @@ class Breakpoints:
             .join(stack, stack.c.id == resource.c.stack_id)
             .where(resource.c.id == standing.resource_id)
         ).one()
-        connection.execute(
-            tables.event.insert().values(
-                at=now,
-                stack_id=row.stack_id,
-                traversal_id=standing.traversal_id,
-                resource=standing.resource,
-                resource_id=standing.resource_id,
-                type=row.type,
-                action=HOOK,
-                status="COMPLETE",
-                reason=f"Hook {standing.hook} is cleared",
-                physical_id=row.physical_id,
-            )
-        )
+        cleared = {"action": HOOK, "status": "COMPLETE", "reason": f"Hook {standing.hook} is cleared"}
+        event = resource_event(row, now, traversal_id=standing.traversal_id, **cleared)
+        connection.execute(tables.event.insert().values(event))
         return row

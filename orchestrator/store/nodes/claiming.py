@@ -4,26 +4,21 @@ import functools
 import json
 from typing import Any
 
-from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import retrying
 from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import statements
-from orchestrator.store.nodes.claims import Claim, Timings
+from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.nodes.orders import numbers_of
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Values
 
 #: How often a claim is tried whose resource is released, or changed by another transaction, at the same moment.
 CLAIM_TRIES = 3
 
 
-class NodeClaims:
+class NodeClaims(Repository):
     """Claims of ready nodes."""
-
-    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
-        self._db = database
-        self._codec = codec
-        self._timings = timings
 
     @retrying
     def claim(self, order: CheckOrder, *, worker: str) -> Claim | None:

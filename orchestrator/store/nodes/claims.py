@@ -9,20 +9,6 @@ from orchestrator.model.messages import CheckOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timings:
-    """Periods of the engine, in seconds."""
-
-    #: How long a claim holds without a heartbeat.
-    lease_seconds: float = 60.0
-    #: After how long a ready node is published again.
-    redeliver_seconds: float = 10.0
-    #: After how long a node that waits for a locked resource looks again, should no wake-up come.
-    locked_seconds: float = 5.0
-    #: How long the redelivery of a job may take after its coordinator died.
-    job_seconds: float = 120.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A node that one worker alone may take one step further until the lease ends."""
 

@@ -13,11 +13,12 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import statements
-from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome, Timings
-from orchestrator.store.nodes.failing import fail_traversal, hold_stack
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.nodes.failing import fail_traversal, held_status, hold_stack
 from orchestrator.store.nodes.orders import NodeOrders, numbers_of, text_of
 from orchestrator.store.nodes.requirements import both
 from orchestrator.store.nodes.stopping import stop_at_hook
+from orchestrator.store.repository import Repository, Timings
 from orchestrator.store.rows import AnyRow, Values
 from orchestrator.store.stacks.unclean import goes_on, hold_back
 from orchestrator.views.facts import RETRY
@@ -48,13 +49,11 @@ _STATE = {
 _PASSED_ON = (Ending.DONE, Ending.FAULT)
 
 
-class NodeEndings:
+class NodeEndings(Repository):
     """Finishes of the steps of nodes."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings, orders: NodeOrders) -> None:
-        self._db = database
-        self._codec = codec
-        self._timings = timings
+        super().__init__(database, codec, timings)
         self._orders = orders
 
     @retrying
@@ -113,20 +112,14 @@ class NodeEndings:
         Or with another try at an action that has not begun. In a traversal that is over, nothing follows.
         """
         order = claim.order
-        node, traversal = tables.node, tables.traversal
+        node = tables.node
         mine = (node.c.traversal_id == order.traversal_id) & (node.c.no == order.no)
         with self._db.write() as connection:
             # A traversal that takes the stack over sees the new row, or the row is never made. The traversal is locked
             # before the resource, in the same order as there.
-            status = connection.execute(
-                sa.select(traversal.c.status)
-                .where(traversal.c.id == order.traversal_id)
-                .with_for_update(read=True)
-            ).scalar_one()
-            if (
-                connection.execute(text_of(statements.SQLITE_FINISH_NODE.at(self._db.now)), values).rowcount
-                != 1
-            ):
+            status = held_status(connection, order.traversal_id)
+            finish_node = text_of(statements.SQLITE_FINISH_NODE.at(self._db.now))
+            if connection.execute(finish_node, values).rowcount != 1:
                 return Finished(accepted=False)
             connection.execute(text_of(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
             if status == "IN_PROGRESS" and outcome.ending is Ending.RETRY:

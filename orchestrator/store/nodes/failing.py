@@ -27,6 +27,14 @@ def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
     return stack_id
 
 
+def held_status(connection: sa.Connection, traversal_id: str) -> str:
+    """Return a traversal's status, which stays as it is until the transaction ends."""
+    traversal = tables.traversal
+    sql = sa.select(traversal.c.status).where(traversal.c.id == traversal_id)
+    status: str = connection.execute(sql.with_for_update(read=True)).scalar_one()
+    return status
+
+
 def fail_traversal(
     connection: sa.Connection,
     database: Database,
@@ -90,10 +98,6 @@ def fail_traversal(
     )
     if end is None:
         return None
-    return _end_order(row.id, row.name, traversal_id, end)
-
-
-def _end_order(stack_id: str, stack: str, traversal_id: str, no: int) -> CheckOrder:
     return CheckOrder(
-        stack_id=stack_id, traversal_id=traversal_id, no=no, key="", phase=END, stack=stack, node_data=()
+        stack_id=row.id, traversal_id=traversal_id, no=end, key="", phase=END, stack=row.name, node_data=()
     )

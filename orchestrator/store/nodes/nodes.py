@@ -7,9 +7,9 @@ nothing, so a message may be delivered twice, late, or to a worker that was beli
 from orchestrator.model.codec import Codec
 from orchestrator.store.database import Database
 from orchestrator.store.nodes.claiming import NodeClaims
-from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.endings import NodeEndings
 from orchestrator.store.nodes.orders import NodeOrders
+from orchestrator.store.repository import Timings
 
 
 class Nodes:

@@ -7,11 +7,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import retrying
 from orchestrator.store.nodes import statements
-from orchestrator.store.nodes.claims import Claim, Timings
+from orchestrator.store.nodes.claims import Claim
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Values
 
 #: The most requirements whose node data travel with a message; the check reads those of more from the store.
@@ -25,13 +25,8 @@ def text_of(sql: str) -> sa.TextClause:
     return sa.text(sql)
 
 
-class NodeOrders:
+class NodeOrders(Repository):
     """Orders for ready nodes, their inputs, leases, and wake-ups by locks and signals."""
-
-    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
-        self._db = database
-        self._codec = codec
-        self._timings = timings
 
     def orders(
         self,

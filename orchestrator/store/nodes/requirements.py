@@ -55,8 +55,9 @@ def both(before: Sequence[str], given: Sequence[str]) -> list[str]:
 def requirements_of(connection: sa.Connection, stack_id: str) -> Mapping[str, tuple[str, ...]]:
     """Return the requirements of a stack's rows that are not deleted, by id."""
     resource = tables.resource
-    gone = tables.is_gone()
     rows = connection.execute(
-        sa.select(resource.c.id, resource.c.requires).where(resource.c.stack_id == stack_id, ~gone)
+        sa.select(resource.c.id, resource.c.requires).where(
+            resource.c.stack_id == stack_id, ~tables.is_gone()
+        )
     )
     return {row.id: tuple(json.loads(row.requires)) for row in rows}

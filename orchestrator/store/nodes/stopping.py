@@ -7,6 +7,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
+from orchestrator.store.nodes.failing import held_status
 from orchestrator.store.rows import Values
 
 
@@ -26,14 +27,10 @@ def stop_at_hook(
     and nothing was changed.
     """
     now = database.now
-    traversal, node = tables.traversal, tables.node
+    node = tables.node
     # A transaction that fails or supersedes the traversal sees the node stand, or it never does. The traversal is
     # locked before the resource, in the same order as there.
-    status: str = connection.execute(
-        sa.select(traversal.c.status)
-        .where(traversal.c.id == claim.order.traversal_id)
-        .with_for_update(read=True)
-    ).scalar_one()
+    status = held_status(connection, claim.order.traversal_id)
     ended = outcome.ending is Ending.DONE
     values = {**values, "state": "done" if ended else "waiting"}
     if connection.execute(sa.text(statements.SQLITE_FINISH_NODE.at(now)), values).rowcount != 1:

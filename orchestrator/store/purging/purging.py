@@ -5,7 +5,7 @@ cannot change any more, and removes a row after those that point at it. The cond
 :mod:`orchestrator.store.purging.unneeded`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import sqlalchemy as sa
 
@@ -15,7 +15,8 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.purging import unneeded
 from orchestrator.store.purging.removals import BATCH, Removals
-from orchestrator.store.rows import AnyRow
+from orchestrator.store.repository import Timings
+from orchestrator.store.rows import AnyRow, chunked
 
 Condition = sa.ColumnElement[bool]
 
@@ -23,8 +24,8 @@ Condition = sa.ColumnElement[bool]
 class Purger:
     """Purges, and trims of events."""
 
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._removals = Removals(database, codec)
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._removals = Removals(database, codec, timings)
 
     def purge(self, wanted: Purge) -> Iterator[Removed]:
         """Remove the rows that are not needed any more; yield what each step removed.
@@ -213,7 +214,7 @@ class _Run:
         old = template.c.saved_at <= self._settled
         unused = {row.id for row in self._removals.read(sa.select(template.c.id).where(old))} - used
         self._templates = unused
-        for some in _parts(sorted(unused)):
+        for some in chunked(sorted(unused)):
             is_still = sa.true() if self._wanted.dry_run else unneeded.is_unused(template)
             yield from self._remove("templates", template, template.c.id.in_(some) & old & is_still)
 
@@ -226,11 +227,6 @@ class _Run:
         for template_id, stored in self._removals.templates():
             if template_id not in self._templates:
                 unused.difference_update(stored.files.values())
-        for some in _parts(sorted(unused)):
+        for some in chunked(sorted(unused)):
             # A template saved since then has marked its files as saved again, or shares them with a used template.
             yield from self._remove("files", file, file.c.id.in_(some) & old)
-
-
-def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(ids), BATCH):
-        yield ids[start : start + BATCH]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
-from orchestrator.model.codec import Codec
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import database_time, retrying
 from orchestrator.store.purging import unneeded
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Query
 from orchestrator.store.traversals.templates import StoredTemplate
 
@@ -19,12 +19,8 @@ BATCH = 500
 Condition = sa.ColumnElement[bool]
 
 
-class Removals:
+class Removals(Repository):
     """Reads and removals of batches of rows, by given conditions."""
-
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._db = database
-        self._codec = codec
 
     @retrying
     def take_turn(self, every_seconds: float) -> bool:

@@ -7,25 +7,20 @@ import sqlalchemy as sa
 
 from hooks.values.frozen import frozen
 from hooks.values.lazy import LazyMapping
-from orchestrator.model.codec import Codec
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import retrying
+from orchestrator.store.repository import Repository
+from orchestrator.store.rows import chunked
 
 #: The resource name of annotations of the stack itself.
 STACK: Final = ""
-#: The most stacks that one statement names.
-_AT_ONCE: Final = 500
 
 #: The annotations of one stack or resource, by the plugin's name.
 PluginAnnotations = Mapping[str, Mapping[str, Any]]
 
 
-class Annotations:
+class Annotations(Repository):
     """Reads of the annotation table."""
-
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._db = database
-        self._codec = codec
 
     @retrying
     def of(self, stack_id: str, resource: str = STACK) -> PluginAnnotations:
@@ -49,11 +44,9 @@ class Annotations:
         annotation = tables.annotation
         found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
         with self._db.read() as connection:
-            for start in range(0, len(stack_ids), _AT_ONCE):
-                some = annotation.c.stack_id.in_(stack_ids[start : start + _AT_ONCE])
-                for row in connection.execute(
-                    sa.select(annotation).where(some).order_by(annotation.c.plugin)
-                ):
+            for some in chunked(stack_ids):
+                sql = sa.select(annotation).where(annotation.c.stack_id.in_(some))
+                for row in connection.execute(sql.order_by(annotation.c.plugin)):
                     entry = found.setdefault((row.stack_id, row.resource), {})
                     entry[row.plugin] = self._unpacked(row.value)
         return found

@@ -2,6 +2,7 @@
 
 import sqlalchemy as sa
 
+from orchestrator.errors import cut
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
 
@@ -20,7 +21,7 @@ def faults_of(connection: sa.Connection, traversal_id: str) -> str:
     ).first()
     if template is not None and template.template_id != template.completed_template_id:
         reasons.insert(0, "the definition that the stack was given last never was complete")
-    return shortened("; ".join(reasons))
+    return cut("; ".join(reasons), SHOWN)
 
 
 def failures_of(connection: sa.Connection, traversal_id: str, phase: str) -> list[str]:
@@ -39,8 +40,3 @@ def failures_of(connection: sa.Connection, traversal_id: str, phase: str) -> lis
         .order_by(node.c.key)
     ).all()
     return [f"resources.{row.key}: {row.reason}" for row in found]
-
-
-def shortened(reasons: str) -> str:
-    """Return the reasons, cut off after ``SHOWN`` characters."""
-    return reasons if len(reasons) <= SHOWN else reasons[: SHOWN - 3] + "..."

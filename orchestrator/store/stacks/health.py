@@ -1,20 +1,20 @@
 """Operator health marks of resources (``mark-unhealthy``), recorded under the stack's lock."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
 from orchestrator.model.actions import CHECK
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
+from orchestrator.store.rows import chunked
+from orchestrator.store.stack_events import resource_event
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 
 
-class Health:
+class Health(Repository):
     """Writes of health marks."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     @retrying
     def mark(
@@ -34,17 +34,27 @@ class Health:
             unhealthy: Whether it is unhealthy.
             reason: The reason, for users.
         """
+        resource = tables.resource
+        mark = {"action": CHECK, "status": "FAILED" if unhealthy else "COMPLETE", "reason": reason}
+        as_read = (
+            (resource.c.id == row.id)
+            & (resource.c.action == row.action)
+            & (resource.c.status == row.status)
+            & resource.c.lock_traversal.is_(None)
+        )
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             # Each stack is locked before the first write, so that no operation begins meanwhile.
             if not all(self._is_quiet(connection, stack) for stack, _ in stacks):
                 return False
-            if not self._write(connection, row, now, unhealthy=unhealthy, reason=reason):
+            marked = resource.update().where(as_read).values(**mark, unhealthy=unhealthy, updated_at=now)
+            if connection.execute(marked).rowcount != 1:
                 return False
             if unhealthy:
                 outer = [row_id for _, row_id in stacks if row_id is not None]
-                self._doubt(connection, outer, f"resources.{row.name}: {reason}")
-            self._record(connection, row, stacks[0][0], now, unhealthy=unhealthy, reason=reason)
+                doubt(connection, outer, f"resources.{row.name}: {reason}")
+            event = resource_event(row, now, traversal_id=stacks[0][0].traversal_id, **mark)
+            connection.execute(tables.event.insert().values(event))
         return True
 
     @staticmethod
@@ -56,60 +66,12 @@ class Health:
         ).first()
         return found is not None and (found.traversal_id, found.status) == (stack.traversal_id, stack.status)
 
-    @staticmethod
-    def _write(
-        connection: sa.Connection, row: ResourceRow, now: float, *, unhealthy: bool, reason: str
-    ) -> bool:
-        resource = tables.resource
-        as_read = (
-            (resource.c.id == row.id)
-            & (resource.c.action == row.action)
-            & (resource.c.status == row.status)
-            & resource.c.lock_traversal.is_(None)
-        )
-        written = connection.execute(
-            resource.update()
-            .where(as_read)
-            .values(
-                action=CHECK,
-                status="FAILED" if unhealthy else "COMPLETE",
-                reason=reason,
-                unhealthy=unhealthy,
-                updated_at=now,
-            )
-        )
-        return written.rowcount == 1
 
-    @staticmethod
-    def _doubt(connection: sa.Connection, row_ids: Sequence[str], reason: str) -> None:
-        """Mark complete rows so that the next update visits them."""
-        resource = tables.resource
-        in_order = resource.c.id.in_(row_ids) & (resource.c.status == "COMPLETE")
+def doubt(connection: sa.Connection, row_ids: Iterable[str], reason: str) -> None:
+    """Mark the complete ones of some rows so that the next update visits them."""
+    resource = tables.resource
+    for some in chunked(sorted(row_ids)):
+        complete = resource.c.id.in_(some) & (resource.c.status == "COMPLETE")
         connection.execute(
-            resource.update().where(in_order).values(action=CHECK, status="FAILED", reason=reason)
-        )
-
-    @staticmethod
-    def _record(
-        connection: sa.Connection,
-        row: ResourceRow,
-        stack: StackRow,
-        now: float,
-        *,
-        unhealthy: bool,
-        reason: str,
-    ) -> None:
-        connection.execute(
-            tables.event.insert().values(
-                at=now,
-                stack_id=row.stack_id,
-                traversal_id=stack.traversal_id,
-                resource=row.name,
-                resource_id=row.id,
-                type=row.type,
-                action=CHECK,
-                status="FAILED" if unhealthy else "COMPLETE",
-                reason=reason,
-                physical_id=row.physical_id,
-            )
+            resource.update().where(complete).values(action=CHECK, status="FAILED", reason=reason)
         )

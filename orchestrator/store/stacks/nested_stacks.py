@@ -1,35 +1,26 @@
 """Nested stacks: trees of stacks as rows, their progress and resource counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import sqlalchemy as sa
 
 from orchestrator.model.messages import CHECKED_PHASES
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import retrying
+from orchestrator.store.repository import Repository
+from orchestrator.store.rows import chunked
 from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_rows
 from orchestrator.store.stacks.tallies import Tally, tallies, under_way
 from orchestrator.store.stacks.unclean import unclean
 
 #: The most active resources that a progress names.
 ACTIVE: Final = 10
-#: The most ids that one statement names.
-_AT_ONCE: Final = 500
 
 
-def chunked(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield parts of a list of ids, each short enough for one statement."""
-    for start in range(0, len(ids), _AT_ONCE):
-        yield ids[start : start + _AT_ONCE]
-
-
-class Families:
+class Families(Repository):
     """Reads of trees of stacks, and the release of a nested stack."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     @retrying
     def children(self, stack_id: str) -> list[StackRow]:
@@ -81,12 +72,16 @@ class Families:
     def count_in_tree(self, root_id: str, *, besides: str) -> int:
         """Count the resources of a tree of stacks, without those of the stack ``besides``."""
         stack, resource = tables.stack, tables.resource
-        gone = tables.is_gone()
         sql = (
             sa.select(sa.func.count())
             .select_from(stack)
             .join(resource, resource.c.stack_id == stack.c.id)
-            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), stack.c.id != besides, ~gone)
+            .where(
+                stack.c.root_id == root_id,
+                stack.c.deleted_at.is_(None),
+                stack.c.id != besides,
+                ~tables.is_gone(),
+            )
         )
         with self._db.read() as connection:
             return int(connection.execute(sql).scalar_one())
@@ -155,8 +150,7 @@ class Families:
         stack, resource = tables.stack, tables.resource
         tree = (stack.c.root_id == stack_row.root_id) & stack.c.deleted_at.is_(None)
         inside = sa.select(stack.c.id, stack.c.parent_id, stack.c.parent_resource, stack.c.status)
-        gone = tables.is_gone()
-        wrong = (resource.c.unhealthy | (resource.c.status != "COMPLETE")) & ~gone
+        wrong = (resource.c.unhealthy | (resource.c.status != "COMPLETE")) & ~tables.is_gone()
         with self._db.read() as connection:
             rows = connection.execute(inside.where(tree, stack.c.depth > stack_row.depth)).all()
             if not rows:

@@ -10,8 +10,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
-from orchestrator.store.rows import AnyRow
-from orchestrator.store.stacks.nested_stacks import chunked
+from orchestrator.store.rows import AnyRow, chunked
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.operations import OVER, StackPage, StackSummary
 

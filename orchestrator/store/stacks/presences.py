@@ -7,7 +7,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import retrying
+from orchestrator.store.repository import Repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +30,15 @@ class Presence:
 _FIELDS: Final = tuple(Presence.__dataclass_fields__)
 
 
-class Presences:
+class Presences(Repository):
     """Reads of short rows."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     @retrying
     def of(self, stack_id: str) -> list[Presence]:
         """Return a stack's rows that are not deleted, in the order in which they were planned."""
         resource = tables.resource
-        gone = tables.is_gone()
         columns = (resource.c[name] for name in _FIELDS)
-        sql = sa.select(*columns).where(resource.c.stack_id == stack_id, ~gone)
+        sql = sa.select(*columns).where(resource.c.stack_id == stack_id, ~tables.is_gone())
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
         return [_presence(row) for row in rows]

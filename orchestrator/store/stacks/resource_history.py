@@ -11,10 +11,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import retrying
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query
 
 Fragment = Mapping[str, Any]
@@ -76,12 +76,8 @@ def _unsettled_of() -> Query:
     )
 
 
-class Histories:
+class Histories(Repository):
     """Reads of definition histories."""
-
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._db = database
-        self._codec = codec
 
     def read(self, stack_id: str, traversal_id: str) -> History:
         """Return a stack's history; ``traversal_id`` is the traversal in force.
@@ -110,32 +106,25 @@ class Histories:
                 was_applied[row.id] = self._codec.unpack(row.applied)
         return was_planned, was_applied
 
-    @retrying
     def applied(self, resource_id: str) -> Fragment | None:
         """Return the template fragment of a resource that was applied last; None for none."""
         resource, node = tables.resource, tables.node
         at_applied = (node.c.no == resource.c.applied_no) & (
             node.c.traversal_id == resource.c.applied_traversal
         )
-        sql = sa.select(node.c.fragment).join(resource, at_applied).where(resource.c.id == resource_id)
-        with self._db.read() as connection:
-            packed = connection.execute(sql).scalars().first()
-        fragment: Fragment | None = None if packed is None else self._codec.unpack(packed)
-        return fragment
+        return self._first(
+            sa.select(node.c.fragment).join(resource, at_applied).where(resource.c.id == resource_id)
+        )
 
-    @retrying
     def of_node(self, traversal_id: str, no: int) -> Fragment | None:
         """Return the template fragment of a node; None if it has none, or is purged."""
         node = tables.node
-        sql = sa.select(node.c.fragment).where(node.c.traversal_id == traversal_id, node.c.no == no)
-        with self._db.read() as connection:
-            packed = connection.execute(sql).scalars().first()
-        fragment: Fragment | None = None if packed is None else self._codec.unpack(packed)
-        return fragment
+        return self._first(
+            sa.select(node.c.fragment).where(node.c.traversal_id == traversal_id, node.c.no == no)
+        )
 
-    @retrying
-    def begun(self, resource_id: str) -> Fragment:
-        """Return the template fragment of the last begun convergence of a row that never was complete; empty for none.
+    def begun(self, resource_id: str) -> Fragment | None:
+        """Return the template fragment of the last begun convergence of a row that never was complete; None for none.
 
         This reads every node of the row; such rows have few.
         """
@@ -148,9 +137,13 @@ class Histories:
             .where(node.c.fragment.is_not(None), node.c.hook.is_(None) | (node.c.state == "done"))
             .order_by(traversal.c.created_at.desc())
         )
+        return self._first(sql)
+
+    @retrying
+    def _first(self, sql: Query) -> Fragment | None:
         with self._db.read() as connection:
             packed = connection.execute(sql).scalars().first()
-        fragment: Fragment = {} if packed is None else self._codec.unpack(packed)
+        fragment: Fragment | None = None if packed is None else self._codec.unpack(packed)
         return fragment
 
     @retrying

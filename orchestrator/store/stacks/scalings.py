@@ -7,10 +7,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from orchestrator.model.codec import Codec
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Values
+from orchestrator.store.stack_events import resource_event
 from orchestrator.store.stacks.stacks import ResourceRow
 
 
@@ -44,12 +45,8 @@ class _Changed(Exception):
     """A row has changed since it was read; the transaction is rolled back."""
 
 
-class Scalings:
+class Scalings(Repository):
     """Writes to groups that no traversal works on."""
-
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._db = database
-        self._codec = codec
 
     @retrying
     def now(self) -> float:
@@ -97,7 +94,9 @@ class Scalings:
         data = {"data": self._codec.pack(dict(decided.data)), "definition_hash": None}
         self._change(connection, group, data, _at_rest(group))
         for row, traversal_id in zip((policy, group), decided.traversals, strict=True):
-            connection.execute(tables.event.insert().values(_event(row, traversal_id, decided.sentence, now)))
+            signal = {"action": "SIGNAL", "status": "COMPLETE", "reason": decided.sentence}
+            event = resource_event(row, now, traversal_id=traversal_id, **signal)
+            connection.execute(tables.event.insert().values(event))
         return now
 
     @retrying
@@ -133,18 +132,3 @@ def _at_rest(row: ResourceRow) -> sa.ColumnElement[bool]:
     return sa.and_(
         resource.c.id == row.id, resource.c.lock_traversal.is_(None), resource.c.status == "COMPLETE"
     )
-
-
-def _event(row: ResourceRow, traversal_id: str, sentence: str, now: float) -> Values:
-    return {
-        "at": now,
-        "stack_id": row.stack_id,
-        "traversal_id": traversal_id,
-        "resource": row.name,
-        "resource_id": row.id,
-        "type": row.type,
-        "action": "SIGNAL",
-        "status": "COMPLETE",
-        "reason": sentence,
-        "physical_id": row.physical_id,
-    }

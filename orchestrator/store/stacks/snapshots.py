@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.model.codec import Codec
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import retrying
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Query, Values
 
 
@@ -145,12 +145,8 @@ def _left_behind(traversal_id: str) -> sa.ColumnElement[bool]:
     return tables.in_traversal(traversal_id) & (node.c.phase == OPERATE) & node.c.node_data.is_not(None)
 
 
-class Snapshots:
+class Snapshots(Repository):
     """The snapshot tables' operations that belong to no traversal."""
-
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._db = database
-        self._codec = codec
 
     @retrying
     def all(self, stack_id: str) -> list[SnapshotRow]:

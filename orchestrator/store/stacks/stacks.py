@@ -3,6 +3,7 @@
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +12,13 @@ from sqlalchemy.exc import IntegrityError
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import NotFound
-from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.rows import AnyRow, Query
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
+from orchestrator.store.rows import AnyRow, Query, chunked
+from orchestrator.store.stack_events import resource_event
 from orchestrator.store.stacks.in_service import DEFINING, serves
-
-#: The most ids that one statement names.
-_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +120,8 @@ def _by_name_or_id() -> Query:
     return sql.order_by(stack.c.deleted_at.is_not(None))
 
 
-class Stacks:
+class Stacks(Repository):
     """Reads of stacks, resources and jobs, and their writes outside of traversals."""
-
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._db = database
-        self._codec = codec
 
     # -- stacks ------------------------------------------------------------------------------------------------
 
@@ -182,11 +177,10 @@ class Stacks:
     def resources_in_tree(self, root_id: str, *, depth: int | None = None) -> list[ResourceRow]:
         """Return the rows of a tree of stacks that are not deleted, down to ``depth`` if it is given."""
         stack, resource = tables.stack, tables.resource
-        gone = tables.is_gone()
         sql = (
             self._resource_rows()
             .join(stack, stack.c.id == resource.c.stack_id)
-            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), ~gone)
+            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), ~tables.is_gone())
         )
         if depth is not None:
             sql = sql.where(stack.c.depth <= depth)
@@ -200,8 +194,7 @@ class Stacks:
     def resources(self, stack_id: str) -> list[ResourceRow]:
         """Return a stack's rows that are not deleted, sorted by age and name."""
         resource = tables.resource
-        gone = tables.is_gone()
-        sql = self._resource_rows().where(resource.c.stack_id == stack_id, ~gone)
+        sql = self._resource_rows().where(resource.c.stack_id == stack_id, ~tables.is_gone())
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
         return [self._resource(row) for row in rows]
@@ -230,12 +223,11 @@ class Stacks:
         """
         resource = tables.resource
         mine = resource.c.stack_id == stack_id
-        gone = tables.is_gone()
         with self._db.read() as connection:
             rows = connection.execute(
                 self._resource_rows()
                 .where(mine, resource.c.name == name)
-                .order_by(gone, resource.c.replaced_by.is_not(None), resource.c.created_at.desc())
+                .order_by(tables.is_gone(), resource.c.replaced_by.is_not(None), resource.c.created_at.desc())
             ).all()
             if rows:
                 return self._resource(rows[0])
@@ -247,9 +239,10 @@ class Stacks:
     def row(self, resource_id: str) -> ResourceRow | None:
         """Return the row with this id, of any stack; None if it does not exist or is deleted."""
         resource = tables.resource
-        gone = tables.is_gone()
         with self._db.read() as connection:
-            row = connection.execute(self._resource_rows().where(resource.c.id == resource_id, ~gone)).first()
+            row = connection.execute(
+                self._resource_rows().where(resource.c.id == resource_id, ~tables.is_gone())
+            ).first()
         return None if row is None else self._resource(row)
 
     @staticmethod
@@ -308,20 +301,9 @@ class Stacks:
             )
             if written.rowcount != 1:
                 return False
-            connection.execute(
-                tables.event.insert().values(
-                    at=now,
-                    stack_id=row.stack_id,
-                    traversal_id=traversal_id,
-                    resource=row.name,
-                    resource_id=row.id,
-                    type=row.type,
-                    action="SIGNAL",
-                    status="COMPLETE",
-                    reason=reason,
-                    physical_id=row.physical_id,
-                )
-            )
+            signal = {"action": "SIGNAL", "status": "COMPLETE", "reason": reason}
+            event = resource_event(row, now, traversal_id=traversal_id, **signal)
+            connection.execute(tables.event.insert().values(event))
         return True
 
     @retrying
@@ -341,19 +323,16 @@ class Stacks:
     def owners(self, physical_ids: Sequence[str], *, project: str) -> dict[tuple[str, str], str]:
         """Return the names of the project's stacks that own these objects, by type and physical id."""
         stack, resource = tables.stack, tables.resource
-        gone = tables.is_gone()
         sql = (
             sa.select(resource.c.type, resource.c.physical_id, stack.c.name)
             .join(stack, stack.c.id == resource.c.stack_id)
-            .where(stack.c.project == project, stack.c.deleted_at.is_(None), ~gone)
+            .where(stack.c.project == project, stack.c.deleted_at.is_(None), ~tables.is_gone())
         )
         owners: dict[tuple[str, str], str] = {}
         with self._db.read() as connection:
-            for start in range(0, len(physical_ids), _AT_ONCE):
-                some = resource.c.physical_id.in_(physical_ids[start : start + _AT_ONCE])
-                owners |= {
-                    (row.type, row.physical_id): row.name for row in connection.execute(sql.where(some))
-                }
+            for some in chunked(physical_ids):
+                rows = connection.execute(sql.where(resource.c.physical_id.in_(some)))
+                owners |= {(row.type, row.physical_id): row.name for row in rows}
         return owners
 
     # -- jobs --------------------------------------------------------------------------------------------------
@@ -372,34 +351,20 @@ class Stacks:
         )
 
     def accepted(self, job_id: str) -> str | None:
-        """Return the id of the stack on which a job was begun; None if it was refused, or nobody has taken it."""
+        """Return the id of the stack on which a job was begun; None if it was refused, or not taken yet."""
         done = self.job(job_id)
         return done.stack_id if done else None
 
-    @retrying
     def refuse_job(self, job_id: str, refusal: Mapping[str, object]) -> None:
         """Record that a job was refused, and why. The first result of a job stands."""
-        try:
-            with self._db.write() as connection:
-                now = database_time(connection, self._db)
-                connection.execute(
-                    tables.job.insert().values(
-                        id=job_id, status="refused", refusal=self._codec.pack(dict(refusal)), created_at=now
-                    )
-                )
-        except IntegrityError:
-            return
+        self._end_job(id=job_id, status="refused", refusal=self._codec.pack(dict(refusal)))
 
-    @retrying
     def accept_job(self, job_id: str, stack_id: str | None) -> None:
         """Record that a job was accepted and had nothing to do. The first result of a job stands."""
-        try:
-            with self._db.write() as connection:
-                now = database_time(connection, self._db)
-                connection.execute(
-                    tables.job.insert().values(
-                        id=job_id, stack_id=stack_id, status="accepted", created_at=now
-                    )
-                )
-        except IntegrityError:
-            return
+        self._end_job(id=job_id, status="accepted", stack_id=stack_id)
+
+    @retrying
+    def _end_job(self, **values: object) -> None:
+        with suppress(IntegrityError), self._db.write() as connection:
+            now = database_time(connection, self._db)
+            connection.execute(tables.job.insert().values(**values, created_at=now))

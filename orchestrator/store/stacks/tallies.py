@@ -45,7 +45,7 @@ def done_of(counts: Mapping[str, int]) -> int:
 def tallies(connection: sa.Connection, operations: Mapping[str, bool]) -> dict[str, Tally]:
     """Return the tally of each operation; ``operations`` has the traversals' ids, and whether each is under way.
 
-    One statement counts them all: pass no more ids than :func:`~orchestrator.store.stacks.nested_stacks.chunked`
+    One statement counts them all: pass no more ids than :func:`~orchestrator.store.rows.chunked`
     yields at once.
     """
     node, resource = tables.node, tables.resource

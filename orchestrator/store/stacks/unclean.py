@@ -10,10 +10,11 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from orchestrator.errors import cut
 from orchestrator.model.messages import CLEANUP, JOIN
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.stacks.checking import failures_of, shortened
+from orchestrator.store.stacks.checking import SHOWN, failures_of
 from orchestrator.store.stacks.in_service import DEFINING
 
 #: The beginning of a stack's reason, before the reasons of its resources.
@@ -82,7 +83,7 @@ def unclean_of(connection: sa.Connection, traversal_id: str) -> str:
     ).all()
     failures = failures_of(connection, traversal_id, CLEANUP)
     failures += [f"resources.{row.name}: {row.reason.removeprefix(UNCLEAN)}" for row in below]
-    return shortened(f"{UNCLEAN}{'; '.join(failures)}") if failures else ""
+    return cut(f"{UNCLEAN}{'; '.join(failures)}", SHOWN) if failures else ""
 
 
 def unclean(which: sa.ColumnElement[bool]) -> sa.Select[tuple[str]]:

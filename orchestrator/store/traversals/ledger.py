@@ -10,10 +10,9 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from orchestrator.model.codec import Codec
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Values
 from orchestrator.store.traversals.operation_rows import (
     AGREED,
@@ -35,13 +34,8 @@ BATCH: Final = 20
 LOST_AT: Final = f"CASE state WHEN '{ENTERING}' THEN leased_until + :job_seconds ELSE leased_until END"
 
 
-class Ledger:
+class Ledger(Repository):
     """The operation tables' operations."""
-
-    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
-        self._db = database
-        self._codec = codec
-        self._timings = timings
 
     @retrying
     def open(

@@ -10,13 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from orchestrator.errors import Conflict
-from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CONVERGE, END
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
-from orchestrator.store.database import Database, bulk_insert, database_time, retrying
-from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.database import bulk_insert, database_time, retrying
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Values
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import DEFINING
@@ -57,13 +56,8 @@ def _replacements() -> Query:
     return sa.select(resource.c.id).where(mine, resource.c.replaces.is_not(None), ~tables.is_gone())
 
 
-class TraversalStarts:
+class TraversalStarts(Repository):
     """Starts of traversals; each is written all or nothing."""
-
-    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
-        self._db = database
-        self._codec = codec
-        self._timings = timings
 
     @retrying
     def begin_create(self, new: NewTraversal) -> None:

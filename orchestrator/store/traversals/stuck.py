@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CHECKED_PHASES, END
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow
 from orchestrator.views.operations import StuckView
 
@@ -20,12 +20,8 @@ LOST, UNDELIVERED, OVERDUE = "lost", "undelivered", "overdue"
 _WHY: Final = {"running": LOST, "ready": UNDELIVERED, "waiting": OVERDUE}
 
 
-class Stuck:
+class Stuck(Repository):
     """Reads of work that the sweep has missed, or has published without a worker taking it."""
-
-    def __init__(self, database: Database, timings: Timings) -> None:
-        self._db = database
-        self._timings = timings
 
     @retrying
     def all(self, *, project: str) -> tuple[StuckView, ...]:

@@ -11,14 +11,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes import statements
-from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.nodes import Nodes
+from orchestrator.store.repository import Repository, Timings
 from orchestrator.store.rows import AnyRow, Values
+from orchestrator.store.stack_events import resource_event
 from orchestrator.store.traversals.ledger import LOST_AT, Ledger
 from orchestrator.views.facts import LOST
 
@@ -70,14 +72,14 @@ def _looking(now: str) -> sa.TextClause:
     )
 
 
-class Sweeper:
+class Sweeper(Repository):
     """Sweeps of due nodes and of traversals that are out of time."""
 
-    def __init__(self, database: Database, nodes: Nodes, ledger: Ledger, timings: Timings) -> None:
-        self._db = database
-        self._nodes = nodes
-        self._ledger = ledger
-        self._timings = timings
+    def __init__(
+        self, database: Database, codec: Codec, timings: Timings, nodes: Nodes, ledger: Ledger
+    ) -> None:
+        super().__init__(database, codec, timings)
+        self._nodes, self._ledger = nodes, ledger
 
     @retrying
     def sweep(self, *, backlog: int | None = None) -> Swept:
@@ -261,7 +263,7 @@ class Sweeper:
     @staticmethod
     def _fail_waiting(connection: sa.Connection, traversal_id: str, reason: str, now: float) -> None:
         """Fail the nodes that are between two steps; a running step ends by itself."""
-        node, resource, event = tables.node, tables.resource, tables.event
+        node, resource = tables.node, tables.resource
         between = node.c.state.in_(("waiting", "ready")) & (node.c.attempt > 0) & (node.c.phase != END)
         rows: Sequence[AnyRow] = connection.execute(
             node.update()
@@ -283,21 +285,14 @@ class Sweeper:
             ).first()
             if failed is None:
                 continue
-            connection.execute(
-                event.insert().values(
-                    at=now,
-                    stack_id=failed.stack_id,
-                    traversal_id=traversal_id,
-                    resource=failed.name,
-                    resource_id=failed.id,
-                    type=failed.type,
-                    action=failed.action,
-                    status="FAILED",
-                    reason=reason,
-                    physical_id=failed.physical_id,
-                    worker=row.worker or "",
-                )
-            )
+            values = {
+                "action": failed.action,
+                "status": "FAILED",
+                "reason": reason,
+                "worker": row.worker or "",
+            }
+            event = resource_event(failed, now, traversal_id=traversal_id, **values)
+            connection.execute(tables.event.insert().values(event))
 
 
 def _was_sent(row: AnyRow) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 import msgpack
 import sqlalchemy as sa
 
-from orchestrator.model.codec import Codec
 from orchestrator.model.nested_stack import Nesting
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.repository import Repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +69,8 @@ def digest_of(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-class Templates:
+class Templates(Repository):
     """The template and file tables' operations."""
-
-    def __init__(self, database: Database, codec: Codec) -> None:
-        self._db = database
-        self._codec = codec
 
     @retrying
     def save(self, template: StoredTemplate, files: Mapping[str, str]) -> str:

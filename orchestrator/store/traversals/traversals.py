@@ -14,12 +14,11 @@ import sqlalchemy as sa
 
 from orchestrator.errors import Conflict
 from orchestrator.model.actions import CHECK, SNAPSHOT
-from orchestrator.model.codec import Codec
 from orchestrator.model.messages import END, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.database import database_time, retrying
 from orchestrator.store.nodes.failing import fail_traversal, hold_stack
+from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.checking import faults_of
@@ -91,13 +90,8 @@ def _finishing_end() -> sa.UpdateBase:
     return node.update().where(mine, held).values(state="done", due_at=None)
 
 
-class Traversals:
+class Traversals(Repository):
     """The traversal table's operations but for the start, and the changes of stack rows at a traversal's end."""
-
-    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
-        self._db = database
-        self._codec = codec
-        self._timings = timings
 
     @retrying
     def complete(self, traversal_id: str) -> bool:

@@ -40,8 +40,8 @@ from orchestrator.nodes.rpc.mailbox import EXCHANGE
 from orchestrator.nodes.rpc.messages import NODE_TASK, Reply, Request, node_queue
 from orchestrator.queue.celery_app import ROUTES
 from orchestrator.store import tables
-from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.orders import MESSAGE_REQUIREMENTS
+from orchestrator.store.repository import Timings
 from orchestrator.store.traversals.sweeping import DOUBLINGS
 from orchestrator.template.functions.description import describe_functions
 from orchestrator.template.versions import VERSIONS

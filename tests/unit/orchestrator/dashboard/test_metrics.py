@@ -24,7 +24,7 @@ from orchestrator.dashboard.sse import event_text
 from orchestrator.dashboard.tally import OUTCOMES, RESOURCE_ACTIONS, Tally
 from orchestrator.errors import Unavailable
 from orchestrator.store.history.census import Count
-from orchestrator.store.installation.machine_cache_counters import NodeTotals
+from orchestrator.store.installation.cache_counters import NodeTotals
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
 from orchestrator.views.nodes import NodeView

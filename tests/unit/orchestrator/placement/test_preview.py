@@ -69,7 +69,7 @@ def test_a_preview_knows_what_is_promised_to_others(nodes: PretendedNodes, tmp_p
     with pytest.raises(Conflict, match="60 MiB of memory required, 50 free"):
         preview(tmp_path, a=instance(memory=60))
     assert preview(tmp_path, a=instance(memory=50))[0] == {"a": {"node": "n1"}}
-    assert store.reservations.totals(["n1"]) == {("n1", "memory_mib"): 50}
+    assert store.reservations.promised(["n1"], stack_id="").totals == {("n1", "memory_mib"): 50}
     store.close()
 
 

@@ -11,7 +11,8 @@ from orchestrator.model.messages import END, JOIN, CheckOrder
 from orchestrator.model.plan import DesiredResource, plan_create
 from orchestrator.store import migrations
 from orchestrator.store.database import Database
-from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome, Timings
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.repository import Timings
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
 from orchestrator.store.traversals.new_traversal import NewTraversal

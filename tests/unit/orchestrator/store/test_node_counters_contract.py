@@ -1,6 +1,6 @@
 """What every store promises about what was counted of nodes."""
 
-from orchestrator.store.installation.machine_cache_counters import NodeTotals
+from orchestrator.store.installation.cache_counters import NodeTotals
 from tests.unit.orchestrator.store.conftest import Bench
 
 

@@ -48,7 +48,7 @@ def claim(
 
 def total(bench: Bench, node: str = "n1") -> int:
     """Return how much of a node's memory is promised or claimed."""
-    return bench.store.reservations.totals([node]).get((node, MEMORY), 0)
+    return bench.store.reservations.promised([node], stack_id="").totals.get((node, MEMORY), 0)
 
 
 def settle(
