@@ -48,7 +48,6 @@ from orchestrator.processes.embedded_database import prepare_database
 from orchestrator.processes.job_client import JobClient
 from orchestrator.queries.observer import Observer
 from orchestrator.queries.progress import progress_of
-from orchestrator.queries.snapshots import snapshot_view
 from orchestrator.queries.stacks import StackQueries, begun_view, stack_view
 from orchestrator.sinks.admin import forget_sink, sink_views
 from orchestrator.store.store import Store
@@ -246,7 +245,7 @@ class Service(StackQueries):
         job = DeleteSnapshotJob(name=stack.id, snapshot=row.id, project=self.settings.project)
         self._jobs.submit(job, stack=stack.name)
         left = [each for each in self._store.snapshots.all(stack.id) if each.id == row.id]
-        return snapshot_view(left[0]) if left else None
+        return SnapshotView.of(left[0]) if left else None
 
     def abandon(self, name: str) -> StackView | None:
         """Begin to delete a stack without the objects that it made; None if it is deleted already.

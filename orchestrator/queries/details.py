@@ -42,10 +42,8 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
     seen = ObservedOperation(facts)
     wiring = seen.wiring
     happened = seen.happened.get(no, ())
-    return ResourceDetails(
-        operation=facts.operation,
-        cursor=facts.cursor,
-        as_of=facts.as_of,
+    return ResourceDetails.of(
+        facts,
         vertex=seen.vertices[no],
         properties=_properties(recorded.fragment),
         requires=_names(wiring, no, wiring.requirements),

@@ -75,17 +75,14 @@ class Failures:
         events = self.seen.events.get(node.no, ())
         failed_at = [event.at for event in events if event.status == "FAILED"]
         workers = [event.worker for event in events if event.status == "FAILED" and event.worker]
-        return FailedView(
-            no=node.no,
+        return FailedView.of(
+            node,
             name=node.key,
-            type=node.type,
             action=next((event.action for event in reversed(events)), node.action),
             reason=vertex.reason,
             at=failed_at[-1] if failed_at else None,
             attempts=vertex.attempt,
             worker=workers[-1] if workers else vertex.worker,
-            physical_id=node.physical_id,
-            nested_stack_id=node.nested_stack_id,
             blocks=len(behind),
             blocked=tuple(behind[:NAMED]),
         )
@@ -103,14 +100,7 @@ def failure_of(facts: Facts, nested: FindNested = lambda _stack_id, _outer: None
     """
     failures = Failures(ObservedOperation(facts))
     roots, later = failures.split()
-    view = FailureView(
-        operation=facts.operation,
-        cursor=facts.cursor,
-        as_of=facts.as_of,
-        roots=roots,
-        later=later,
-        unreached=len(failures.unreached),
-    )
+    view = FailureView.of(facts, roots=roots, later=later, unreached=len(failures.unreached))
     return _with_path(view, facts, nested) if roots else view
 
 

@@ -105,21 +105,15 @@ class ObservedOperation:
                 no=node.no, kind=JOIN, name="", type="", phase=JOIN, action="", state=state, layer=layer
             )
         events, state = self.events.get(node.no, ()), self.states[node.no]
-        return Vertex(
-            no=node.no,
+        return Vertex.of(
+            node,
             name=node.key,
-            type=node.type,
             phase=phase_of(node),
-            action=node.action,
             state=state,
-            resource_id=node.resource_id,
             attempt=tries_of(node, events),
-            retries=node.retries,
             worker=node.worker or "",
             reason=reason_of(node, self.facts.operation, state, events),
             hook=node.hook or "",
-            physical_id=node.physical_id,
-            nested_stack_id=node.nested_stack_id,
             layer=layer,
         )
 
@@ -144,14 +138,7 @@ def picture_of(
     if part is None:
         part = ALL if len(seen.wiring.nodes) <= MOST_VERTICES else GROUPS
     counts = seen.counts()
-    picture = GraphPicture(
-        operation=facts.operation,
-        part=part,
-        cursor=facts.cursor,
-        as_of=facts.as_of,
-        total=sum(counts.values()),
-        counts=counts,
-    )
+    picture = GraphPicture.of(facts, part=part, total=sum(counts.values()), counts=counts)
     if focus is not None:
         return _focused(picture, seen, seen.find(focus).no, depth)
     if part == GROUPS:

@@ -28,21 +28,7 @@ def _is_failure(happened: str, action: str) -> bool:
 
 def event_view(row: EventRow, stack: StackRow) -> EventView:
     """Return the view of an event of a stack."""
-    return EventView(
-        id=row.id,
-        at=row.at,
-        stack=stack.name,
-        traversal_id=row.traversal_id,
-        resource=row.resource,
-        resource_uuid=row.resource_id,
-        type=row.type,
-        action=row.action,
-        status=row.status,
-        reason=row.reason,
-        physical_id=row.physical_id,
-        cause=row.cause,
-        worker=row.worker,
-    )
+    return EventView.of(row, stack=stack.name, resource_uuid=row.resource_id)
 
 
 def traversal_view(
@@ -55,16 +41,11 @@ def traversal_view(
 
     ``nodes`` are the counts of its resources by state, ``calls`` its calls of lifecycle plugins.
     """
-    return TraversalView(
-        id=row.id,
+    return TraversalView.of(
+        row,
         stack=stack.name,
         stack_id=stack.id,
-        action=row.action,
-        status=row.status,
-        reason=row.reason,
-        template_id=row.template_id,
         begun_at=row.created_at,
-        ended_at=row.ended_at,
         duration_seconds=None if row.ended_at is None else row.ended_at - row.created_at,
         made=sum(row.counts.get(each, 0) for each in _MADE),
         changed=sum(row.counts.get(each, 0) for each in _CHANGED),
@@ -72,14 +53,7 @@ def traversal_view(
         failed=sum(count for each, count in row.counts.items() if _is_failure(each, row.action)),
         nodes=nodes or {},
         plugins=tuple(
-            PluginCallView(
-                plugin=call.plugin,
-                state=call.state,
-                error=call.error,
-                warnings=tuple((call.annotations or {}).get("warnings", ())),
-                asked_seconds=call.asked_seconds,
-                told_seconds=call.told_seconds,
-            )
+            PluginCallView.of(call, warnings=tuple((call.annotations or {}).get("warnings", ())))
             for call in calls
         ),
     )

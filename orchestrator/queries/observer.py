@@ -106,16 +106,8 @@ class Observer:
         """Return the head of pages about one operation on a stack, as in :meth:`facts`."""
         stack = self._past(name)
         head = self._store.observations.head(stack.id, traversal_id or stack.traversal_id)
-        return HeadView(
-            operation=head.operation,
-            total=head.tally.total,
-            done=head.tally.done,
-            counts=head.tally.counts,
-            tags=stack.tags,
-            deleted_at=stack.deleted_at,
-            cursor=head.cursor,
-            as_of=head.as_of,
-        )
+        tally = {name: getattr(head.tally, name) for name in ("total", "done", "counts")}
+        return HeadView.of(head, **tally, tags=stack.tags, deleted_at=stack.deleted_at)
 
     def graph(
         self,

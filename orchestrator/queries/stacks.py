@@ -1,6 +1,7 @@
 """Queries of stacks for faces: stacks, resources, events, operations, outputs, graphs, snapshots and hooks."""
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +20,6 @@ from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
 from orchestrator.queries.definitions import is_pseudo
 from orchestrator.queries.history import event_view, traversal_view
 from orchestrator.queries.outputs import outputs_of
-from orchestrator.queries.resource_tree import in_tree_order
-from orchestrator.queries.snapshots import snapshot_view
 from orchestrator.queries.stack_document import document_of
 from orchestrator.store.stacks.annotations import PluginAnnotations
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
@@ -122,10 +121,10 @@ class StackQueries:
         else:
             rows = self._store.stacks.resources_in_tree(stack.root_id, depth=stack.depth + depth)
         names = {row.id: row.name for row in rows}
-        by_stack: dict[str, list[ResourceRow]] = {}
+        by_stack: defaultdict[str, list[ResourceRow]] = defaultdict(list)
         for row in rows:
-            by_stack.setdefault(row.stack_id, []).append(row)
-        found = in_tree_order(stack.id, by_stack, depth=depth)
+            by_stack[row.stack_id].append(row)
+        found = _in_tree_order(stack.id, by_stack, depth)
         hooks = hooks_by_row(self._store, stack.id)
         annotations = self._store.annotations.all(list(by_stack))
         return [
@@ -235,7 +234,7 @@ class StackQueries:
 
     def snapshots(self, name: str) -> list[SnapshotView]:
         """Return a stack's snapshots, oldest first."""
-        return [snapshot_view(row) for row in self._store.snapshots.all(self._find(name).id)]
+        return [SnapshotView.of(row) for row in self._store.snapshots.all(self._find(name).id)]
 
     def snapshot(self, name: str, snapshot: str) -> SnapshotView:
         """Return one snapshot of a stack, with its resources.
@@ -244,7 +243,8 @@ class StackQueries:
             NotFound: there is no such stack or snapshot.
         """
         row = self._store.snapshots.find(self._find(name).id, snapshot)
-        return snapshot_view(row, self._store.snapshots.entries(row))
+        entries = self._store.snapshots.entries(row)
+        return SnapshotView.of(row, resources=tuple((entry.name, entry.type) for entry in entries))
 
     def hooks(self, name: str) -> list[HookView]:
         """Return the hooks at which a stack's resources stand, longest first.
@@ -269,6 +269,20 @@ class StackQueries:
         return outputs_of(self._store, stack, template, context, self.settings)
 
 
+def _in_tree_order(
+    stack_id: str, rows: Mapping[str, Sequence[ResourceRow]], depth: int, within: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], ResourceRow]]:
+    """Yield each row of a stack, followed by those of its nested stack, down to ``depth`` levels of nesting.
+
+    Each comes with the names of the resources that it is nested in, outermost first. The id of a nested stack is that
+    of its row in the parent stack.
+    """
+    for row in rows.get(stack_id, ()):
+        yield within, row
+        if depth > 0:
+            yield from _in_tree_order(row.id, rows, depth - 1, (*within, row.name))
+
+
 def warnings_in(context: Mapping[str, Any]) -> tuple[Problem, ...]:
     """Return the warnings about a traversal's definition, which are in its context."""
     return tuple(map(Problem.from_wire, context.get("warnings", ())))
@@ -281,25 +295,7 @@ def stack_view(
     outputs: tuple[OutputView, ...] = (),
 ) -> StackView:
     """Return the view of a stack's row."""
-    return StackView(
-        id=row.id,
-        name=row.name,
-        project=row.project,
-        action=row.action,
-        status=row.status,
-        reason=row.reason,
-        description=description,
-        tags=row.tags,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        traversal_id=row.traversal_id,
-        timeout_minutes=row.timeout_minutes,
-        parent_id=row.parent_id,
-        root_id=row.root_id,
-        depth=row.depth,
-        parameters=parameters or {},
-        outputs=outputs,
-    )
+    return StackView.of(row, description=description, parameters=parameters or {}, outputs=outputs)
 
 
 def begun_view(row: StackRow, context: Mapping[str, Any]) -> StackView:
@@ -325,21 +321,13 @@ def resource_view(
     ``names`` are the names of rows by id, ``hook`` is the hook at which it stands, and ``within`` has the resources
     that it is nested in.
     """
-    return ResourceView(
+    return ResourceView.of(
+        row,
         within=within,
-        name=row.name,
-        type=row.type,
         uuid=row.id,
-        physical_id=row.physical_id,
-        action=row.action,
-        status=row.status,
         reason=row.reason if hook is None else paused_until(hook),
-        unhealthy=row.unhealthy,
         hook=hook,
         requires=tuple(sorted(names[each] for each in row.requires if each in names)),
         attributes={".".join(map(str, path)): value for path, value in row.attributes},
-        metadata=row.metadata,
         annotations=annotations or {},
-        created_at=row.created_at,
-        updated_at=row.updated_at,
     )

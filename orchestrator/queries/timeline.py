@@ -113,14 +113,11 @@ def timeline_of(facts: Facts) -> Timeline:
     moments = Moments(seen)
     critical = critical_path(moments)
     bars = [_bar(seen, no, spans, is_critical=no in critical) for no, spans in moments.spans.items()]
-    return Timeline(
-        operation=facts.operation,
-        cursor=facts.cursor,
-        as_of=facts.as_of,
+    return Timeline.of(
+        facts,
         bars=tuple(sorted(bars, key=_place)),
         critical=critical,
         critical_seconds=_seconds([moments.spans[no] for no in critical], _until(facts)),
-        trimmed=facts.trimmed,
     )
 
 
@@ -182,19 +179,7 @@ def _seconds(chain: Sequence[Sequence[Span]], until: float) -> dict[str, float]:
 
 def _bar(seen: ObservedOperation, no: int, spans: Sequence[Span], *, is_critical: bool) -> Bar:
     vertex = seen.vertices[no]
-    return Bar(
-        no=no,
-        name=vertex.name,
-        type=vertex.type,
-        phase=vertex.phase,
-        action=vertex.action,
-        state=vertex.state,
-        reason=vertex.reason,
-        attempts=vertex.attempt,
-        worker=vertex.worker,
-        spans=tuple(spans),
-        critical=is_critical,
-    )
+    return Bar.of(vertex, attempts=vertex.attempt, spans=tuple(spans), critical=is_critical)
 
 
 def _place(bar: Bar) -> tuple[bool, float, int]:

@@ -46,20 +46,13 @@ def _enabled(settings: Settings) -> Collection[str]:
 
 
 def _view(row: CursorRow, *, enabled: bool) -> SinkView:
-    return SinkView(
-        name=row.name,
-        type=row.type,
+    return SinkView.of(
+        row,
         stack=row.stack_name or "",
         stack_id=row.stack_id or "",
         enabled=enabled,
-        position=row.position,
-        backlog=row.backlog,
         behind_seconds=_since(row, row.waiting_since),
-        lost=row.lost,
-        failing_since=row.failing_since,
         failing_seconds=_since(row, row.failing_since),
-        failures=row.failures,
-        error=row.error,
         owner=row.owner or "",
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.model.record import Record
 from orchestrator.views.operations import OperationView
 
 #: The causes of events that do not change a state: a step failed and is tried again, or the lease of its worker
@@ -11,7 +12,7 @@ RETRY, LOST = "retry", "lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFact:
+class NodeFact(Record):
     """One node of a traversal, with columns of its resource."""
 
     no: int

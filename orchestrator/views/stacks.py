@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from orchestrator.errors import Problem
+from orchestrator.model.record import Record
 
 
-class View:
+class View(Record):
     """Base of all views."""
 
     __slots__ = ()

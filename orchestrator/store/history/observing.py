@@ -182,17 +182,14 @@ class Observations:
         in_force = row.in_force == traversal_id
         # A superseded traversal with a reason had failed before.
         failed = row.status == "SUPERSEDED" and row.reason
-        view = OperationView(
+        view = OperationView.of(
+            row,
             stack=row.name,
             stack_id=stack_id,
-            project=row.project,
             traversal_id=traversal_id,
-            action=row.action,
             status="FAILED" if failed else row.status,
             reason=row.reason or (row.stack_reason if in_force else ""),
             begun_at=row.created_at,
-            ended_at=row.ended_at,
-            deadline=row.deadline,
             in_force=in_force,
             stack_state=f"{row.stack_action}_{row.stack_status}",
             within=self._within(connection, row.parent_id, row.root_id),
@@ -228,24 +225,10 @@ class Observations:
             .scalar_subquery()
         )
         has_inside = sa.exists().where(stack.c.parent_id == stack_id)
-        columns = (
-            "no",
-            "key",
-            "phase",
-            "action",
-            "state",
-            "dependents",
-            "quiet",
-            "attempt",
-            "retries",
-            "due_at",
-        )
+        columns = "no key phase action state dependents quiet attempt retries due_at hook worker resource_id"
         sql = (
             sa.select(
-                *(node.c[name] for name in columns),
-                node.c.hook,
-                node.c.worker,
-                node.c.resource_id,
+                *(node.c[name] for name in columns.split()),
                 resource.c.type,
                 resource.c.action.label("resource_action"),
                 resource.c.status.label("resource_status"),
@@ -271,26 +254,14 @@ class Observations:
 
 
 def _node(row: AnyRow, otherwise_type: str) -> NodeFact:
-    return NodeFact(
-        no=row.no,
-        key=row.key,
-        phase=row.phase,
-        action=row.action,
-        state=row.state,
+    return NodeFact.of(
+        row,
         dependents=numbers_of(row.dependents),
         quiet=bool(row.quiet),
-        attempt=row.attempt,
-        retries=row.retries,
-        due_at=row.due_at,
-        hook=row.hook,
-        worker=row.worker,
-        resource_id=row.resource_id,
         type=row.type or otherwise_type,
         resource_action=row.resource_action or "",
         resource_status=row.resource_status or "",
         reason=row.reason or "",
-        physical_id=row.physical_id,
-        nested_stack_id=row.nested_stack_id,
     )
 
 

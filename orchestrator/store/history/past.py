@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from orchestrator.errors import NotFound
+from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.rows import AnyRow, Query
@@ -15,7 +16,7 @@ from orchestrator.store.stacks.stacks import StackRow, Stacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TraversalRow:
+class TraversalRow(Record):
     """A traversal, in progress or finished."""
 
     id: str
@@ -111,19 +112,9 @@ class Past:
         with self._db.read() as connection:
             for traversal_id, action, status, count in connection.execute(sql):
                 counts[traversal_id][f"{action}_{status}"] += count
-        return [_row(row, counts[row.id]) for row in rows]
+        return [TraversalRow.of(row, status=_status(row), counts=counts[row.id]) for row in rows]
 
 
-def _row(row: AnyRow, counts: Mapping[str, int]) -> TraversalRow:
+def _status(row: AnyRow) -> str:
     # A superseded traversal with a reason had failed before.
-    failed = row.status == "SUPERSEDED" and row.reason
-    return TraversalRow(
-        id=row.id,
-        action=row.action,
-        status="FAILED" if failed else row.status,
-        reason=row.reason,
-        template_id=row.template_id,
-        created_at=row.created_at,
-        ended_at=row.ended_at,
-        counts=counts,
-    )
+    return "FAILED" if row.status == "SUPERSEDED" and row.reason else row.status

@@ -157,16 +157,8 @@ class Processes(Repository):
 
     def _view(self, row: AnyRow, leases: Sequence[_Lease], now: float) -> ProcessView:
         silent = row.seen_at < now - self._timings.lease_seconds
-        return ProcessView(
-            name=row.name,
-            kind=row.kind,
-            host=row.host,
-            pid=row.pid,
-            celery_name=row.celery_name,
-            version=row.version,
-            queues=row.queues,
-            started_at=row.started_at,
-            seen_at=row.seen_at,
+        return ProcessView.of(
+            row,
             seen_seconds=max(0.0, now - row.seen_at),
             state=STOPPED if row.stopped_at is not None else SILENT if silent else PRESENT,
             works_on=tuple(lease.work for lease in leases if lease.worker == row.name),

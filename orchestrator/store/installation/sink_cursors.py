@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from hooks.events import Event
 from orchestrator.model.codec import Codec, UnreadableSecret
+from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
@@ -50,7 +51,7 @@ class CursorRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CursorClaim:
+class CursorClaim(Record):
     """The right to move a cursor, until the lease ends or another process takes it."""
 
     name: str
@@ -131,17 +132,7 @@ class SinkCursors:
             ).first()
         if row is None:
             return None
-        claim = CursorClaim(
-            name=row.name,
-            type=row.type,
-            stack_id=row.stack_id,
-            options={},
-            attempt=row.attempt,
-            owner=row.owner,
-            position=row.position,
-            state=b"",
-            failures=row.failures,
-        )
+        claim = CursorClaim.of(row, options={}, state=b"")
         try:
             return replace(
                 claim,

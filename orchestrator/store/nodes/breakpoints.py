@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder
+from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes import statements
@@ -19,13 +20,12 @@ from orchestrator.store.stack_events import resource_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StandingNode:
+class StandingNode(Record):
     """A node that stands at a hook."""
 
     traversal_id: str
     no: int
-    #: The resource's name, and its row's id.
-    resource: str
+    #: The id of the resource's row.
     resource_id: str
     #: The names of the resources that it is nested in below the stack that was read, and its own, with slashes.
     path: str
@@ -74,13 +74,9 @@ class Breakpoints(Repository):
         with self._db.read() as connection:
             rows = connection.execute(sql).all()
         return [
-            StandingNode(
-                traversal_id=row.traversal_id,
-                no=row.no,
-                resource=row.key,
+            StandingNode.of(
+                row,
                 path=row.within + row.key,
-                resource_id=row.resource_id,
-                hook=row.hook,
                 since=row.hook_at,
                 hooks=frozenset(json.loads(row.hooks)),
             )

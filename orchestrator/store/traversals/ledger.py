@@ -333,19 +333,9 @@ class Ledger(Repository):
     def _read(self, connection: sa.Connection, operation_id: str) -> OperationRow:
         operation = tables.operation
         row = connection.execute(sa.select(operation).where(operation.c.id == operation_id)).one()
-        return OperationRow(
-            id=row.id,
-            stack_id=row.stack_id,
-            stack=row.stack,
-            project=row.project,
-            action=row.action,
-            state=row.state,
-            outcome=row.outcome,
-            reason=row.reason,
+        return OperationRow.of(
+            row,
             shown=None if row.shown is None else self._codec.unpack(row.shown),
-            attempt=row.attempt,
-            created_at=row.created_at,
-            ended_at=row.ended_at,
             calls=self._calls(connection, operation_id),
         )
 
@@ -353,14 +343,9 @@ class Ledger(Repository):
         call = tables.operation_call
         mine = sa.select(call).where(call.c.operation_id == operation_id)
         return tuple(
-            CallRow(
-                position=each.position,
-                plugin=each.plugin,
-                state=each.state,
+            CallRow.of(
+                each,
                 annotations=None if each.annotations is None else self._codec.unpack(each.annotations),
-                error=each.error,
-                asked_seconds=each.asked_seconds,
-                told_seconds=each.told_seconds,
             )
             for each in connection.execute(mine.order_by(call.c.position))
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestrator.errors import Unavailable
+from orchestrator.model.record import Record
 
 #: The states of an operation: ``pre_op`` calls, in progress, ``post_op`` calls, over.
 ENTERING: Final = "entering"
@@ -26,7 +27,7 @@ class TakenOver(Unavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallRow:
+class CallRow(Record):
     """The calls of one lifecycle plugin about an operation."""
 
     position: int
@@ -41,7 +42,7 @@ class CallRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationRow:
+class OperationRow(Record):
     """An operation, with its calls in the order of ``pre_op``."""
 
     id: str

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from orchestrator.errors import Conflict
 from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import END, CheckOrder
+from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
 from orchestrator.store.nodes.failing import fail_traversal, hold_stack
@@ -28,7 +29,7 @@ from orchestrator.store.stacks.unclean import LEFT, UNCLEAN, unclean_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimedEnd:
+class ClaimedEnd(Record):
     """A finished traversal, whose end a coordinator claimed for the post-operation work."""
 
     stack_id: str
@@ -149,19 +150,13 @@ class Traversals(Repository):
             attempt = connection.execute(_claiming_end(), mine | claim).scalar_one_or_none()
         if attempt is None:
             return None
-        return ClaimedEnd(
-            stack_id=row.stack_id,
+        return ClaimedEnd.of(
+            row,
             stack=row.name,
-            project=row.project,
             traversal_id=row.id,
-            action=row.action,
-            status=row.status,
-            reason=row.reason,
             begun_at=row.created_at,
-            ended_at=row.ended_at,
             attempt=attempt,
             options=json.loads(row.options),
-            parent_resource=row.parent_resource,
         )
 
     @retrying

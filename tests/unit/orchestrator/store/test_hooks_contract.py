@@ -114,7 +114,7 @@ def test_a_paused_node_holds_nothing_and_is_never_due(bench: Bench) -> None:
     assert bench.sweep() == ()
     assert bench.store.nodes.wake_resource("s-a") == ()
     found = the_one(bench)
-    assert (found.resource, found.resource_id, found.hook) == ("a", "s-a", "pre-create")
+    assert (found.path, found.resource_id, found.hook) == ("a", "s-a", "pre-create")
     assert found.since == 1_000_000.0
 
 
