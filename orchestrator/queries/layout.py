@@ -7,6 +7,7 @@ and a layer that is too wide for a screen is folded into rows. The same graph al
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from graphlib import TopologicalSorter
 from typing import Final
 
 #: The width of a box divided by its height. Boxes of another shape do not overlap either.
@@ -49,7 +50,7 @@ def lay_out(boxes: tuple[int, ...], edges: tuple[tuple[int, int], ...]) -> Layou
     The last layouts are cached, because a graph stays the same while its states change.
     """
     above, below = _ties(boxes, edges)
-    layers = _layers(boxes, above, below)
+    layers = _layers(boxes, above)
     return Layout(layers, _places(_lowered(layers, above, below), above, below))
 
 
@@ -67,19 +68,11 @@ def _ties(boxes: Iterable[int], edges: Iterable[tuple[int, int]]) -> tuple[Ties,
     return above, below
 
 
-def _layers(boxes: Sequence[int], above: Ties, below: Ties) -> dict[int, int]:
+def _layers(boxes: Sequence[int], above: Ties) -> dict[int, int]:
     """Return the length of the longest path from each box to one without requirements."""
     layers = dict.fromkeys(boxes, 0)
-    missing = {box: len(others) for box, others in above.items()}
-    following = [box for box in boxes if not missing[box]]
-    while following:
-        box = following.pop()
-        further = layers[box] + 1
-        for other in below[box]:
-            layers[other] = max(layers[other], further)
-            missing[other] -= 1
-            if not missing[other]:
-                following.append(other)
+    for box in TopologicalSorter(above).static_order():
+        layers[box] = max((layers[other] + 1 for other in above[box]), default=0)
     return layers
 
 

@@ -1,6 +1,6 @@
 """The observer: reads of stacks and operations for the dashboard's pages, from the store alone."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from orchestrator.config.settings import Settings
@@ -76,17 +76,7 @@ class Observer:
         Raises:
             InvalidInput: there is no such order, or a number is out of bounds.
         """
-        return self._store.stack_pages.page(
-            project=self.settings.project,
-            search=query.search,
-            states=query.states,
-            sort=query.sort,
-            descending=query.descending,
-            offset=query.offset,
-            limit=query.limit,
-            nested=query.nested,
-            deleted=query.deleted,
-        )
+        return self._store.stack_pages.page(project=self.settings.project, **asdict(query))
 
     def facts(self, name: str, traversal_id: str | None = None) -> Facts:
         """Return the facts of one operation on a stack, which may be deleted; None for the operation in force.

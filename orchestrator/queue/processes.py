@@ -1,5 +1,7 @@
 """Celery processes: a worker, which takes checks, and a coordinator, which takes jobs and sweeps."""
 
+from collections.abc import Sequence
+
 from celery.utils.nodenames import default_nodename, host_format
 
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
@@ -23,24 +25,12 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
         Unavailable: the database has another schema than this version needs.
     """
-    require_broker(settings)
-    migrations.require(settings.effective_database_url)
-    require_tracing(settings)
+    _require_ready(settings)
     # Loaded early: checks begin operations on nested stacks.
     lifecycle_plugins(settings)
-    app = default_app()
-    app.conf.imports = ("workers.tasks",)
-    worker = app.Worker(
-        queues=[CHECKS_QUEUE],
-        concurrency=concurrency,
-        pool=pool,
-        hostname=node_name(name or "worker"),
-        loglevel=settings.log_level,
-        without_mingle=True,
-        without_gossip=True,
+    return _run(
+        settings, "workers.tasks", [CHECKS_QUEUE], name or "worker", concurrency=concurrency, pool=pool
     )
-    worker.start()
-    return int(worker.exitcode or 0)
 
 
 def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | None) -> int:
@@ -51,25 +41,39 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
         Unavailable: the database has another schema than this version needs.
     """
-    require_broker(settings)
-    migrations.require(settings.effective_database_url)
-    require_tracing(settings)
+    _require_ready(settings)
     # Loaded before the fork: child processes that cannot load them would be restarted again and again.
     all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))
-    app = default_app()
-    app.conf.imports = ("orchestrator.tasks",)
-    app.conf.worker_prefetch_multiplier = 1
-    worker = app.Worker(
-        queues=[STACKS_QUEUE, COORDINATOR_QUEUE],
+    default_app().conf.worker_prefetch_multiplier = 1
+    return _run(
+        settings,
+        "orchestrator.tasks",
+        [STACKS_QUEUE, COORDINATOR_QUEUE],
+        name or "coordinator",
         concurrency=concurrency or 2,
         pool="prefork",
-        hostname=node_name(name or "coordinator"),
-        loglevel=settings.log_level,
         beat=True,
         scheduler=BEAT,
         schedule_filename="",
+    )
+
+
+def _require_ready(settings: Settings) -> None:
+    require_broker(settings)
+    migrations.require(settings.effective_database_url)
+    require_tracing(settings)
+
+
+def _run(settings: Settings, tasks: str, queues: Sequence[str], name: str, **options: object) -> int:
+    app = default_app()
+    app.conf.imports = (tasks,)
+    worker = app.Worker(
+        queues=queues,
+        hostname=node_name(name),
+        loglevel=settings.log_level,
         without_mingle=True,
         without_gossip=True,
+        **options,
     )
     worker.start()
     return int(worker.exitcode or 0)

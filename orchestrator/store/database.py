@@ -21,7 +21,7 @@ import tenacity
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from orchestrator.errors import InvalidInput, Problem, Unavailable
-from orchestrator.store.direct import Direct, PostgresDirect, SqliteDirect, driver_of
+from orchestrator.store.direct import Direct, driver_of
 from orchestrator.store.rows import Values
 
 log = structlog.get_logger()
@@ -109,18 +109,14 @@ class Database:
         which has no data-modifying CTEs, every operation takes several statements.
         """
         if self.postgres:
-            with driver_of(self._pool) as driver:
-                if statements == 1:
-                    yield PostgresDirect(driver)
-                    return
-                with driver.transaction():
-                    yield PostgresDirect(driver)
+            with driver_of(self._pool) as driver, driver.transaction() if statements > 1 else nullcontext():
+                yield Direct(driver, postgres=True)
             return
         with self._writing, driver_of(self._pool) as driver:
             self.before_direct()
             driver.execute("BEGIN IMMEDIATE")
             try:
-                yield SqliteDirect(driver)
+                yield Direct(driver, postgres=False)
             except BaseException:
                 driver.execute("ROLLBACK")
                 raise

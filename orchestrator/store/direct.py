@@ -6,27 +6,16 @@ store uses SQLAlchemy.
 
 import functools
 import re
-import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy as sa
 
 from orchestrator.store.rows import AnyRow, Values
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
-
-
-class Direct(Protocol):
-    """One transaction, or on PostgreSQL one statement that is a transaction."""
-
-    def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
-        """Run a statement with ``:names``; return its rows, which have the columns as attributes."""
-
-    def count(self, sql: str, values: Values) -> int:
-        """Run a statement; return how many rows it changed."""
 
 
 @functools.cache
@@ -37,41 +26,25 @@ def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
     return make
 
 
-class SqliteDirect:
-    """A transaction on Python's SQLite driver."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
-        """Run a statement; return its rows."""
-        cursor = self._connection.execute(sql, values)
-        found = cursor.fetchall()
-        if not found:
-            return found
-        make = _row_type(tuple(column[0] for column in cursor.description))
-        return [make(row) for row in found]
-
-    def count(self, sql: str, values: Values) -> int:
-        """Run a statement; return how many rows it changed."""
-        return self._connection.execute(sql, values).rowcount
-
-
 @functools.cache
 def _for_psycopg(sql: str) -> bytes:
     """Return the statement with psycopg's spelling of parameters."""
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
 
 
-class PostgresDirect:
-    """Statements on psycopg; the server prepares each at its first use."""
+class Direct:
+    """One transaction, or on PostgreSQL one statement that is a transaction, with ``:names`` of parameters.
 
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
+    PostgreSQL prepares each statement at its first use.
+    """
+
+    def __init__(self, driver: Any, *, postgres: bool) -> None:
+        self._execute = functools.partial(driver.execute, prepare=True) if postgres else driver.execute
+        self._spelled: Callable[[str], str | bytes] = _for_psycopg if postgres else str
 
     def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
-        """Run a statement; return its rows."""
-        cursor = self._connection.execute(_for_psycopg(sql), values, prepare=True)
+        """Run a statement; return its rows, which have the columns as attributes."""
+        cursor = self._execute(self._spelled(sql), values)
         found: Sequence[Any] = cursor.fetchall()
         if not found:
             return found
@@ -80,7 +53,7 @@ class PostgresDirect:
 
     def count(self, sql: str, values: Values) -> int:
         """Run a statement; return how many rows it changed."""
-        changed: int = self._connection.execute(_for_psycopg(sql), values, prepare=True).rowcount
+        changed: int = self._execute(self._spelled(sql), values).rowcount
         return changed
 
 

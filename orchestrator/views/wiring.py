@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import TopologicalSorter
 
 from orchestrator.model.messages import CLEANUP, END, JOIN
 from orchestrator.views.facts import NodeFact
@@ -56,17 +57,7 @@ class Wiring:
     @cached_property
     def in_order(self) -> tuple[int, ...]:
         """All numbers, each after its requirements."""
-        missing = {no: len(others) for no, others in self.requirements.items()}
-        following = deque(no for no, count in missing.items() if not count)
-        order = []
-        while following:
-            no = following.popleft()
-            order.append(no)
-            for other in self.dependents[no]:
-                missing[other] -= 1
-                if not missing[other]:
-                    following.append(other)
-        return tuple(order)
+        return tuple(TopologicalSorter(self.requirements).static_order())
 
     def behind(self, no: int) -> frozenset[int]:
         """Return the direct and indirect dependents of a node, without the node itself."""
