@@ -199,11 +199,6 @@ class ParentResourceProxy:
         name, metadata, deletion_policy, update_policy = data
         return cls(name=name, metadata=metadata, deletion_policy=deletion_policy, update_policy=update_policy)
 
-    @classmethod
-    def of_context(cls, context: Mapping[str, Any]) -> Self | None:
-        """Return the parent resource of a traversal's context; None if the stack is not nested."""
-        return cls.from_wire(context["parent"]) if "parent" in context else None
-
 
 class LazyFiles(Mapping[str, str]):
     """The stack's files, each fetched when it is read.
@@ -240,6 +235,13 @@ class StackDefinition:
     parent: ParentResourceProxy | None = None
     #: The resource in whose check this view was made; None if the whole stack is present.
     asker: str | None = None
+
+    @classmethod
+    def of_context(cls, context: Mapping[str, Any], **others: Any) -> Self:
+        """Return the stack of a traversal's context, with other fields."""
+        given = {name: context[name] for name in ("name", "id", "project", "parameters")}
+        parent = ParentResourceProxy.from_wire(context["parent"]) if "parent" in context else None
+        return cls(**{**given, "parent": parent, **others})
 
     def __contains__(self, name: object) -> bool:
         return name in self.resources

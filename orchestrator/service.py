@@ -17,7 +17,7 @@ import psutil
 from orchestrator.caches.admin import CacheAdmin
 from orchestrator.config.settings import Settings
 from orchestrator.engine.breakpoints import UNSET_HOOK, check_kind, clear_hooks, unset_hook
-from orchestrator.engine.health import mark_healthy, mark_unhealthy
+from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.signals import Signals
 from orchestrator.engine.update_plan import update_plan
@@ -317,8 +317,7 @@ class Service(StackQueries):
             NotFound: there is no such stack or resource.
             Conflict: the stack is busy or suspended, or the resource is in no state for it.
         """
-        mark = mark_healthy if reset else mark_unhealthy
-        mark(self._store, self._find(name), resource, reason=reason)
+        mark_unhealthy(self._store, self._find(name), resource, reason=reason, reset=reset)
         return self.resource(name, resource)
 
     def clear_hooks(self, name: str, resource: str = "*", kind: str | None = None) -> list[HookView]:
@@ -428,7 +427,7 @@ class Service(StackQueries):
         tally = (
             NodeStatistics.of(self.settings, counters)
             if self._counts_looks
-            else NodeStatistics.silent(counters)
+            else NodeStatistics(lambda: None, counters)
         )
         return NodeAdmin(
             NodeInquiry(NodeClient.of(self.settings), timeout_seconds=timeout_seconds),

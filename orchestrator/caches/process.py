@@ -5,14 +5,14 @@ Look-ups do not pass through here: a client gets its cache once, and a thread pe
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 import structlog
 
 from cache.constraints.cache import Description
 from cache.constraints.counters import Counts
-from orchestrator.caches.statistics import EVERY_SECONDS, CacheStatistics
+from orchestrator.caches.statistics import EVERY_SECONDS, CacheStatistics, Deltas
 from orchestrator.plugins.clients import LookupCache
 from orchestrator.store.installation.cache_counters import Flushes
 
@@ -37,20 +37,6 @@ COMMON_STORES: Final = frozenset(
 )
 #: How much the clocks of a process and of the database may differ in a duration.
 _SLACK_SECONDS: Final = 1.0
-
-
-class Counted(Protocol):
-    """The totals; :class:`orchestrator.store.installation.cache_counters.CacheCounters` implements it."""
-
-    def add(self, deltas: Mapping[str, Counts]) -> None:
-        """Add counts of this process to the totals, or raise."""
-
-
-class Flushed(Protocol):
-    """The recorded flushes; :class:`orchestrator.store.installation.cache_counters.CacheFlushes` implements it."""
-
-    def read(self) -> Flushes:
-        """Return the time of each cache's last flush, or raise."""
 
 
 class Cache(LookupCache, Protocol):
@@ -86,8 +72,8 @@ class ProcessCaches:
 
     Args:
         caches: The caches by client.
-        counted: The totals of all processes.
-        flushed: The recorded flushes.
+        add: Adds counts to the totals of all processes, or raises.
+        flushes: Returns the recorded flushes, or raises.
         every_seconds: How often counts are persisted and flushes are read.
         clock: A monotonic clock, in seconds.
     """
@@ -95,21 +81,21 @@ class ProcessCaches:
     def __init__(
         self,
         caches: Caches,
-        counted: Counted,
-        flushed: Flushed,
+        add: Callable[[Deltas], None],
+        flushes: Callable[[], Flushes],
         *,
         every_seconds: float = EVERY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._caches = caches
-        self._flushed = flushed
+        self._flushes = flushes
         self._clock = clock
         self._began = clock()
         #: The time of the last recorded flush that was carried out, by client.
         self._heeded: dict[str, float] = {}
         #: Until then an answer in this process's memory may be fresh; later nothing needs a flush.
         self._until = float("-inf")
-        self.tally = CacheStatistics(self._take, counted.add, every_seconds=every_seconds, then=self.heed)
+        self.tally = CacheStatistics(self._take, add, every_seconds=every_seconds, then=self.heed)
 
     def of(self, client: str) -> Cache | None:
         """Return the cache of a client plugin, made at the first call; None if it has none.
@@ -128,7 +114,7 @@ class ProcessCaches:
         if not mine or self._clock() > self._until:
             return
         try:
-            flushes = self._flushed.read()
+            flushes = self._flushes()
         except Exception as error:  # noqa: BLE001  # the thread must survive database errors
             log.debug("recorded flushes are read later", reason=str(error))
             return

@@ -249,11 +249,9 @@ class Coordinator:
             NotFound: there is no such stack.
             Conflict: the stack's state does not allow it, it has too many snapshots, or a lifecycle plugin refused.
         """
-
-        def begin(stack: StackRow, new: NewTraversal) -> bool:
-            return self._begin.operate(stack, replace(new, fence=fence))
-
-        return take_snapshot(self._store, job, self._settings, begin, inner_id=inner_id)
+        return take_snapshot(
+            self._store, job, self._settings, self._begin.operate, inner_id=inner_id, fence=fence
+        )
 
     def restore(self, job: RestoreJob) -> str:
         """Begin to bring a stack back to a snapshot; return its id. The same job again begins nothing.
@@ -342,11 +340,7 @@ class Coordinator:
             Conflict: the stack's state does not allow it, or a lifecycle plugin refused.
             Fenced: the attempt of the parent resource is over.
         """
-
-        def begin(stack: StackRow, new: NewTraversal) -> bool:
-            return self._begin.operate(stack, replace(new, fence=fence))
-
-        return operate(self._store, job, begin, inner=fence is not None)
+        return operate(self._store, job, self._begin.operate, fence)
 
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
         """Restore the last complete definition of a stack; False if another operation took the stack first.

@@ -1,4 +1,4 @@
-"""Operator health marks of resources (``mark-unhealthy``, ``mark-healthy``), checked against the stack's state."""
+"""Operator health marks of resources (``mark-unhealthy``), checked against the stack's state."""
 
 from typing import Final
 
@@ -14,40 +14,25 @@ TRIES: Final = 10
 KEPT: Final = 1000
 
 
-def mark_unhealthy(store: Store, stack: StackRow, resource: str, *, reason: str) -> None:
+def mark_unhealthy(store: Store, stack: StackRow, resource: str, *, reason: str, reset: bool = False) -> None:
     """Mark a resource unhealthy: it becomes CHECK_FAILED, and the next update replaces it.
 
     The resources of its enclosing stacks become CHECK_FAILED too, so that an update of the root stack reaches it.
+    With ``reset``, a CHECK_FAILED resource becomes CHECK_COMPLETE; one that is COMPLETE is not changed.
 
     Raises:
         NotFound: there is no such resource.
         Conflict: its stack is busy or suspended, or the resource is in no state for it.
     """
-    recorded = f"marked unhealthy: {reason}" if reason else "marked unhealthy"
-    _mark(store, stack, resource, unhealthy=True, reason=recorded[:KEPT])
-
-
-def mark_healthy(store: Store, stack: StackRow, resource: str, *, reason: str) -> None:
-    """Mark a CHECK_FAILED resource healthy: it becomes CHECK_COMPLETE, and updates leave it alone.
-
-    A resource that is COMPLETE is not changed.
-
-    Raises:
-        NotFound: there is no such resource.
-        Conflict: its stack is busy or suspended, or the resource is in no state for it.
-    """
-    recorded = f"marked healthy: {reason}" if reason else "marked healthy"
-    _mark(store, stack, resource, unhealthy=False, reason=recorded[:KEPT])
-
-
-def _mark(store: Store, stack: StackRow, resource: str, *, unhealthy: bool, reason: str) -> None:
+    mark = "marked healthy" if reset else "marked unhealthy"
+    recorded = f"{mark}: {reason}" if reason else mark
     for _ in range(TRIES):
         enclosing = _enclosing(store, stack)
         row = store.stacks.resource(stack.id, resource)
-        if not unhealthy and row.status == "COMPLETE" and row.action not in ("INIT", "DELETE"):
+        if reset and row.status == "COMPLETE" and row.action not in ("INIT", "DELETE"):
             return
-        refuse_unfit(row, is_external=_is_external(store, row), unhealthy=unhealthy)
-        if store.health.mark(row, enclosing, unhealthy=unhealthy, reason=reason):
+        refuse_unfit(row, is_external=_is_external(store, row), unhealthy=not reset)
+        if store.health.mark(row, enclosing, unhealthy=not reset, reason=recorded[:KEPT]):
             return
     raise Conflict(f"resource {resource!r} is being changed by others; try again")
 

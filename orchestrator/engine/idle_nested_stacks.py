@@ -9,7 +9,6 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import (
     LazyFiles,
-    ParentResourceProxy,
     ResourceProxy,
     StackDefinition,
 )
@@ -81,14 +80,10 @@ class IdleNestedStacks:
             row.name, fragment["definition"], Limits.of(self._settings)
         )
         context = self._store.traversals.context(parent.traversal_id)
-        stack = StackDefinition(
-            name=parent.name,
-            id=parent.id,
-            project=parent.project,
-            parameters=context["parameters"],
+        stack = StackDefinition.of_context(
+            context,
             resources={name: self._proxy(parent, name) for name in definition.requirements},
             files=LazyFiles(fragment.get("files", {}), self._store.templates.file),
-            parent=ParentResourceProxy.of_context(context),
             asker=row.name,
         )
         resource = resource_of(row, kind, stack, self._settings, now)

@@ -45,50 +45,24 @@ _LEAST_MINUTES: Final = 0.001
 
 
 class ChangesStacks(Protocol):
-    """Begins operations on nested stacks; the coordinator implements it."""
+    """Begins operations on nested stacks; :class:`orchestrator.engine.coordinator.Coordinator` implements it."""
 
     def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
-        """Create or update a nested stack; return the traversal's id.
-
-        Raises:
-            InvalidInput: something is wrong with the job.
-            Conflict: the stack is being deleted, a lifecycle plugin refused, or others kept taking the stack.
-            Fenced: the attempt of the parent resource is over.
-        """
+        """Create or update a nested stack; return the traversal's id."""
 
     def snapshot(
         self, job: SnapshotJob, *, inner_id: str | None = None, fence: Fence | AtRest | None = None
     ) -> str:
-        """Begin to take a snapshot of a nested stack; return its id.
-
-        Raises:
-            Conflict: the stack's state does not allow it, or a lifecycle plugin refused.
-            Fenced: the attempt of the parent resource is over.
-        """
+        """Begin to take a snapshot of a nested stack; return its id."""
 
     def take_over(self, job: NestedJob, entries: Mapping[str, object]) -> str:
-        """Make a nested stack of existing objects; return the traversal's id.
-
-        Raises:
-            InvalidInput: something is wrong with the job or with an entry.
-            Conflict: a lifecycle plugin refused.
-            Fenced: the attempt of the parent resource is over.
-        """
+        """Make a nested stack of existing objects; return the traversal's id."""
 
     def operate(self, job: OperateJob, *, fence: Fence | AtRest) -> str:
-        """Begin to check, suspend or resume a nested stack; return its id.
-
-        Raises:
-            Conflict: the stack's state does not allow it, or a lifecycle plugin refused.
-            Fenced: the attempt of the parent resource is over.
-        """
+        """Begin to check, suspend or resume a nested stack; return its id."""
 
     def delete(self, job: DeleteJob, *, inner: bool) -> str:
-        """Begin the deletion of a nested stack; return its id.
-
-        Raises:
-            Conflict: a lifecycle plugin refused, or others kept taking the stack.
-        """
+        """Begin the deletion of a nested stack; return its id."""
 
 
 class TakenOver(ResourceFailure):

@@ -17,6 +17,7 @@ from orchestrator.engine.stack_actions import Begin, operation, refuse_busy, ref
 from orchestrator.errors import Conflict, cut
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.messages import SnapshotJob
+from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import DesiredResource
 from orchestrator.planning.comparison import refuse_nested
 from orchestrator.plugins.clients import Clients
@@ -36,7 +37,13 @@ _LONGEST = 1000
 
 
 def take_snapshot(
-    store: Store, job: SnapshotJob, settings: Settings, begin: Begin, *, inner_id: str | None = None
+    store: Store,
+    job: SnapshotJob,
+    settings: Settings,
+    begin: Begin,
+    *,
+    inner_id: str | None = None,
+    fence: Fence | AtRest | None = None,
 ) -> str:
     """Begin to take a snapshot of a stack; return the stack's id. The same job again begins nothing.
 
@@ -77,6 +84,7 @@ def take_snapshot(
         options={"snapshot": new.id},
         snapshot=new,
         job_id=job.job_id,
+        fence=fence,
     )
     if not begin(stack, traversal):
         raise Conflict(f"stack {stack.name!r} is being changed by others; try again")

@@ -10,6 +10,7 @@ from typing import Any, Final
 from orchestrator.errors import Conflict
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND, is_fit, is_suspended
 from orchestrator.model.messages import OperateJob
+from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import plan_operate
 from orchestrator.planning.comparison import refuse_nested
 from orchestrator.planning.matching import plan_row
@@ -25,11 +26,11 @@ _NAMED: Final = 5
 Begin = Callable[[StackRow, NewTraversal], bool]
 
 
-def operate(store: Store, job: OperateJob, begin: Begin, *, inner: bool = False) -> str:
+def operate(store: Store, job: OperateJob, begin: Begin, fence: Fence | AtRest | None = None) -> str:
     """Begin a job's operation on a stack; return the stack's id.
 
     The same job delivered again begins nothing, nor does a suspend of a suspended stack, or a resume of a resumed one.
-    ``inner`` is set for a nested stack, on which only its parent resource operates.
+    ``fence`` is set for a nested stack, on which only its parent resource operates.
 
     Raises:
         NotFound: there is no such stack.
@@ -39,16 +40,16 @@ def operate(store: Store, job: OperateJob, begin: Begin, *, inner: bool = False)
     if done := store.stacks.accepted(job.job_id):
         return done
     stack = store.stacks.find(job.name, project=job.project)
-    if not inner:
+    if fence is None:
         refuse_nested(stack)
         refuse_busy(store, stack, job.action)
     rows = store.stacks.resources(stack.id)
-    if _is_done(stack, job.action) or (inner and _needs_nothing(stack, job.action, rows)):
+    if _is_done(stack, job.action) or (fence and _needs_nothing(stack, job.action, rows)):
         store.stacks.accept_job(job.job_id, stack.id)
         return stack.id
     refuse_unfit(stack, job.action, rows)
     taking_part = [row for row in rows if takes_part(job.action, row)]
-    new = operation(store, stack, rows, taking_part, job.action, job_id=job.job_id)
+    new = operation(store, stack, rows, taking_part, job.action, job_id=job.job_id, fence=fence)
     if not begin(stack, new):
         raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
     return stack.id
@@ -79,6 +80,7 @@ def operation(
     options: Mapping[str, object] | None = None,
     snapshot: NewSnapshot | None = None,
     job_id: str | None = None,
+    fence: Fence | AtRest | None = None,
 ) -> NewTraversal:
     """Return the traversal of an operation on some of a stack's rows."""
     planned = store.histories.planned(stack.id)
@@ -97,6 +99,7 @@ def operation(
         options=options or {},
         snapshot=snapshot,
         job_id=job_id or None,
+        fence=fence,
     )
 
 

@@ -222,11 +222,9 @@ class DryRun:
         context = self._compared.context
         try:
             earlier = ResourceDefinition.from_fragment(row.name, fragment["definition"], self._limits)
-            stack = StackDefinition(
-                name=context["name"],
-                id=context["id"],
-                project=context["project"],
-                parameters=context["parameters"],
+            stack = StackDefinition.of_context(
+                context,
+                parent=None,
                 resources={other: ResourceProxy(name=other) for other in earlier.requirements},
                 files=LazyFiles(fragment.get("files", {}), self._content),
             )

@@ -16,12 +16,12 @@ from hooks.values.frozen import FrozenDict, FrozenList
 from hooks.values.lazy import LazyMapping
 from orchestrator.config.garbage import paused_collection
 from orchestrator.config.settings import Settings
-from orchestrator.definition import SCALARS, UNKNOWN, ParentResourceProxy, ResourceProxy, StackDefinition
+from orchestrator.definition import SCALARS, UNKNOWN, StackDefinition
 from orchestrator.errors import IsothermError
 from orchestrator.lifecycle.definition_cache import ShownDefinitions
 from orchestrator.model.messages import StackJob
 from orchestrator.model.nested_stack import NestedJob
-from orchestrator.planning.matching import standing
+from orchestrator.planning.matching import blank_proxies, blank_stack, standing
 from orchestrator.planning.preparation import Prepared
 from orchestrator.planning.stored_templates import load_registry, load_template
 from orchestrator.sandbox.budget import evaluation, keep
@@ -57,15 +57,7 @@ def definition_shown(prepared: Prepared, *, tags: tuple[str, ...] = ()) -> Froze
     Values that cannot be evaluated are unknown.
     """
     template, hidden = prepared.template, prepared.parameters.hidden
-    stack = StackDefinition(
-        name=prepared.name,
-        id=prepared.stack_id,
-        project=prepared.project,
-        parameters=prepared.parameters.values,
-        resources=_blank(template),
-        files=template.files,
-        parent=prepared.facade,
-    )
+    stack = replace(blank_stack(prepared)[1], parent=prepared.facade)
     family = prepared.family
     resources = FrozenDict(_resources(template, stack, hidden, prepared.types))
     _DEFINITIONS.remember((prepared.stack_id, prepared.stored.id), resources)
@@ -93,15 +85,7 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
         if known is not None:
             return known
         template = load_template(store, row.template_id, context, settings)
-        stack = StackDefinition(
-            name=row.name,
-            id=row.id,
-            project=row.project,
-            parameters=context["parameters"],
-            resources=_blank(template),
-            files=template.files,
-            parent=ParentResourceProxy.of_context(context),
-        )
+        stack = StackDefinition.of_context(context, resources=blank_proxies(template), files=template.files)
         registry = load_registry(store, row.template_id, settings)
         types = {name: registry.actual(each.type, (name,)) for name, each in template.resources.items()}
         resources = _resources(template, stack, frozenset(context.get("hidden", ())), types)
@@ -155,11 +139,6 @@ def with_rows(shown: FrozenStack, rows: Rows) -> FrozenStack:
         read = rows
         return replace(shown, resources=LazyMapping(lambda: _merged(shown.resources, read())))
     return replace(shown, resources=FrozenDict(_merged(shown.resources, rows)))
-
-
-def _blank(template: Template) -> dict[str, ResourceProxy]:
-    """Return proxies without node data, so that every attribute is unknown."""
-    return {name: ResourceProxy(name=name, type=each.type) for name, each in template.resources.items()}
 
 
 def _parameters(values: Mapping[str, Any], hidden: frozenset[str]) -> FrozenDict:

@@ -73,7 +73,8 @@ class Match:
 class PlannedNode:
     """A node as it will be stored."""
 
-    no: int
+    #: Its place in the plan.
+    no: int = 0
     key: str
     phase: str
     resource_id: str | None = None
@@ -128,7 +129,6 @@ def plan_create(desired_resources: Sequence[DesiredResource], *, action: str = "
         weave.add(
             name,
             PlannedNode(
-                no=0,
                 key=name,
                 phase=CONVERGE,
                 resource_id=desired.resource_id,
@@ -179,18 +179,17 @@ def plan_update(
     return Plan(action=action, nodes=weave.finished())
 
 
-def _converging(desired: DesiredResource, match: Match) -> PlannedNode:
+def _converging(desired: DesiredResource, match: Match, action: str = "CREATE") -> PlannedNode:
     fragment = dict(desired.fragment)
     if match.row:
         fragment |= {"old": True, **match.step_data}
     if match.adopting:
         fragment["adopting"] = match.adopting
     return PlannedNode(
-        no=0,
         key=desired.name,
         phase=CONVERGE,
         resource_id=match.row.id if match.row else desired.resource_id,
-        action="UPDATE" if match.row else "CREATE",
+        action="UPDATE" if match.row else action,
         fragment=fragment,
         wanted=tuple(sorted(desired.wanted, key=repr)),
         quiet=match.clean,
@@ -206,17 +205,16 @@ def _plan_cleanup(
     cleanup_data: Callable[[str], Mapping[str, Any]] | None,
 ) -> None:
     """Add the cleanup of rows that are not desired, and of those that may be replaced."""
-    there = {
+    present = {
         row.id: row
         for row in rows
         if (row.action, row.status) != ("DELETE", "COMPLETE")
         and (row.id not in desired_rows or desired_rows[row.id] in visited)
     }
-    graph = Graph({row.id: frozenset(row.requires) & there.keys() for row in there.values()}).reversed()
+    graph = Graph({row.id: frozenset(row.requires) & present.keys() for row in present.values()}).reversed()
     for row_id in graph.in_order():
-        row = there[row_id]
+        row = present[row_id]
         node = PlannedNode(
-            no=0,
             key=row.name,
             phase=CLEANUP,
             resource_id=row.id,
@@ -241,16 +239,8 @@ def plan_delete(rows: Sequence[Row]) -> Plan:
 
     The order is that of the rows' stored requirements; deleted ones count as done.
     """
-    there = {row.id: row for row in rows if (row.action, row.status) != ("DELETE", "COMPLETE")}
-    graph = Graph({row.id: frozenset(row.requires) & there.keys() for row in there.values()}).reversed()
-    weave = _Weave()
-    for row_id in graph.in_order():
-        row = there[row_id]
-        node = PlannedNode(
-            no=0, key=row.name, phase=CLEANUP, resource_id=row.id, action="DELETE", fragment=row.fragment
-        )
-        weave.add(row_id, node, graph.requirements[row_id], data=False)
-    return Plan(action="DELETE", nodes=weave.finished())
+    present = [row for row in rows if (row.action, row.status) != ("DELETE", "COMPLETE")]
+    return _plan_rows(present, CLEANUP, "DELETE", is_reversed=True)
 
 
 def plan_operate(rows: Sequence[Row], *, action: str) -> Plan:
@@ -259,18 +249,23 @@ def plan_operate(rows: Sequence[Row], *, action: str) -> Plan:
     SUSPEND visits each row after its dependents, RESUME after its requirements; other operations have no order. The
     nodes receive no node data, because the rows do not change.
     """
-    there = {row.id: row for row in rows}
-    graph = Graph({row.id: frozenset(row.requires) & there.keys() for row in rows})
-    graph = graph.reversed() if action == SUSPEND else graph
     is_ordered = action in (SUSPEND, RESUME)
+    return _plan_rows(rows, OPERATE, action, is_reversed=action == SUSPEND, is_ordered=is_ordered)
+
+
+def _plan_rows(
+    rows: Sequence[Row], phase: str, action: str, *, is_reversed: bool, is_ordered: bool = True
+) -> Plan:
+    by_id = {row.id: row for row in rows}
+    graph = Graph({row.id: frozenset(row.requires) & by_id.keys() for row in rows})
+    graph = graph.reversed() if is_reversed else graph
     weave = _Weave()
     for row_id in graph.in_order():
-        row = there[row_id]
+        row = by_id[row_id]
         node = PlannedNode(
-            no=0, key=row.name, phase=OPERATE, resource_id=row.id, action=action, fragment=row.fragment
+            key=row.name, phase=phase, resource_id=row.id, action=action, fragment=row.fragment
         )
-        requires = graph.requirements[row_id] if is_ordered else frozenset()
-        weave.add(row_id, node, requires, data=False)
+        weave.add(row_id, node, graph.requirements[row_id] if is_ordered else frozenset(), data=False)
     return Plan(action=action, nodes=weave.finished())
 
 
@@ -298,7 +293,6 @@ class _Weave:
     def add_done(self, name: str, desired: DesiredResource, match: Match) -> None:
         """Add a node that is done, for its node data."""
         node = PlannedNode(
-            no=0,
             key=name,
             phase=CONVERGE,
             resource_id=match.row.id if match.row else None,
@@ -312,7 +306,7 @@ class _Weave:
     def finished(self) -> tuple[PlannedNode, ...]:
         """Add the end, which waits for every node without dependents, and return all nodes."""
         roots = frozenset(node.no for node in self._nodes if not node.dependents and not node.done)
-        self._tie(PlannedNode(no=0, key="", phase=END), self._counters(roots))
+        self._tie(PlannedNode(key="", phase=END), self._counters(roots))
         return tuple(self._nodes)
 
     def _tie(self, node: PlannedNode, counters: Sequence[int]) -> None:
@@ -335,7 +329,7 @@ class _Weave:
         joins = []
         for part in range(count):
             # Neighbours finish at about the same time, so they go to different joins.
-            node = PlannedNode(no=0, key=f"join-{len(self._nodes)}", phase=JOIN)
+            node = PlannedNode(key=f"join-{len(self._nodes)}", phase=JOIN)
             self._tie(node, numbers[part::count])
             joins.append(node.no)
         return tuple(joins)

@@ -5,7 +5,7 @@ Agents have no access to the database: their invalidations are in their own coun
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Final, Self
+from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
 import structlog
@@ -36,7 +36,7 @@ class NodeStatistics:
     """Persists this process's counters, each count once; thread-safe.
 
     Args:
-        cache: Returns the cache of this process; None if it has none yet.
+        cache: Returns the cache of this process; None if it has none yet, or totals are only read.
         counters: The totals in the database.
     """
 
@@ -52,11 +52,6 @@ class NodeStatistics:
             return None if client is None else client.cache
 
         return cls(cache, counters)
-
-    @classmethod
-    def silent(cls, counters: NodeCounters) -> Self:
-        """Return statistics that only read totals."""
-        return cls(lambda: None, counters)
 
     def persist(self) -> None:
         """Add the counts since the last call to the totals; after a database error, the next call adds them."""
@@ -109,22 +104,15 @@ def stats_of(totals: NodeTotals) -> NodeStats:
         names = sorted(name for name in amounts if name.startswith(f"{kind}:"))
         return {name.partition(":")[2]: number(name) for name in names}
 
+    def mean(total: str, name: str) -> float:
+        return amounts.get(total, 0) / number(name) if number(name) else 0.0
+
+    counts: dict[str, Any] = {name: number(name) for name in PLAIN} | {
+        name: numbers(name) for name in LABELLED
+    }
     return NodeStats(
         since=totals.since,
-        hits=number("hits"),
-        misses=numbers("misses"),
-        shared=number("shared"),
-        asked=number("asked"),
-        unanswered=number("unanswered"),
-        mean_asked_seconds=_mean(amounts.get(_ASKED_SECONDS, 0), number("asked")),
-        mean_age_seconds=_mean(amounts.get(_AGE_SECONDS, 0), number("hits")),
-        bumps=numbers("bumps"),
-        flushes=numbers("flushes"),
-        refused=number("refused"),
-        unsettled=number("unsettled"),
-        errors=number("errors"),
+        **counts,
+        mean_asked_seconds=mean(_ASKED_SECONDS, "asked"),
+        mean_age_seconds=mean(_AGE_SECONDS, "hits"),
     )
-
-
-def _mean(total: float, number: int) -> float:
-    return total / number if number else 0.0

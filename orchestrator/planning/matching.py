@@ -19,6 +19,7 @@ from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.resource_history import History
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.template.definitions import PLACE_KEYS
+from orchestrator.template.template import Template
 from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
 
@@ -200,16 +201,20 @@ class Matcher:
 
 def blank_stack(prepared: Prepared) -> tuple[dict[str, ResourceProxy], StackDefinition]:
     """Return a stack of which nothing is known yet, and its resources, into which what becomes known is written."""
-    template = prepared.template
-    proxies = {name: ResourceProxy(name=name, type=each.type) for name, each in template.resources.items()}
+    proxies = blank_proxies(prepared.template)
     return proxies, StackDefinition(
         name=prepared.name,
         id=prepared.stack_id,
         project=prepared.project,
         parameters=prepared.parameters.values,
         resources=proxies,
-        files=template.files,
+        files=prepared.template.files,
     )
+
+
+def blank_proxies(template: Template) -> dict[str, ResourceProxy]:
+    """Return proxies of all resources without node data, so that every attribute is unknown."""
+    return {name: ResourceProxy(name=name, type=each.type) for name, each in template.resources.items()}
 
 
 def node_data_of(row: ResourceRow) -> NodeData:

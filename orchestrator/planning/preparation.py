@@ -321,12 +321,4 @@ def definition_of_rows(
         name: ResourceProxy(name=name, type=definition.type, data=known.get(name))
         for name, definition in template.resources.items()
     }
-    return StackDefinition(
-        name=context["name"],
-        id=context["id"],
-        project=context["project"],
-        parameters=context["parameters"],
-        resources=proxies,
-        files=files,
-        parent=ParentResourceProxy.of_context(context),
-    )
+    return StackDefinition.of_context(context, resources=proxies, files=files)

@@ -116,9 +116,8 @@ class Runtime:
     @cached_property
     def caches(self) -> ProcessCaches:
         """The constraint caches of the clients."""
-        return ProcessCaches(
-            ConstraintCaches(self.settings), self.store.cache_counters, self.store.cache_flushes
-        )
+        caches = ConstraintCaches(self.settings)
+        return ProcessCaches(caches, self.store.cache_counters.add, self.store.cache_flushes.read)
 
     @cached_property
     def plugins(self) -> tuple[LifecyclePlugin, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.engine.health import mark_healthy, mark_unhealthy
+from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict, NotFound
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_operations import CHAIN, CHANGED, at_rest, begun, reason, states, suspended
@@ -16,7 +16,8 @@ def mark(world: World, name: str, said: str = "it hums") -> None:
 
 
 def reset(world: World, name: str) -> None:
-    mark_healthy(world.store, world.store.stacks.find("s", project="default"), name, reason="")
+    stack = world.store.stacks.find("s", project="default")
+    mark_unhealthy(world.store, stack, name, reason="", reset=True)
 
 
 def test_what_is_unhealthy_is_replaced_and_nothing_else() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.engine.health import mark_healthy, mark_unhealthy
+from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict, NotFound
 from tests.scenarios.test_interleavings import fates, play
 from tests.scenarios.test_update_interleavings import (
@@ -45,7 +45,7 @@ def _mark(world: World, number: int) -> None:
 
 def _reset(world: World, number: int) -> None:
     stack = world.store.stacks.find("s", project="default")
-    mark_healthy(world.store, stack, NAMES[number % len(NAMES)], reason="")
+    mark_unhealthy(world.store, stack, NAMES[number % len(NAMES)], reason="", reset=True)
 
 
 def _fail(world: World, number: int) -> None:

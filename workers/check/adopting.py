@@ -31,10 +31,9 @@ def properties_as_found(
     known = {item.name: item for item in data}
     try:
         definition = ResourceDefinition.from_fragment(claim.order.key, adopting["definition"])
-        stack = StackDefinition(
-            name=context["name"],
-            id=context["id"],
-            project=context["project"],
+        stack = StackDefinition.of_context(
+            context,
+            parent=None,
             parameters=adopting["parameters"],
             resources={
                 name: ResourceProxy(name=name, data=known.get(name)) for name in definition.requirements

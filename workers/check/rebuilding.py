@@ -7,7 +7,6 @@ from typing import Any
 from orchestrator.config.limits import Limits
 from orchestrator.definition import (
     NodeData,
-    ParentResourceProxy,
     ResourceProxy,
     StackDefinition,
 )
@@ -134,17 +133,12 @@ class Attempt:
         return self.check.clients.of(self.check.context["project"])
 
     def _stack(self) -> StackDefinition:
-        context = self.check.context
         data = [NodeData.from_wire(wire) for wire in self.check.inputs]
         self.requires = tuple(item.uuid for item in data)
-        return StackDefinition(
-            name=context["name"],
-            id=context["id"],
-            project=context["project"],
-            parameters=context["parameters"],
+        return StackDefinition.of_context(
+            self.check.context,
             resources={item.name: ResourceProxy(name=item.name, data=item) for item in data},
             files=self.check.files(self.claim.fragment.get("files", {})),
-            parent=ParentResourceProxy.of_context(context),
             asker=self.claim.order.key,
         )
 

@@ -52,7 +52,7 @@ class World:
         """Return the caches of one more process."""
         caches = ConstraintCaches(self.settings(**said))
         counters, flushes = self.store.cache_counters, self.store.cache_flushes
-        self.processes.append(ProcessCaches(caches, counters, flushes, every_seconds=0.01))
+        self.processes.append(ProcessCaches(caches, counters.add, flushes.read, every_seconds=0.01))
         return self.processes[-1]
 
     def close(self) -> None:

@@ -105,7 +105,7 @@ class World:
     def begin(self) -> ProcessCaches:
         """Return the caches of a process that begins now."""
         return ProcessCaches(
-            Held(self.made), self.record, self.record, every_seconds=3600, clock=lambda: self.seconds
+            Held(self.made), self.record.add, self.record.read, every_seconds=3600, clock=lambda: self.seconds
         )
 
     def pass_(self, seconds: float) -> None:
