@@ -62,11 +62,8 @@ FIRST_PAUSE_SECONDS: Final = 0.02
 class Service(StackQueries):
     """Stacks and the installation, for faces; names are looked up in the settings' project.
 
-    Args:
-        settings: The settings of the installation.
-        store: The state of record.
-        embedded: The coordinator and workers of this process; None in a distributed installation.
-        counts_looks: Whether its look-ups of machine states count in the statistics of the installation.
+    ``embedded`` is the coordinator and workers of this process; None in a distributed installation. With
+    ``counts_looks``, its look-ups of machine states count in the statistics of the installation.
     """
 
     def __init__(

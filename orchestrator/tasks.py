@@ -86,11 +86,7 @@ def _reporting_import_errors() -> Iterator[None]:
 
 
 def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
-    """Begin a job, or store why it is refused.
-
-    Raises:
-        Reject: a service is unavailable; the job returns to the queue.
-    """
+    """Begin a job, or store why it is refused."""
     job_id = _name_in(job, "job_id")
     try:
         try:

@@ -25,12 +25,8 @@ _AT_ONCE: Final = 16
 class CacheAdmin:
     """The constraint caches of an installation, by client plugin.
 
-    Args:
-        make: Makes the cache of a client from the settings; None if it is disabled; raises InvalidInput.
-        clients: The installed client plugins.
-        named: The clients that the settings name.
-        counters: The totals of all processes.
-        flushes: The recorded flushes.
+    ``make`` makes the cache of a client from the settings, None if it is disabled; or raises InvalidInput. ``named``
+    are the clients that the settings name.
     """
 
     def __init__(

@@ -70,12 +70,8 @@ class Caches(Protocol):
 class ProcessCaches:
     """The constraint caches of one process; thread-safe.
 
-    Args:
-        caches: The caches by client.
-        add: Adds counts to the totals of all processes, or raises.
-        flushes: Returns the recorded flushes, or raises.
-        every_seconds: How often counts are persisted and flushes are read.
-        clock: A monotonic clock, in seconds.
+    Both ``add``, which adds counts to the totals of all processes, and ``flushes``, which returns the recorded flushes,
+    may raise; they are called every ``every_seconds``.
     """
 
     def __init__(

@@ -30,11 +30,8 @@ Deltas = Mapping[str, Counts]
 class CacheStatistics:
     """The thread that persists counts. Make it after a fork, as the store.
 
-    Args:
-        take: Returns the counts since the last call.
-        add: Adds counts to the totals, or raises.
-        every_seconds: How often counts are persisted.
-        then: Called as often; raises nothing.
+    ``take`` returns the counts since its last call, and ``add`` adds counts to the totals, or raises. ``then`` is
+    called as often; it raises nothing.
     """
 
     def __init__(

@@ -343,11 +343,7 @@ class Coordinator:
         return operate(self._store, job, self._begin.operate, fence)
 
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
-        """Restore the last complete definition of a stack; False if another operation took the stack first.
-
-        Raises:
-            Conflict: the operation to cancel has completed meanwhile.
-        """
+        """Restore the last complete definition of a stack; False if another operation took the stack first."""
         completed = self._completed(stack, job.job_id)
         if self._begin.update(stack, completed, action="ROLLBACK"):
             return True

@@ -38,11 +38,7 @@ def mark_unhealthy(store: Store, stack: StackRow, resource: str, *, reason: str,
 
 
 def _enclosing(store: Store, stack: StackRow) -> list[tuple[StackRow, str | None]]:
-    """Return a stack and its enclosing stacks, innermost first, each with the row of the stack inside it.
-
-    Raises:
-        Conflict: one of them is busy, or suspended.
-    """
+    """Return a stack and its enclosing stacks, innermost first, each with the row of the stack inside it."""
     enclosing: list[tuple[StackRow, str | None]] = []
     stack_id: str | None = stack.id
     leads_inwards: str | None = None

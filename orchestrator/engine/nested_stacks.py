@@ -389,7 +389,6 @@ class ResourceChild:
         )
 
     def _has_secrets(self, definition: ResourceDefinition, child: Child) -> bool:
-        """Return whether a generated template is made of secret properties."""
         if isinstance(child.template, str):
             return False
         return any(self._is_secret(definition, (name,)) for name in _names_of(definition))

@@ -31,8 +31,6 @@ _LEFT_OVER: Final = Scaling(sentence="the group is still given the members of th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """A group of resources, read for one signal."""
-
     row: ResourceRow
     #: The stack of the group's row.
     stack: StackRow
@@ -108,11 +106,7 @@ class Scaler:
         raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
 
     def _carry_out(self, decided: Decided, within: StackRow) -> None:
-        """Begin a stored decision; undo it in the store if the group refuses it.
-
-        Raises:
-            Conflict: the group cannot be changed.
-        """
+        """Begin a stored decision; undo it in the store if the group refuses it."""
         written = decided.written()
         try:
             self._begin(self._group(written.group, within))
@@ -137,11 +131,7 @@ class Scaler:
 
     @staticmethod
     def _begin(group: _Group) -> None:
-        """Update the group's stack to the group's members, unless another attempt holds the group.
-
-        Raises:
-            Conflict: the stack cannot be changed.
-        """
+        """Update the group's stack to the group's members, unless another attempt holds the group."""
         try:
             group.resource.stacks.become(group.resource.child())
         except TakenOver:

@@ -95,9 +95,6 @@ class TraversalStarter:
         """Refuse a nested stack with which the whole tree would have too many resources.
 
         Nested stacks known when the root stack was validated were counted then.
-
-        Raises:
-            InvalidInput: there would be more than the settings allow.
         """
         if not isinstance(job, NestedJob):
             return

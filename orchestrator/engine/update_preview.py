@@ -120,7 +120,6 @@ class DryRun:
     def _changed(
         self, definition: ResourceDefinition, desired: DesiredResource, match: Match, row: ResourceRow
     ) -> ResourcePlan:
-        """Tell what becomes of a resource that is there."""
         kind = self._kind(desired.type)
         if definition.external_id is not None and row.action != "INIT":
             return _plan_of(
@@ -154,12 +153,7 @@ class DryRun:
     def _wanted(
         self, definition: ResourceDefinition, desired: DesiredResource, row: ResourceRow | None = None
     ) -> Mapping[str, Any]:
-        """Return the properties as the type sees them, as far as they are known.
-
-        Raises:
-            ResolveError: they cannot be evaluated.
-            PropertyError: the type does not take them.
-        """
+        """Return the properties as the type sees them, as far as they are known."""
         whole, kind = definition.properties_expression, self._kind(desired.type)
         if definition.external_id is not None:
             return {}
@@ -187,7 +181,6 @@ class DryRun:
     def _changes(
         self, definition: ResourceDefinition, row: ResourceRow, kind: type[Resource], decided: Decision
     ) -> Iterator[PropertyChange]:
-        """Yield how the properties change, or may."""
         names = sorted(decided.changed | decided.possible)
         if not names or decided.changes is None:
             return

@@ -61,11 +61,7 @@ def answer_to_wire(answer: object) -> dict[str, Any] | None:
 
 
 def _warnings(given: Iterable[object]) -> list[str]:
-    """Return the warnings that are kept.
-
-    Raises:
-        BadAnswer: there are far too many.
-    """
+    """Return the warnings that are kept."""
     # The reading goes on after the time limit: an endless iterable must not fill the memory.
     first = islice(given, MOST_COUNTED + 1)
     warnings = [tellable(str(each), most=MOST_CHARACTERS) for each in first]
@@ -78,11 +74,7 @@ def _warnings(given: Iterable[object]) -> list[str]:
 
 
 def _plain(value: object, depth: int = 0) -> object:
-    """Return a copy made of plain maps and lists.
-
-    Raises:
-        BadAnswer: it is nested too deep, or has a key that is no text.
-    """
+    """Return a copy made of plain maps and lists."""
     if depth > MOST_DEPTH:
         raise BadAnswer(f"its annotations are deeper than {MOST_DEPTH} maps and lists in each other")
     if isinstance(value, Mapping):

@@ -72,12 +72,7 @@ class Brackets:
     ) -> None:
         """Make the brackets of a process.
 
-        Args:
-            store: The state of record.
-            plugins: The enabled plugins.
-            settings: Whether plugins are called for nested stacks.
-            owner: The name of this process.
-            is_dead: Returns whether the process of a name is certainly dead; its lease is then void.
+        The leases of processes that are dead according to ``is_dead`` are void.
 
         Raises:
             HookNotLoaded: the plugins cannot be brought into an order.
@@ -105,12 +100,9 @@ class Brackets:
     ) -> NewTraversal:
         """Call ``do_pre_op`` of every concerned plugin; return the traversal to begin, with their answers.
 
-        Args:
-            new: The traversal to begin. If an earlier process called plugins for it, it gets the id used then.
-            shown: Makes the desired stack that plugins get.
-            now: The present stack; None if it is to be created.
-            keeps: Whether the desired stack must be recorded, because the store does not have it yet.
-            types: The types of the stack's present and desired resources.
+        ``shown`` makes the desired stack, which is recorded if the store does not have it yet (``keeps``); ``now`` is
+        the present one, if there is one. If an earlier process called plugins for the traversal, it gets the id used
+        then.
 
         Raises:
             Conflict: a plugin refused; those that had agreed were called back.
@@ -162,11 +154,7 @@ class Brackets:
         stack: FrozenStack,
         current: FrozenStack | None,
     ) -> list[CallRow]:
-        """Call the plugins that have not answered yet; return all calls.
-
-        Raises:
-            Conflict: a plugin refused.
-        """
+        """Call the plugins that have not answered yet; return all calls."""
         calls = {call.plugin: call for call in row.calls}
         waiting = _waiting(plugins, calls)
         for number, (plugin, position) in enumerate(waiting):
@@ -207,11 +195,7 @@ class Brackets:
         refused: LifecycleRefused,
         current: FrozenStack | None,
     ) -> NoReturn:
-        """Record that a plugin refused or was late, and call back those that had agreed.
-
-        Raises:
-            Conflict: always, with the plugin's reason.
-        """
+        """Record that a plugin refused or was late, and call back those that had agreed."""
         reason, lease_seconds = str(refused), self._margin_seconds
         self._store.ledger.refuse(
             row, position, state, outcome=REFUSED, reason=reason, lease_seconds=lease_seconds
@@ -324,13 +308,11 @@ class Brackets:
                 )
 
     def _plugin(self, call: CallRow) -> LifecyclePlugin | None:
-        """Return the plugin of a call; None if it is not enabled any more."""
         return next((each for each in self._plugins if each.name == call.plugin), None)
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def _shown(self, row: OperationRow, present: StackRow | None) -> FrozenStack:
-        """Return the desired stack of an operation."""
         if row.shown is not None:
             return shown_from_wire(row.shown)
         now = self._now(present, even_deleted=True)
@@ -356,7 +338,6 @@ class Brackets:
         return root.action if root is not None and root.status == "IN_PROGRESS" else ""
 
     def _now(self, stack: StackRow | None, *, even_deleted: bool = False) -> FrozenStack | None:
-        """Return the present stack; None if there is none."""
         if stack is None or (stack.deleted_at is not None and not even_deleted):
             return None
         return stack_shown(self._store, stack, self._settings)
@@ -375,7 +356,6 @@ def _waiting(
 
 
 def _action(new: NewTraversal) -> str:
-    """Return the action that plugins get: the plan's, or ABANDON."""
     return "ABANDON" if new.options.get("abandon") else new.plan.action
 
 

@@ -238,7 +238,6 @@ def _filled(resource: FrozenResource, rows: Sequence[ResourceRow | Presence]) ->
 def _with_row(
     resource: FrozenResource, row: ResourceRow | Presence | None, others: tuple[FrozenResource, ...] = ()
 ) -> FrozenResource:
-    """Return a resource with the fields of its row, and the other rows of its name."""
     # Twice as fast as ``replace``, which counts with thousands of them.
     return FrozenResource(
         name=resource.name,

@@ -26,12 +26,7 @@ def notify(
 ) -> tuple[str, float | None]:
     """Call a plugin's ``do_post_op``; return its error, "" for none, and the seconds it took, None if not called.
 
-    Args:
-        plugin: The plugin; None if it is not enabled any more.
-        row: The operation, with its outcome.
-        call: The plugin's ``do_pre_op`` call, with its answer.
-        stack: The desired stack.
-        current: The present stack; None if there is none.
+    ``plugin`` is None if it is not enabled any more.
     """
     if plugin is None:
         error = "it is not installed any more, or not enabled: it was not called"

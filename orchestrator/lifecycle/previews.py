@@ -38,12 +38,7 @@ def advice_of(
 ) -> Advice:
     """Call ``do_preview`` of the concerned plugins in order; return their advice.
 
-    Args:
-        plugins: The enabled plugins.
-        shown: Makes the desired stack; called if a plugin is concerned.
-        current: The present stack; None if it is to be created.
-        action: The action of the operation.
-        types: The types of the stack's present and desired resources.
+    ``shown`` makes the desired stack, if a plugin is concerned; ``current`` is the present one.
 
     Raises:
         Conflict: a plugin would refuse.

@@ -131,8 +131,6 @@ def _is_boolean(value: Any) -> bool:
 
 
 class _Shape(NamedTuple):
-    """The rule for a field, in words and as a function."""
-
     words: str
     fits: Callable[[Any], bool]
 

@@ -204,7 +204,6 @@ def _plan_cleanup(
     visited: Collection[str],
     cleanup_data: Callable[[str], Mapping[str, Any]] | None,
 ) -> None:
-    """Add the cleanup of rows that are not desired, and of those that may be replaced."""
     present = {
         row.id: row
         for row in rows

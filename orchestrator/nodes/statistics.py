@@ -35,9 +35,7 @@ _persisting: Final = threading.Lock()
 class NodeStatistics:
     """Persists this process's counters, each count once; thread-safe.
 
-    Args:
-        cache: Returns the cache of this process; None if it has none yet, or totals are only read.
-        counters: The totals in the database.
+    ``cache`` returns the cache of this process; None if it has none yet, or totals are only read.
     """
 
     def __init__(self, cache: Callable[[], NodeStateCache | None], counters: NodeCounters) -> None:

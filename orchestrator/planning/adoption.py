@@ -69,8 +69,6 @@ def refuse_owned(
 
 
 class _Reader:
-    """Reads the entries of an adopt file, and collects their problems."""
-
     def __init__(
         self,
         prepared: Prepared,

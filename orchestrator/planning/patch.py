@@ -38,7 +38,6 @@ def upon_existing(given: StackJob, present: StackJob, limits: Limits) -> StackJo
 
 
 def _values(given: StackJob, present: StackJob, limits: Limits) -> Mapping[str, object]:
-    """Return the present parameter values that stay."""
     environment, _ = environment_of(given, limits)
     values = {name: value for name, value in present.parameters.items() if name not in environment.parameters}
     if given.template == present.template:

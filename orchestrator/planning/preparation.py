@@ -251,7 +251,6 @@ def hooks_of(registry: Registry, name: str) -> dict[str, list[str]]:
 
 
 def _digests(prepared: Prepared) -> dict[frozenset[str], dict[str, str]]:
-    """Return the digests of files by key, for each set of files that a resource may read."""
     all_keys = {definition.required_files for definition in prepared.template.resources.values()}
     stored = prepared.stored
     digests = FilesFrom(stored.base, stored.files) if stored.base else stored.files

@@ -40,13 +40,7 @@ class JobClient:
         return self._answer(job.job_id)
 
     def _answer(self, job_id: str) -> str:
-        """Wait until a coordinator has begun a job, and return the stack's id.
-
-        Raises:
-            IsothermError: the coordinator refused it.
-            NotFound: the stack is deleted and purged already.
-            Unavailable: no coordinator took the job, or the one that did has not answered in time.
-        """
+        """Wait until a coordinator has begun a job, and return the stack's id."""
         began, is_taken = time.monotonic(), False
         while time.monotonic() < began + (ANSWER_SECONDS if is_taken else ACCEPT_SECONDS):
             row = self._store.stacks.job(job_id)

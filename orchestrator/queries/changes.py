@@ -31,12 +31,8 @@ def changes_of(
 ) -> ChangesView:
     """Return the differences between a definition and the one before it.
 
-    Args:
-        operation: The operation that gave the stack the definition.
-        before: The definition before it; None if it is the first.
-        after: The definition.
-        content: Reads a file by its digest; it is called for files that differ.
-        shows_values: Whether values of parameters and the contents of files are shown; hidden parameters never are.
+    ``content`` reads a file by its digest. Values of parameters and the contents of files are shown only with
+    ``shows_values``; hidden parameters never are.
     """
     old = before or DefinitionSource(traversal_id="", source="", resources={})
     hidden = old.hidden | after.hidden
@@ -62,7 +58,6 @@ def changes_of(
 
 
 def _diff(before: str, after: str) -> tuple[str, ...]:
-    """Return a unified diff without its head."""
     old, new = _lines(before), _lines(after)
     if old == new:
         return ()
@@ -89,7 +84,6 @@ def _lines(text: str) -> list[str]:
 def _parameters(
     before: Mapping[str, object], after: Mapping[str, object], hidden: Iterable[str], *, shows_values: bool
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, the value before and the value after of each changed parameter."""
     absent = object()
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, absent), after.get(name, absent)
@@ -134,7 +128,6 @@ def _environments(
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
-    """Yield the names of resources that both templates have, with different definitions."""
     for name in before.keys() & after.keys():
         if before[name] != after[name]:
             yield name

@@ -105,7 +105,6 @@ def failure_of(facts: Facts, nested: FindNested = lambda _stack_id, _outer: None
 
 
 def _with_path(view: FailureView, facts: Facts, nested: FindNested) -> FailureView:
-    """Add the path through nested stacks to the likely root."""
     root, path, stack_id = view.roots[0], [view.roots[0].name], None
     while root.nested_stack_id is not None and len(path) < _DEEPEST:
         deeper = nested(root.nested_stack_id, facts)

@@ -57,10 +57,7 @@ class Observer:
     def __init__(self, settings: Settings, store: Store, *, fresh_seconds: float = 0.0) -> None:
         """Prepare to read.
 
-        Args:
-            settings: The settings, with the project.
-            store: The state of record.
-            fresh_seconds: How long an operation's facts are reused while there are no new events.
+        Facts of an operation are reused for ``fresh_seconds`` while there are no new events.
         """
         self.settings = settings
         self._facts = RecentFacts(

@@ -54,8 +54,6 @@ def spans_of(
 
 
 class _SpanBuilder:
-    """The finished spans so far, and the present one, if any."""
-
     def __init__(self, begun_at: float) -> None:
         self._finished: list[Span] = []
         self._now: Span | None = Span(kind=SPAN_WAITING, start=begun_at, end=None)

@@ -20,11 +20,8 @@ class RecentFacts:
     Facts are read again after any new event of any stack, and after ``fresh_seconds`` in any case, because not every
     change is an event (a resource that becomes ready is none).
 
-    Args:
-        read: Reads the facts of an operation, by its stack's id and its own.
-        newest: Returns the id up to which no event is missing.
-        fresh_seconds: How long facts are reused without new events; 0 reads them each time.
-        clock: Returns monotonic seconds.
+    ``read`` reads the facts of an operation, by its stack's id and its own; ``newest`` returns the id up to which no
+    event is missing. Without ``fresh_seconds`` they are read each time.
     """
 
     def __init__(
@@ -59,7 +56,6 @@ class RecentFacts:
         return facts
 
     def _fresh(self) -> dict[tuple[str, str], _Read]:
-        """Remove facts that are not fresh any more, and return the rest."""
         since = self._clock() - self._fresh_seconds
         with self._lock:
             self._known = {key: each for key, each in self._known.items() if each.at > since}

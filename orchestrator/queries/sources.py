@@ -13,9 +13,7 @@ _TRUE = ("true", "yes", "on", "1", "t", "y")
 def shown_source(source: str, *, with_defaults: bool) -> str:
     """Return a template's text with asterisks for the defaults of hidden parameters.
 
-    Args:
-        source: The text, YAML or JSON.
-        with_defaults: Whether the defaults of other parameters are shown; otherwise they are asterisks too.
+    Unless ``with_defaults``, those of other parameters are asterisks too.
     """
     try:
         # Only positions are used from the parsed text, so characters that YAML refuses may be replaced by any others.
@@ -36,7 +34,6 @@ def shown_source(source: str, *, with_defaults: bool) -> str:
 
 
 def _defaults(document: yaml.Node | None, *, with_defaults: bool) -> Iterator[tuple[int, int]]:
-    """Yield the positions of the defaults that are not shown."""
     for declared in _entries(_entries(document).get("parameters")).values():
         parameter = _entries(declared)
         hidden = parameter.get("hidden")
@@ -47,7 +44,6 @@ def _defaults(document: yaml.Node | None, *, with_defaults: bool) -> Iterator[tu
 
 
 def _entries(node: yaml.Node | None) -> dict[str, yaml.Node]:
-    """Return the entries of a mapping; none if the node is not a mapping."""
     if not isinstance(node, yaml.MappingNode):
         return {}
     return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}

@@ -126,8 +126,6 @@ def tags_in(document: Mapping[str, object], *, file: str) -> tuple[str, ...]:
 
 
 class _Definition:
-    """Reads the parts of a document's definition, and collects their problems."""
-
     def __init__(self, document: Mapping[str, object], file: str) -> None:
         self.problems: list[Problem] = []
         self._document, self._file = document, file

@@ -151,13 +151,11 @@ def critical_path(moments: Moments) -> tuple[int, ...]:
 
 
 def _until(facts: Facts) -> float:
-    """Return when an operation ended; the present time if it is in progress."""
     ended_at = facts.operation.ended_at
     return facts.as_of if ended_at is None else ended_at
 
 
 def _begun_at(spans: Sequence[Span]) -> float | None:
-    """Return when work on a resource began; None if it has not."""
     return next((span.start for span in spans if span.kind not in (SPAN_WAITING, SPAN_QUEUED)), None)
 
 

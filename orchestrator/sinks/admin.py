@@ -41,7 +41,6 @@ def forget_sink(cursors: SinkCursors, settings: Settings, name: str) -> None:
 
 
 def _enabled(settings: Settings) -> Collection[str]:
-    """Return the names of the enabled sinks of the settings."""
     return {each.name for each in find_sinks(settings).hooks if each.enabled}
 
 

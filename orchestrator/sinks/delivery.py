@@ -58,17 +58,8 @@ class CallWithin(Protocol):
 class Delivery:
     """Delivers events to one sink; not thread-safe.
 
-    Args:
-        name: The cursor's name.
-        make: Makes the sink.
-        cursors: The cursors of all sinks.
-        owner: The name of this process.
-        limit_seconds: How long a call of the sink may take.
-        registers: Whether the cursor is made if there is none.
-        is_dead: Returns whether the process of a name is certainly dead.
-        call: Makes a call with a time limit.
-        chance: The random generator for pauses.
-        clock: A monotonic clock, in seconds.
+    A cursor that does not exist is made if it ``registers``. The cursors of processes that are dead according to
+    ``is_dead`` are taken over at once.
     """
 
     def __init__(

@@ -16,11 +16,7 @@ class Pump:
 
     Any number of processes may run one: one of them holds the cursor of each sink. Make it after a fork, as the store.
 
-    Args:
-        cursors: The cursors of all sinks.
-        sinks: The enabled sinks, which serve as templates of those that are made.
-        owner: The name of this process.
-        is_dead: Returns whether the process of a name is certainly dead.
+    The ``sinks`` serve as templates of those that are made.
     """
 
     def __init__(

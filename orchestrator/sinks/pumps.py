@@ -15,15 +15,7 @@ PATIENCE_SECONDS: Final = 3.0
 
 
 class Pumps:
-    """Delivers events to all event sinks. Make it after a fork, as the store.
-
-    Args:
-        cursors: The cursors of all sinks.
-        sinks: The enabled sinks of the settings.
-        environment_sinks: The sinks that environments may name; None if they may name none.
-        owner: The name of this process.
-        is_dead: Returns whether the process of a name is certainly dead.
-    """
+    """Delivers events to all event sinks. Make it after a fork, as the store."""
 
     def __init__(
         self,

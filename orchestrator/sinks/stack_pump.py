@@ -28,14 +28,7 @@ TIDY_SECONDS: Final = 10.0
 
 
 class StackPump:
-    """Delivers events to the sinks that environments name, a bounded number in parallel.
-
-    Args:
-        cursors: The cursors of all sinks.
-        sinks: Makes the sinks.
-        owner: The name of this process.
-        is_dead: Returns whether the process of a name is certainly dead.
-    """
+    """Delivers events to the sinks that environments name, a bounded number in parallel."""
 
     def __init__(
         self,

@@ -265,7 +265,6 @@ def is_transient(error: BaseException) -> bool:
 
 
 def _lacks_schema(error: DBAPIError) -> bool:
-    """Return whether the error is about a table or a column that a migration creates."""
     if isinstance(error.orig, sqlite3.Error):
         return str(error.orig).startswith(("no such table", "no such column"))
     return getattr(error.orig, "sqlstate", None) in MISSING_SQLSTATES

@@ -28,7 +28,6 @@ def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
 
 @functools.cache
 def _for_psycopg(sql: str) -> bytes:
-    """Return the statement with psycopg's spelling of parameters."""
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
 
 

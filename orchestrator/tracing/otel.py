@@ -122,10 +122,8 @@ class _Ids(IdGenerator):
 class Spans(Tracing):
     """Exports operations: a span for each, and under it one for each step of a check.
 
-    Args:
-        exporters: The exporters, which get batches on threads of their own, so that no step waits.
-        sampler: The sampler of operations; None for that of the ``OTEL_`` variables.
-        process: The name of this process.
+    The exporters get batches on threads of their own, so that no step waits. Without a ``sampler``, it is that of the
+    ``OTEL_`` variables.
     """
 
     def __init__(
@@ -202,8 +200,6 @@ class Spans(Tracing):
 
 
 class _Step:
-    """A step with an open span."""
-
     def __init__(self, span: Span) -> None:
         self._span = span
 

@@ -93,7 +93,6 @@ def _at_properties(
 
 
 def _has_outdated(kind: type[Resource]) -> bool:
-    """Whether a type, or a property or attribute of it, is deprecated."""
     statuses = [kind.support_status, *(each.support_status for each in kind.attributes_schema.values())]
     return any(each.is_outdated for each in statuses) or _any_outdated(kind.properties_schema.values())
 

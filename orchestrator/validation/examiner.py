@@ -262,7 +262,6 @@ class Examiner:
 
 
 def _inside(examined: Examined, definition: ResourceDefinition, place: Place, key: str, base: str) -> Place:
-    """Return the place of a resource's nested template."""
     project = {name: place.pseudo[name] for name in ("OS::project_id",)}
     return Place(
         stack=replace(examined.blank, name="", id="", parent=parent_of(definition, examined.blank)),

@@ -51,7 +51,6 @@ def external_problems(examined: Examined, types: Types, clients: ProjectClients)
 def _checked(
     examined: Examined, types: Types
 ) -> Iterator[tuple[Examined, ResourceDefinition, type[Resource]]]:
-    """Yield the resources of these types, each with its template."""
     for name, definition in examined.template.resources.items():
         kind = types.get(examined.types[name])
         if kind is not None and definition.external_id is None:

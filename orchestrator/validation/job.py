@@ -138,7 +138,6 @@ def root_file_of(job: StackJob) -> str:
 
 
 def _environment_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
-    """Yield a problem for each limit that the environments exceed together."""
     if len(job.environments) > limits.max_files:
         message = f"there are {len(job.environments)} environments; at most {limits.max_files} are allowed"
         yield Problem(path="environments", message=message, hint="raise the setting max_template_files")

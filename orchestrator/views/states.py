@@ -88,8 +88,6 @@ def own_events(node: NodeFact, events: Sequence[EventFact]) -> Sequence[EventFac
 
 
 class _Finder(dict[str | None, int]):
-    """Numbers of nodes; of several, the first."""
-
     def add(self, key: str | None, no: int) -> None:
         """Note a node."""
         if key is not None:

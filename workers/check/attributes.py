@@ -71,7 +71,6 @@ def read_attributes(
 
 
 def _lasting(resource: Resource, recorded: Mapping[AttributePath, Any]) -> dict[AttributePath, Any]:
-    """Return the recorded attributes that need not be read again."""
     if isinstance(resource, StackResource):
         # The content of a nested stack may have changed without it.
         return {}

@@ -103,7 +103,6 @@ class Checker:
             return () if claim is None else self._carry_out(claim)
 
     def _carry_out(self, claim: Claim) -> tuple[CheckOrder, ...]:
-        """Take the claimed step, and record its outcome."""
         order = claim.order
         with about_attempt(claim.attempt), self._tracing.check(claim, self._worker) as traced:
             with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):

@@ -64,7 +64,6 @@ def _complete(resource: Resource, claim: Claim) -> bool:
 
 
 def _look(resource: Resource, *, compares: bool) -> None:
-    """Compare the observed properties with the applied ones."""
     observed = resource.observe()
     if isinstance(observed, CannotTell):
         return

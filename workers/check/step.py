@@ -51,8 +51,6 @@ class Pause(Exception):
 
 
 class _Step:
-    """The next step of the action that was claimed."""
-
     def __init__(self, attempt: Attempt, outcomes: Outcomes) -> None:
         self.attempt, self.claim, self.outcomes = attempt, attempt.claim, outcomes
 
@@ -81,11 +79,7 @@ class _Step:
         return self.outcomes.done(resource, Ending.NEXT if goes_on else Ending.DONE)
 
     def _begin(self) -> None:
-        """Note that the object is touched from here on.
-
-        Raises:
-            Pause: a breakpoint must be cleared first.
-        """
+        """Note that the object is touched from here on."""
         if self.claim.looks:
             raise Pause
         self.attempt.acts = True

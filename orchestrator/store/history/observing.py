@@ -200,7 +200,6 @@ class Observations:
     def _within(
         connection: sa.Connection, parent_id: str | None, root_id: str
     ) -> tuple[tuple[str, str], ...]:
-        """Return the names and ids of the stacks that a stack is nested in, outermost first."""
         stack = tables.stack
         found: list[tuple[str, str]] = []
         while parent_id is not None:
@@ -214,7 +213,6 @@ class Observations:
 
     @staticmethod
     def _nodes(connection: sa.Connection, stack_id: str, traversal_id: str) -> Sequence[AnyRow]:
-        """Return a traversal's nodes by number, each with its resource's state and nested stack."""
         node, resource, stack = tables.node, tables.resource, tables.stack
         # The nested stack made last; those that it replaced are deleted.
         inside = (
@@ -245,7 +243,6 @@ class Observations:
 
     @staticmethod
     def _events(connection: sa.Connection, stack_id: str, traversal_id: str) -> Sequence[AnyRow]:
-        """Return a traversal's events about resources, oldest first."""
         event = tables.event
         sql = sa.select(*(event.c[name] for name in EventFact.__dataclass_fields__), event.c.type).where(
             event.c.stack_id == stack_id, event.c.traversal_id == traversal_id, event.c.resource != ""

@@ -100,7 +100,6 @@ class Past:
         return sa.select(*(traversal.c[name] for name in names))
 
     def _counted(self, stack_id: str, rows: Sequence[AnyRow]) -> list[TraversalRow]:
-        """Return the traversals with the counts of their purged and present events."""
         event = tables.event
         sql = (
             sa.select(event.c.traversal_id, event.c.action, event.c.status, sa.func.count())

@@ -40,8 +40,6 @@ class ProcessIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lease:
-    """A step that a process works on."""
-
     worker: str
     until: float
     work: tuple[str, str, str, str, float | None, float]

@@ -89,8 +89,6 @@ def _whole(amounts: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Others:
-    """The other operations on a stack, when one is over."""
-
     #: The ids of those that may still use their reservations.
     under_way: frozenset[str]
     #: Whether a younger one has begun.
@@ -118,10 +116,8 @@ class Reservations(Repository):
     ) -> bool:
         """Reserve room, replacing what the same operation reserved before; False if it does not fit.
 
-        Args:
-            new: The reservation, on known machines.
-            fits: Decides, under the locks of the machines, by the reservations there without those of the operation.
-            kinds: As of :meth:`promised`.
+        ``fits`` decides, under the locks of the machines, by the reservations there without those of the operation;
+        ``kinds`` are as of :meth:`promised`.
         """
         nodes = sorted({node for _, node in new.amounts})
         with self._db.write() as connection:
@@ -146,12 +142,8 @@ class Reservations(Repository):
 
         Safe to repeat; returns whether anything changed.
 
-        Args:
-            operation_id: The id of the operation.
-            stack_id: The id of its stack.
-            wanted: The amounts that each resource takes from now on, by name, if it is the only one of its name; None
-                if they are not known, because the operation failed.
-            began: Whether the operation ever began.
+        ``wanted`` are the amounts that each resource takes from now on, by name, if it is the only one of its name;
+        None if they are not known, because the operation failed. ``began``: whether the operation ever began.
         """
         reservation, resource = tables.reservation, tables.resource
         existing = sa.select(resource.c.name, resource.c.on_node, resource.c.status)
@@ -311,8 +303,6 @@ class Reservations(Repository):
 
 
 class _Reading:
-    """Reads of reservations on one connection, for one stack and one of its operations."""
-
     def __init__(self, connection: sa.Connection, now: float, stack_id: str, operation_id: str) -> None:
         self._connection, self._stack_id = connection, stack_id
         reservation = tables.reservation

@@ -128,7 +128,6 @@ class Breakpoints(Repository):
     def _count_down(
         self, connection: sa.Connection, standing: StandingNode, row: AnyRow, seconds: float
     ) -> list[AnyRow]:
-        """Count down the dependents of a node that is done, and return those that became ready."""
         values = {
             "traversal_id": standing.traversal_id,
             "dependents": self._db.integers(json.loads(row.dependents)),

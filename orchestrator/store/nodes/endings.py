@@ -335,7 +335,6 @@ class NodeEndings(Repository):
 
 
 def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:
-    """Return the action and status of a resource after a step."""
     action, status = claim.was
     was_sound = action != "DELETE" and status != "FAILED" and (action != CHECK or status == "COMPLETE")
     unsound = claim.action == "UPDATE" and not was_sound
@@ -347,7 +346,6 @@ def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:
 
 
 def _released(rows: Sequence[AnyRow]) -> list[AnyRow]:
-    """Return the counted-down nodes that wait for nothing else."""
     return [row for row in rows if row.remaining == 0 and row.state == "ready"]
 
 

@@ -54,8 +54,6 @@ class Purger:
 
 
 class _Run:
-    """One purge."""
-
     def __init__(self, removals: Removals, wanted: Purge) -> None:
         self._removals, self._wanted = removals, wanted
         self._now = now = removals.now()
@@ -166,7 +164,6 @@ class _Run:
             after = rows[-1].id
 
     def _thin_out(self, stack: AnyRow) -> Iterator[Removed]:
-        """Remove the history that a living stack does not need."""
         yield from self._trim(stack.id)
         for row in self._removals.read(unneeded.old_traversals(stack.id, stack.traversal_id, self._settled)):
             needed = unneeded.is_needed(stack.id, row.id)

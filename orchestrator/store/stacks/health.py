@@ -27,12 +27,8 @@ class Health(Repository):
     ) -> bool:
         """Mark a resource as unhealthy or healthy; False if a row has changed since it was read.
 
-        Args:
-            row: The resource.
-            stacks: The resource's stack and those that it is nested in, innermost first, each with the id of its row
-                that the next update must visit as well (None for the first).
-            unhealthy: Whether it is unhealthy.
-            reason: The reason, for users.
+        ``stacks`` are the resource's and those that it is nested in, innermost first, each with the id of its row that
+        the next update must visit as well (None for the first).
         """
         resource = tables.resource
         mark = {"action": CHECK, "status": "FAILED" if unhealthy else "COMPLETE", "reason": reason}

@@ -94,7 +94,6 @@ class Histories(Repository):
 
     @retrying
     def _fragments(self, stack_id: str) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
-        """Return the fragments that were planned and applied last, of the rows that are not deleted, by row id."""
         with self._db.read() as connection:
             rows = connection.execute(_fragments_of_stack(), {"stack_id": stack_id}).all()
         was_planned, was_applied = {}, {}

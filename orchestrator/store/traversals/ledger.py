@@ -49,12 +49,8 @@ class Ledger(Repository):
     ) -> OperationRow | None:
         """Hold the operation that has been opened for this cause, or a new one; None while another process holds it.
 
-        Args:
-            new: The operation.
-            owner: The process that will hold it.
-            lease_seconds: How long it is held.
-            is_idle: Returns whether no thread of this owner works on an operation, by its id.
-            is_dead: Returns whether a process is known to be dead, by its name; a dead one holds nothing.
+        ``is_idle`` returns whether no thread of the ``owner`` works on an operation, by its id, and ``is_dead`` whether
+        a process is known to be dead, by its name: such a one holds nothing.
         """
         operation = tables.operation
         with self._db.write() as connection:
@@ -159,16 +155,7 @@ class Ledger(Repository):
 
         The first outcome that is recorded stays.
 
-        Args:
-            operation_id: The id of the operation, and of its traversal.
-            states: The states in which it can be left.
-            owner: The process that will hold it.
-            outcome: The outcome of the operation.
-            reason: The reason of the outcome.
-            lease_seconds: How long it is held.
-            is_idle: As of :meth:`open`.
-            is_dead: As of :meth:`open`.
-            attempt: The attempt under which it must still be held, if given.
+        If ``attempt`` is given, it must still be held under that. ``is_idle`` and ``is_dead`` are as of :meth:`open`.
 
         Raises:
             TakenOver: another process is calling ``post_op``.
@@ -301,11 +288,7 @@ class Ledger(Repository):
         lease_seconds: float | None,
         **values: object,
     ) -> None:
-        """Lock an operation until the transaction ends, set ``values``, and extend its lease if one is given.
-
-        Raises:
-            TakenOver: another process holds the operation.
-        """
+        """Lock an operation until the transaction ends, set ``values``, and extend its lease if one is given."""
         operation = tables.operation
         if lease_seconds is not None:
             values["leased_until"] = database_time(connection, self._db) + lease_seconds

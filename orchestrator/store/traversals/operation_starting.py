@@ -37,7 +37,6 @@ def begin_operation(
 
 
 def _annotate(connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_id: str) -> None:
-    """Replace each plugin's annotations of the stack."""
     annotation = tables.annotation
     if agreed.annotations:
         before = annotation.c.plugin.in_(list(agreed.annotations))

@@ -167,11 +167,7 @@ class TraversalStarts(Repository):
 
     @staticmethod
     def _hold(connection: sa.Connection, fence: Fence | AtRest | None) -> None:
-        """Lock the resource that a traversal is begun for, if its attempt holds it still, or it is still at rest.
-
-        Raises:
-            Fenced: neither is so.
-        """
+        """Lock the resource that a traversal is begun for, if its attempt holds it still, or it is still at rest."""
         if fence is None:
             return
         resource = tables.resource

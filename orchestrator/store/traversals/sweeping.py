@@ -87,9 +87,8 @@ class Sweeper(Repository):
 
         If the caller dies before publishing, the nodes are due again a little later.
 
-        Args:
-            backlog: The number of checks in the queue, if it is known. While at least half of the ready nodes can have
-                their message there, none is published again.
+        While at least half of the ready nodes can have their message among the ``backlog`` of checks in the queue, if
+        that is known, none is published again.
         """
         look = self._look()
         if not look.is_due:
@@ -183,7 +182,6 @@ class Sweeper(Repository):
 
     @staticmethod
     def _write(connection: sa.Connection, changes: Sequence[Values]) -> None:
-        """Write the new states of due nodes, in the order of their keys."""
         if changes:
             sql = (
                 "UPDATE node SET state = :state, due_at = :due_at, published = :published, "
@@ -194,7 +192,6 @@ class Sweeper(Repository):
             connection.execute(sa.text(sql), in_order)
 
     def _record_lost(self, connection: sa.Connection, row: AnyRow) -> None:
-        """Record the event that an attempt on a resource was lost."""
         if row.resource_id is None:
             return
         values = {
@@ -208,7 +205,6 @@ class Sweeper(Repository):
 
     @staticmethod
     def _unlock(connection: sa.Connection, row: AnyRow) -> None:
-        """Release the resource that a lost attempt has locked."""
         resource = tables.resource
         held = (
             (resource.c.id == row.resource_id)

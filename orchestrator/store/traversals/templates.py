@@ -107,7 +107,6 @@ class Templates(Repository):
 
 
 def _save(table: str, column: str) -> sa.TextClause:
-    """Return the statement that stores a value under its digest, or marks the stored one as saved again."""
     return sa.text(
         f"INSERT INTO {table} (id, {column}, saved_at) VALUES (:id, :value, :now) "
         "ON CONFLICT (id) DO UPDATE SET saved_at = excluded.saved_at"
