@@ -1,8 +1,8 @@
 """The Python API behind every face: change stacks, follow their operations, read and administer the installation.
 
 Whether an installation is embedded or distributed is decided by the settings, and known here only. Embedded, this
-process carries the work out itself
-(:mod:`orchestrator.processes.embedded`); distributed, jobs go to the queue (:mod:`orchestrator.processes.job_client`).
+process carries the work out itself (:mod:`orchestrator.processes.embedded`); distributed, jobs go to the queue
+(:mod:`orchestrator.processes.job_client`).
 """
 
 import time
@@ -62,6 +62,8 @@ FIRST_PAUSE_SECONDS: Final = 0.02
 class Service(StackQueries):
     """Stacks and the installation, for faces; names are looked up in the settings' project.
 
+    What begins an operation raises Unavailable if the queue cannot be reached, or no coordinator took the job.
+
     ``embedded`` is the coordinator and workers of this process; None in a distributed installation. With
     ``counts_looks``, its look-ups of machine states count in the statistics of the installation.
     """
@@ -110,13 +112,11 @@ class Service(StackQueries):
         Raises:
             InvalidInput: the job has problems; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         if self._embedded is None:
             # Problems that are found here are reported at once, without a job in the queue.
             prepare(job, ResourceTypes.load(), self.settings)
-        stack_id = self._jobs.submit(job, stack=job.name)
-        return self._begun(stack_id, job.job_id)
+        return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
 
     def adopt(self, job: AdoptJob) -> StackView:
         """Begin to make a stack of objects that exist already; return it in progress.
@@ -124,15 +124,13 @@ class Service(StackQueries):
         Raises:
             InvalidInput: the job has problems; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         if self._embedded is None:
             # As in create.
             types = ResourceTypes.load()
             prepared = prepare(job, types, self.settings)
             adopted_rows(prepared, desired_of(prepared), job.resources, types)
-        stack_id = self._jobs.submit(job, stack=job.name)
-        return self.stack(stack_id)
+        return self.stack(self._jobs.submit(job, stack=job.name))
 
     def update(self, job: StackJob) -> StackView:
         """Begin to give a stack a new definition; return it in progress.
@@ -141,7 +139,6 @@ class Service(StackQueries):
             NotFound: there is no such stack.
             InvalidInput: the job has problems; nothing was changed.
             Conflict: the stack is being deleted or is suspended, or a lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         name = job.name
         if self._embedded is None:
@@ -151,8 +148,7 @@ class Service(StackQueries):
             before = self._store.traversals.context(stack.traversal_id)["parameters"]
             named = replace(job, name=stack.name)
             prepare_update(named, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
-        stack_id = self._jobs.submit(UpdateJob.of(job), stack=name)
-        return self._begun(stack_id, job.job_id)
+        return self._begun(self._jobs.submit(UpdateJob.of(job), stack=name), job.job_id)
 
     def plan_update(self, job: StackJob) -> UpdatePlan:
         """Return what an update would do; nothing is changed.
@@ -175,12 +171,10 @@ class Service(StackQueries):
         Raises:
             NotFound: there is no such stack.
             Conflict: nothing is under way that can be cancelled, or a lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         stack = self._find(name)
         job = CancelJob(name=stack.id, project=self.settings.project, rollback=rollback)
-        stack_id = self._jobs.submit(job, stack=stack.name)
-        return self._begun(stack_id, job.job_id)
+        return self._begun(self._jobs.submit(job, stack=stack.name), job.job_id)
 
     def operate(self, action: str, name: str) -> StackView:
         """Begin to check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack; return it in progress.
@@ -188,12 +182,10 @@ class Service(StackQueries):
         Raises:
             NotFound: there is no such stack.
             Conflict: the stack is busy or in no state for it, or a lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         stack = self._find(name)
         job = OPERATE_JOBS[action](name=stack.id, project=self.settings.project)
-        stack_id = self._jobs.submit(job, stack=stack.name)
-        return self.stack(stack_id)
+        return self.stack(self._jobs.submit(job, stack=stack.name))
 
     def take_snapshot(self, name: str, snapshot: str = "") -> StackView:
         """Begin to take a snapshot of a stack under the name ``snapshot``; return the stack in progress.
@@ -202,7 +194,6 @@ class Service(StackQueries):
             NotFound: there is no such stack.
             Conflict: the stack is busy or in no state for it, has the most snapshots allowed or one of this name, or a
                 lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         stack = self._find(name)
         job = SnapshotJob(name=stack.id, snapshot=snapshot, project=self.settings.project)
@@ -217,7 +208,6 @@ class Service(StackQueries):
             InvalidInput: the snapshot's definition is not valid any more.
             NotFound: there is no such stack or snapshot.
             Conflict: the stack is busy or in no state for it, the snapshot not complete, or a lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         stack = self._find(name)
         job = RestoreJob(
@@ -235,7 +225,6 @@ class Service(StackQueries):
         Raises:
             NotFound: there is no such stack or snapshot.
             Conflict: the snapshot is being made, or restored.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         stack = self._find(name)
         row = self._store.snapshots.find(stack.id, snapshot)
@@ -250,27 +239,21 @@ class Service(StackQueries):
         Raises:
             NotFound: there is no such stack.
             Conflict: a lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
-        return self._delete(name, abandon=True)
+        return self.delete(name, abandon=True)
 
-    def delete(self, name: str) -> StackView | None:
-        """Begin to delete a stack; None if it is deleted already.
+    def delete(self, name: str, *, abandon: bool = False) -> StackView | None:
+        """Begin to delete a stack, with ``abandon`` as :meth:`abandon` does; None if it is deleted already.
 
         Raises:
             NotFound: there is no such stack.
             Conflict: a lifecycle plugin refused.
-            Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
-        return self._delete(name, abandon=False)
-
-    def _delete(self, name: str, *, abandon: bool) -> StackView | None:
         stack = self._find(name)
         if stack.deleted_at is not None:
             return None
         job = DeleteJob(name=stack.id, project=self.settings.project, abandon=abandon)
-        stack_id = self._jobs.submit(job, stack=stack.name)
-        return self._begun(stack_id, job.job_id)
+        return self._begun(self._jobs.submit(job, stack=stack.name), job.job_id)
 
     def _begun(self, stack_id: str, job_id: str) -> StackView:
         """Return a stack in progress, under the traversal that the job began even if another took its place since."""

@@ -24,12 +24,7 @@ from orchestrator.engine.signals import Signals
 from orchestrator.engine.snapshots import begin_to_let_go, let_go, restorable, take_snapshot
 from orchestrator.engine.stack_actions import operate, refuse_suspended
 from orchestrator.engine.traversal_starter import TraversalStarter
-from orchestrator.errors import (
-    Conflict,
-    IsothermError,
-    NotFound,
-    Unavailable,
-)
+from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.actions import OPERATIONS
 from orchestrator.model.messages import (

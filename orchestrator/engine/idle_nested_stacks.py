@@ -7,11 +7,7 @@ import structlog
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
-from orchestrator.definition import (
-    LazyFiles,
-    ResourceProxy,
-    StackDefinition,
-)
+from orchestrator.definition import LazyFiles, ResourceProxy, StackDefinition
 from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
 from orchestrator.errors import NotFound
 from orchestrator.planning.matching import node_data_of

@@ -11,13 +11,7 @@ from typing import Final, Protocol
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, StackDefinition
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.model.messages import (
-    OPERATE_JOBS,
-    DeleteJob,
-    EnvironmentSource,
-    OperateJob,
-    SnapshotJob,
-)
+from orchestrator.model.messages import OPERATE_JOBS, DeleteJob, EnvironmentSource, OperateJob, SnapshotJob
 from orchestrator.model.nested_stack import AtRest, Family, Fence, NestedJob, Nesting
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.stack_resource import Child, ChildState, Member

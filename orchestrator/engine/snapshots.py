@@ -7,7 +7,7 @@ traversals; deleting one is not, and leaves the stack alone.
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
@@ -151,12 +151,12 @@ def let_go(
     rows = {each.name: each for each in store.stacks.resources(stack.id)}
     for entry in store.snapshots.entries(row):
         present = rows.get(entry.name)
-        kept = _Kept(entry, present if present and present.type == entry.type else None)
+        row_of_type = present if present and present.type == entry.type else None
         try:
             if isinstance(entry.entry, Mapping) and (inside := entry.entry.get(INSIDE)):
                 let_go_inside(store, inside, types, settings, clients=clients)
                 continue
-            resource = kept.resource(stack, types, settings)
+            resource = _resource_of(entry, row_of_type, stack, types, settings)
             resource.clients = clients.of(stack.project)
             resource.annotations = store.annotations.when_looked_at(stack.id, entry.name)
             resource.handle_delete_snapshot(entry.entry)
@@ -197,37 +197,28 @@ def let_go_inside(
         raise ResourceFailure(left.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A snapshot's entry of a resource, and the resource's row, if one of its type exists."""
-
-    entry: Entry
-    row: ResourceRow | None
-
-    def resource(self, stack: StackRow, types: Mapping[str, type[Resource]], settings: Settings) -> Resource:
-        """Return the resource, rebuilt from the row if there is one.
-
-        Raises:
-            ResourceFailure: the type is not installed here.
-        """
-        kind = kind_of_type(types, self.entry.type)
-        if kind is None:
-            raise ResourceFailure(
-                f"resource type {self.entry.type!r} is not installed where the coordinator runs"
-            )
-        row = self.row
-        properties = (row.properties if row else None) or {}
-        return kind(
-            name=self.entry.name,
-            type_name=self.entry.type,
-            state=ResourceState(
-                uuid=row.id if row else "",
-                physical_id=row.physical_id if row else None,
-                data=dict(row.data) if row else {},
-                metadata=dict(row.metadata) if row else {},
-            ),
-            properties=typed_properties(kind, properties),
-            stack=StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=self.entry.name),
-            settings=settings,
-            now=0.0,
+def _resource_of(
+    entry: Entry,
+    row: ResourceRow | None,
+    stack: StackRow,
+    types: Mapping[str, type[Resource]],
+    settings: Settings,
+) -> Resource:
+    """Return the resource of a snapshot's entry, rebuilt from the row, if there is one of its type."""
+    kind = kind_of_type(types, entry.type)
+    if kind is None:
+        raise ResourceFailure(f"resource type {entry.type!r} is not installed where the coordinator runs")
+    state = ResourceState(uuid="")
+    if row is not None:
+        state = ResourceState(
+            uuid=row.id, physical_id=row.physical_id, data=dict(row.data), metadata=dict(row.metadata)
         )
+    return kind(
+        name=entry.name,
+        type_name=entry.type,
+        state=state,
+        properties=typed_properties(kind, (row.properties if row else None) or {}),
+        stack=StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=entry.name),
+        settings=settings,
+        now=0.0,
+    )

@@ -14,19 +14,10 @@ from orchestrator.config.settings import Settings
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.replanning import may_change, planned_by
 from orchestrator.engine.snapshots import with_entries
-from orchestrator.errors import (
-    InvalidInput,
-    Problem,
-    Unavailable,
-)
+from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, tags_shown
-from orchestrator.model.messages import (
-    END,
-    CheckOrder,
-    DeleteJob,
-    StackJob,
-)
+from orchestrator.model.messages import END, CheckOrder, DeleteJob, StackJob
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.model.plan import Plan, plan_delete, plan_update
 from orchestrator.planning.cleanups import ABANDONED, Cleanups

@@ -15,15 +15,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import DesiredResource, Match
 from orchestrator.planning.comparison import Comparison
-from orchestrator.planning.decision import (
-    WHOLE,
-    Action,
-    Decision,
-    Subject,
-    decide,
-    is_validated,
-    meaning_of,
-)
+from orchestrator.planning.decision import WHOLE, Action, Decision, Subject, decide, is_validated, meaning_of
 from orchestrator.planning.matching import blank_stack, standing
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import PropertyError

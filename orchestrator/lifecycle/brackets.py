@@ -16,14 +16,7 @@ from typing import Final, NoReturn
 import structlog
 
 from hooks.errors import LifecycleRefused
-from hooks.lifecycle import (
-    COMPLETE,
-    FAILED,
-    REFUSED,
-    SUPERSEDED,
-    LifecycleContext,
-    LifecyclePlugin,
-)
+from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, LifecycleContext, LifecyclePlugin
 from hooks.loading.calling import TookTooLong
 from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack

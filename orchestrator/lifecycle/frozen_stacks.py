@@ -40,6 +40,8 @@ WHOLE: Final = "*"
 #: msgpack extension types: unknown values, integers beyond 64 bits, and texts that are not valid UTF-8.
 _UNKNOWN, _LARGE, _ODD = ExtType(1, b""), 2, 3
 
+#: The fields of a stack that are texts.
+_NAMES: Final = ("name", "id", "project", "parent_id", "root_id")
 #: The properties of a resource whose definition cannot be evaluated.
 _UNREADABLE: Final = FrozenDict({WHOLE: UNKNOWN})
 _NONE: Final = FrozenDict()
@@ -256,14 +258,10 @@ def _with_row(
 def shown_to_wire(shown: FrozenStack) -> dict[str, Any]:
     """Return a stack as types that msgpack packs, the inverse of :func:`shown_from_wire`."""
     return {
-        "name": shown.name,
-        "id": shown.id,
-        "project": shown.project,
+        **{name: getattr(shown, name) for name in _NAMES},
         "parameters": _packable(shown.parameters),
         "tags": list(shown.tags),
         "resources": list(map(_resource_to_wire, shown.resources.values())),
-        "parent_id": shown.parent_id,
-        "root_id": shown.root_id,
     }
 
 
@@ -271,14 +269,10 @@ def shown_from_wire(data: Mapping[str, Any]) -> FrozenStack:
     """Rebuild a stack from what :func:`shown_to_wire` returned, packed and unpacked or not."""
     resources = {each.name: each for each in map(_resource_from_wire, data["resources"])}
     return FrozenStack(
-        name=data["name"],
-        id=data["id"],
-        project=data["project"],
+        **{name: data[name] for name in _NAMES},
         parameters=_unpacked(data["parameters"]),
         tags=tuple(data["tags"]),
         resources=FrozenDict(resources),
-        parent_id=data["parent_id"],
-        root_id=data["root_id"],
     )
 
 

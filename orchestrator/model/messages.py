@@ -57,16 +57,8 @@ class CheckOrder:
 
     def to_wire(self) -> list[Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
-        return [
-            self.stack_id,
-            self.traversal_id,
-            self.no,
-            self.key,
-            self.phase,
-            self.stack,
-            self.action,
-            None if self.node_data is None else list(self.node_data),
-        ]
+        plain = [getattr(self, name) for name in self.__slots__[:-1]]
+        return [*plain, None if self.node_data is None else list(self.node_data)]
 
     @classmethod
     def from_wire(cls, data: list[Any]) -> Self:
@@ -76,20 +68,12 @@ class CheckOrder:
             InvalidInput: the list has another shape.
         """
         try:
-            stack_id, traversal_id, no, key, phase, stack, action, node_data = data
+            *plain, node_data = data
+            values = dict(zip(cls.__slots__[:-1], plain, strict=True))
         except (TypeError, ValueError) as error:
             problem = Problem(message=f"a check message of an unknown shape: {error}")
             raise InvalidInput([problem]) from error
-        return cls(
-            stack_id=stack_id,
-            traversal_id=traversal_id,
-            no=no,
-            key=key,
-            phase=phase,
-            stack=stack,
-            action=action,
-            node_data=None if node_data is None else tuple(node_data),
-        )
+        return cls(**values, node_data=None if node_data is None else tuple(node_data))
 
     def summary(self) -> str:
         """Return a literal that names stack, resource and action, for Flower; it never shows a value."""

@@ -7,11 +7,7 @@ from celery.utils.nodenames import default_nodename, host_format
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.messages import (
-    CHECKS_QUEUE,
-    COORDINATOR_QUEUE,
-    STACKS_QUEUE,
-)
+from orchestrator.model.messages import CHECKS_QUEUE, COORDINATOR_QUEUE, STACKS_QUEUE
 from orchestrator.queue.celery_app import BEAT, default_app
 from orchestrator.store import migrations
 from orchestrator.tracing.switch import require_tracing

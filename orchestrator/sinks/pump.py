@@ -11,7 +11,39 @@ from orchestrator.sinks.delivery import GATHER_SECONDS, LOOK_SECONDS, Delivery, 
 from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursors
 
 
-class Pump:
+class Threads:
+    """Starts, wakes and stops the threads of a pump.
+
+    ``until`` is the deadline of a stop, by the monotonic clock.
+    """
+
+    def __init__(self, threads: Sequence[Periodic]) -> None:
+        self._threads = threads
+        self._until = 0.0
+
+    def start(self) -> None:
+        """Start the threads, unless they are started."""
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """Signal that events may have been committed; cheap."""
+        for thread in self._threads:
+            thread.wake()
+
+    def stop(self, until: float) -> None:
+        """Deliver remaining events until then, and stop; the rest stays in the history."""
+        self._until = until
+        for thread in self._threads:
+            thread.stop(0)
+
+    def join(self) -> None:
+        """Wait until the threads have ended or the deadline has passed; threads of hanging sinks are left."""
+        for thread in self._threads:
+            thread.stop(max(0.0, self._until - monotonic()))
+
+
+class Pump(Threads):
     """Delivers events to the sinks of the settings, each in its own thread, so that none waits for another.
 
     Any number of processes may run one: one of them holds the cursor of each sink. Make it after a fork, as the store.
@@ -40,19 +72,19 @@ class Pump:
             )
             for each in sinks
         ]
-        self._threads = [
-            Periodic(
-                f"pump {delivery.name}",
-                partial(self._step, delivery),
-                every_seconds=LOOK_SECONDS,
-                least_seconds=GATHER_SECONDS,
-                last=partial(self._drain, delivery),
-            )
-            for delivery in self._deliveries
-        ]
+        super().__init__(
+            [
+                Periodic(
+                    f"pump {delivery.name}",
+                    partial(self._step, delivery),
+                    every_seconds=LOOK_SECONDS,
+                    least_seconds=GATHER_SECONDS,
+                    last=partial(self._drain, delivery),
+                )
+                for delivery in self._deliveries
+            ]
+        )
         self._is_registered = False
-        #: The deadline of a stop, by the monotonic clock.
-        self._until = 0.0
 
     def register(self) -> None:
         """Make a cursor at the present position for every sink that has none; repeated calls do nothing.
@@ -63,27 +95,6 @@ class Pump:
         if not self._is_registered:
             self._cursors.register([delivery.name for delivery in self._deliveries])
             self._is_registered = True
-
-    def start(self) -> None:
-        """Start the threads, unless they are started."""
-        for thread in self._threads:
-            thread.start()
-
-    def wake(self) -> None:
-        """Signal that events may have been committed; cheap."""
-        for thread in self._threads:
-            thread.wake()
-
-    def stop(self, until: float) -> None:
-        """Deliver remaining events until then, by the monotonic clock, and stop; the rest stays in the history."""
-        self._until = until
-        for thread in self._threads:
-            thread.stop(0)
-
-    def join(self) -> None:
-        """Wait until the threads have ended or the deadline has passed; threads of hanging sinks are left."""
-        for thread in self._threads:
-            thread.stop(max(0.0, self._until - monotonic()))
 
     def _drain(self, delivery: Delivery, thread: Periodic) -> None:
         """Deliver remaining events until the deadline, also of a cursor that another process has just released."""

@@ -11,6 +11,7 @@ from hooks.loading.calling import call_within
 from orchestrator.config.periodic import Periodic
 from orchestrator.sinks.delivery import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Delivery, complain
 from orchestrator.sinks.environments import EnvironmentSinks
+from orchestrator.sinks.pump import Threads
 from orchestrator.store.installation.sink_cursors import CursorClaim, Due, SinkCursors
 
 #: How many sinks are served in parallel.
@@ -27,7 +28,7 @@ REST: Final = 10.0
 TIDY_SECONDS: Final = 10.0
 
 
-class StackPump:
+class StackPump(Threads):
     """Delivers events to the sinks that environments name, a bounded number in parallel."""
 
     def __init__(
@@ -39,8 +40,7 @@ class StackPump:
         is_dead: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._cursors, self._sinks, self._owner, self._is_dead = cursors, sinks, owner, is_dead
-        self._until = 0.0
-        self._thread = Periodic(
+        thread = Periodic(
             "pump of stacks",
             lambda: GATHER_SECONDS + self._look(),
             every_seconds=LOOK_SECONDS,
@@ -48,6 +48,7 @@ class StackPump:
             last=self._drain,
             complaint="events of a sink are delivered later",
         )
+        super().__init__([thread])
         self._changing = threading.Lock()
         #: The cursors that threads of this process serve, and those of them whose sink failed the last time.
         self._served: set[str] = set()
@@ -56,23 +57,6 @@ class StackPump:
         self._tidied_at = float("-inf")
         self._rests_until = float("-inf")
         self._seen = 0
-
-    def start(self) -> None:
-        """Start delivery, unless it is started."""
-        self._thread.start()
-
-    def wake(self) -> None:
-        """Signal that events may have been committed; cheap."""
-        self._thread.wake()
-
-    def stop(self, until: float) -> None:
-        """Deliver remaining events until then, by the monotonic clock, and stop; the rest stays in the history."""
-        self._until = until
-        self._thread.stop(0)
-
-    def join(self) -> None:
-        """Wait until the thread has ended or the deadline has passed."""
-        self._thread.stop(max(0.0, self._until - monotonic()))
 
     def _drain(self, thread: Periodic) -> None:
         while monotonic() < self._until:
@@ -151,7 +135,7 @@ class StackPump:
                 self._failing.discard(due.name)
             # Look again: it may have more events, and a thread is free for others.
             self._seen = 0
-            self._thread.wake()
+            self.wake()
 
     def _make(self, claim: CursorClaim) -> EventSink:
         return self._sinks.make(claim.type, claim.options)

@@ -9,27 +9,9 @@ from orchestrator.store import tables
 _INSERT: Final = tables.event.insert()
 
 
-def insert_event(
-    connection: sa.Connection,
-    now: float,
-    *,
-    stack_id: str,
-    traversal_id: str,
-    action: str,
-    status: str,
-    reason: str,
-) -> None:
-    """Record an event of a stack itself, in the caller's transaction."""
-    values = {
-        "at": now,
-        "stack_id": stack_id,
-        "traversal_id": traversal_id,
-        "type": "stack",
-        "action": action,
-        "status": status,
-        "reason": reason,
-    }
-    connection.execute(_INSERT, values)
+def insert_event(connection: sa.Connection, now: float, **values: str) -> None:
+    """Record an event of a stack itself, in the caller's transaction; ``values`` are its other columns."""
+    connection.execute(_INSERT, {"at": now, "type": "stack", **values})
 
 
 def resource_event(row: Any, now: float, **values: str) -> dict[str, object]:

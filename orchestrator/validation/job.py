@@ -11,9 +11,7 @@ from typing import Final
 from orchestrator.config.garbage import paused_collection
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
-from orchestrator.definition import (
-    StackDefinition,
-)
+from orchestrator.definition import StackDefinition
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import StackJob
 from orchestrator.model.nested_stack import NestedJob

@@ -140,14 +140,8 @@ class GraphPicture(View):
 
 #: The kinds of spans: waiting for requirements; ready and queued; running (a step, or the action under way outside);
 #: tried again after a failure; standing at a hook.
-SPAN_WAITING, SPAN_QUEUED, SPAN_RUNNING, SPAN_RETRYING, SPAN_HELD = (
-    "waiting",
-    "queued",
-    "running",
-    "retrying",
-    "held",
-)
-SPANS: Final = (SPAN_WAITING, SPAN_QUEUED, SPAN_RUNNING, SPAN_RETRYING, SPAN_HELD)
+SPANS: Final = ("waiting", "queued", "running", "retrying", "held")
+SPAN_WAITING, SPAN_QUEUED, SPAN_RUNNING, SPAN_RETRYING, SPAN_HELD = SPANS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

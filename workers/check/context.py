@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.config.settings import Settings
-from orchestrator.definition import (
-    StackDefinition,
-)
+from orchestrator.definition import StackDefinition
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import ChildStack

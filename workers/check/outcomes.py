@@ -10,10 +10,7 @@ import structlog
 
 from cache.node_state.errors import NodeError
 from orchestrator.config.settings import Settings
-from orchestrator.definition import (
-    AttributePath,
-    NodeData,
-)
+from orchestrator.definition import AttributePath, NodeData
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import CONVERGE

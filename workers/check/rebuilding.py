@@ -5,11 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 from orchestrator.config.limits import Limits
-from orchestrator.definition import (
-    NodeData,
-    ResourceProxy,
-    StackDefinition,
-)
+from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
 from orchestrator.model.messages import CLEANUP
 from orchestrator.planning.decision import is_validated
 from orchestrator.plugins.clients import ProjectClients

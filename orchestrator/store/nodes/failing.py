@@ -87,15 +87,8 @@ def fail_traversal(
         .join(traversal, traversal.c.stack_id == stack.c.id)
         .where(traversal.c.id == traversal_id)
     ).one()
-    insert_event(
-        connection,
-        now,
-        stack_id=row.id,
-        traversal_id=traversal_id,
-        action=row.action,
-        status="FAILED",
-        reason=reason,
-    )
+    event = {"action": row.action, "status": "FAILED", "reason": reason}
+    insert_event(connection, now, stack_id=row.id, traversal_id=traversal_id, **event)
     if end is None:
         return None
     return CheckOrder(

@@ -25,15 +25,9 @@ def begin_operation(
     _annotate(connection, codec, agreed, stack_id=stack_id)
     for plugin, warnings in agreed.warnings.items():
         for warning in warnings:
-            insert_event(
-                connection,
-                now,
-                stack_id=stack_id,
-                traversal_id=agreed.operation_id,
-                action=action,
-                status="IN_PROGRESS",
-                reason=f"Warning of lifecycle plugin {plugin!r}: {warning}",
-            )
+            reason = f"Warning of lifecycle plugin {plugin!r}: {warning}"
+            event = {"action": action, "status": "IN_PROGRESS", "reason": reason}
+            insert_event(connection, now, stack_id=stack_id, traversal_id=agreed.operation_id, **event)
 
 
 def _annotate(connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_id: str) -> None:

@@ -243,15 +243,8 @@ class TraversalStarts(Repository):
             write_stack_sinks(
                 connection, self._codec, now, stack_id=new.stack_id, wanted=new.event_sinks, is_new=is_new
             )
-        insert_event(
-            connection,
-            now,
-            stack_id=new.stack_id,
-            traversal_id=new.id,
-            action=action,
-            status="IN_PROGRESS",
-            reason="",
-        )
+        event = {"action": action, "status": "IN_PROGRESS", "reason": ""}
+        insert_event(connection, now, stack_id=new.stack_id, traversal_id=new.id, **event)
         if new.agreed is not None:
             begin_operation(
                 connection, self._codec, new.agreed, stack_id=new.stack_id, action=action, now=now

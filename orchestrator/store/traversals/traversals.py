@@ -126,15 +126,8 @@ class Traversals(Repository):
             elif row.action in DEFINING and not (faults and to_nothing):
                 values |= {"in_service": True, "completed_template_id": row.template_id}
             connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
-            insert_event(
-                connection,
-                now,
-                stack_id=row.stack_id,
-                traversal_id=traversal_id,
-                action=row.action,
-                status=status,
-                reason=reason,
-            )
+            event = {"action": row.action, "status": status, "reason": reason}
+            insert_event(connection, now, stack_id=row.stack_id, traversal_id=traversal_id, **event)
         return True
 
     @retrying
@@ -187,15 +180,8 @@ class Traversals(Repository):
             connection.execute(
                 stack.update().where(stack.c.id == stack_id).values(reason=reason, updated_at=now)
             )
-            insert_event(
-                connection,
-                now,
-                stack_id=stack_id,
-                traversal_id=traversal_id,
-                action=row.action,
-                status="FAILED",
-                reason=reason,
-            )
+            event = {"action": row.action, "status": "FAILED", "reason": reason}
+            insert_event(connection, now, stack_id=stack_id, traversal_id=traversal_id, **event)
 
     @retrying
     def cancel(self, traversal_id: str, *, reason: str, job_id: str) -> CheckOrder | None:
