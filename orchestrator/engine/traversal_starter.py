@@ -2,7 +2,7 @@
 
 import functools
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,14 +12,13 @@ from hooks.stack import FrozenStack
 from orchestrator.config.log_context import about_operation
 from orchestrator.config.settings import Settings
 from orchestrator.engine.publisher import Publisher, publish_or_leave
-from orchestrator.engine.replanning import may_change, planned_by
 from orchestrator.engine.snapshots import with_entries
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, tags_shown
 from orchestrator.model.messages import END, CheckOrder, DeleteJob, StackJob
 from orchestrator.model.nested_stack import NestedJob
-from orchestrator.model.plan import Plan, plan_delete, plan_update
+from orchestrator.model.plan import Plan, Row, plan_delete, plan_update
 from orchestrator.planning.cleanups import ABANDONED, Cleanups
 from orchestrator.planning.comparison import compare
 from orchestrator.planning.matching import plan_row
@@ -37,6 +36,10 @@ from orchestrator.tracing.tracer import OFF, Tracing
 
 #: How many first checks are published at a time.
 PUBLISHED_AT_ONCE = 500
+
+#: What rows require, by id. Between the reading of the rows and the transaction that begins the new traversal, the old
+#: one goes on: a row that it writes by then may require others, and the traversal is planned again.
+Required = Mapping[str, tuple[str, ...]]
 
 
 class TraversalStarter:
@@ -126,12 +129,8 @@ class TraversalStarter:
                     compared.desired_resources, self._store.snapshots.entries(snapshot)
                 ),
             )
-        prepared, desired_resources, rows, matches = (
-            compared.prepared,
-            compared.desired_resources,
-            compared.rows,
-            compared.matches,
-        )
+        prepared, rows, matches = compared.prepared, compared.rows, compared.matches
+        desired_resources = compared.desired_resources
         self._refuse_too_many(job, prepared)
         # A stack that never was complete does not own the objects that it was to adopt.
         never_ours = action == "ROLLBACK" and stack.completed_template_id is None
@@ -140,7 +139,7 @@ class TraversalStarter:
         cleanups = functools.cache(
             self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept)
         )
-        plan_of = planned_by(
+        plan_of = _planned_by(
             [plan_row(row) for row in rows],
             lambda planned: plan_update(
                 desired_resources, matches, planned, action=action, cleanup_data=cleanups
@@ -159,7 +158,7 @@ class TraversalStarter:
             new,
             options={**new.options, "snapshot": snapshot.id} if snapshot else new.options,
             known={row.id for row in rows},
-            required=may_change(stack, rows),
+            required=_may_change(stack, rows),
             planned_by=plan_of,
             completed_template_id=stack.completed_template_id,
             taken_back=taken_back,
@@ -225,7 +224,7 @@ class TraversalStarter:
             stack, rows, planned, load_registry(self._store, stack.template_id, self._settings)
         )
         planned_rows = [plan_row(row, ABANDONED if job.abandon else cleanups(row.id)) for row in rows]
-        plan_of = planned_by(planned_rows, plan_delete)
+        plan_of = _planned_by(planned_rows, plan_delete)
         context = self._store.traversals.context(stack.traversal_id)
         new = NewTraversal(
             id=str(uuid.uuid4()),
@@ -238,7 +237,7 @@ class TraversalStarter:
             context=context,
             new_types={},
             known={row.id for row in rows},
-            required=may_change(stack, rows),
+            required=_may_change(stack, rows),
             planned_by=plan_of,
             options={"abandon": True} if job.abandon else {},
             job_id=job.job_id,
@@ -301,3 +300,16 @@ class TraversalStarter:
             self._store.traversals.complete(new.id)
         for start in range(0, len(orders), PUBLISHED_AT_ONCE):
             publish_or_leave(self._publisher, orders[start : start + PUBLISHED_AT_ONCE])
+
+
+def _may_change(stack: StackRow, rows: Sequence[ResourceRow]) -> Required:
+    """Return the requirements of rows that may still change before the next traversal begins.
+
+    The stack was read before the rows: the rows of a stack that was complete then do not change.
+    """
+    return {} if stack.status == "COMPLETE" else {row.id: row.requires for row in rows}
+
+
+def _planned_by(rows: Sequence[Row], plan: Callable[[Sequence[Row]], Plan]) -> Callable[[Required], Plan]:
+    """Return a function that plans by the requirements given, and by those of ``rows`` for rows not given."""
+    return lambda required: plan([replace(row, requires=required.get(row.id, row.requires)) for row in rows])

@@ -36,9 +36,7 @@ def definition_of(store: Store, traversal: TraversalRow, *, shows_values: bool) 
     """
     stored = store.templates.load(traversal.template_id)
     context = store.traversals.context(traversal.id)
-    hidden = set(context.get("hidden", ()))
-    given = {name: value for name, value in context["parameters"].items() if not is_pseudo(name)}
-    shown = {name: HIDDEN if name in hidden else value for name, value in given.items()}
+    shown = shown_parameters(context)
     return DefinitionView(
         traversal_id=traversal.id,
         file=stored.file,
@@ -48,6 +46,13 @@ def definition_of(store: Store, traversal: TraversalRow, *, shows_values: bool) 
         files=tuple((name, len(store.templates.file(digest))) for name, digest in stored.files.items()),
         shows_values=shows_values,
     )
+
+
+def shown_parameters(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a traversal's context without pseudo parameters; hidden values are masked."""
+    hidden = set(context.get("hidden", ()))
+    given = {name: value for name, value in context["parameters"].items() if not is_pseudo(name)}
+    return {name: HIDDEN if name in hidden else value for name, value in given.items()}
 
 
 def is_pseudo(name: str) -> bool:

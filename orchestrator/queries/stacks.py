@@ -17,7 +17,7 @@ from orchestrator.model.tags import has_tags
 from orchestrator.planning.comparison import job_of_template
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
-from orchestrator.queries.definitions import is_pseudo
+from orchestrator.queries.definitions import shown_parameters
 from orchestrator.queries.history import event_view, traversal_view
 from orchestrator.queries.outputs import outputs_of
 from orchestrator.queries.stack_document import document_of
@@ -67,12 +67,8 @@ class StackQueries:
         row = self._find(name)
         context = self._store.traversals.context(row.traversal_id)
         template = self._template(row, context)
-        hidden = set(context.get("hidden", ()))
-        shown = {
-            key: HIDDEN if key in hidden else value
-            for key, value in context["parameters"].items()
-            if key in template.parameters
-        }
+        hidden, given = set(context.get("hidden", ())), context["parameters"]
+        shown = {key: HIDDEN if key in hidden else given[key] for key in given if key in template.parameters}
         view = replace(
             stack_view(row, template.description, shown, self._outputs(row, template, context)),
             in_service=self._store.stacks.in_service(row),
@@ -303,10 +299,7 @@ def begun_view(row: StackRow, context: Mapping[str, Any]) -> StackView:
 
     ``context`` is that of the operation's traversal.
     """
-    hidden = set(context.get("hidden", ()))
-    declared = {key: value for key, value in context["parameters"].items() if not is_pseudo(key)}
-    shown = {key: HIDDEN if key in hidden else value for key, value in declared.items()}
-    return replace(stack_view(row, parameters=shown), warnings=warnings_in(context))
+    return replace(stack_view(row, parameters=shown_parameters(context)), warnings=warnings_in(context))
 
 
 def resource_view(

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import structlog
 from pydantic import BaseModel
@@ -43,18 +43,6 @@ MakeSink = Callable[[CursorClaim], EventSink]
 T = TypeVar("T")
 
 
-class CallWithin(Protocol):
-    """Makes a call with a time limit; :func:`hooks.loading.calling.call_within` is one."""
-
-    def __call__(self, call: Callable[[], T], *, seconds: float, name: str) -> T:
-        """Return the result of ``call``.
-
-        Raises:
-            TookTooLong: it exceeds ``seconds``.
-            Exception: any exception of ``call``.
-        """
-
-
 class Delivery:
     """Delivers events to one sink; not thread-safe.
 
@@ -72,7 +60,7 @@ class Delivery:
         limit_seconds: float,
         registers: bool = False,
         is_dead: Callable[[str], bool] = lambda _: False,
-        call: CallWithin = call_within,
+        call: Callable[..., Any] = call_within,
         chance: random.Random | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
@@ -170,8 +158,8 @@ class Delivery:
         if claim is not None:
             return claim
         holder = self._cursors.holder(self.name)
-        if holder is not None and self._is_dead(holder.owner):
-            self._cursors.release(self.name, owner=holder.owner, attempt=holder.attempt)
+        if holder is not None and self._is_dead(holder[0]):
+            self._cursors.release(self.name, owner=holder[0], attempt=holder[1])
         elif holder is None and self._registers and not self._cursors.exists(self.name):
             self._cursors.register([self.name])
         else:
@@ -210,7 +198,7 @@ class Delivery:
         """Call the sink within its time limit; a BaseException of it is raised as HookError."""
         served = self._served
         try:
-            return self._call_within(
+            result: T = self._call_within(
                 lambda: served.call(function), seconds=self._limit_seconds, name=self._label
             )
         except Exception:
@@ -218,6 +206,7 @@ class Delivery:
         except BaseException as error:
             # Such as CancelledError: it must not end the thread of the delivery.
             raise HookError(f"it raised {type(error).__name__}") from error
+        return result
 
     def _deliver(self, claim: CursorClaim, events: Sequence[Event]) -> float:
         sink = self._served.sink

@@ -24,6 +24,7 @@ class EventRow:
     at: float
     stack_id: str
     traversal_id: str
+    #: Empty for an event of the stack itself.
     resource: str
     resource_id: str | None
     type: str
@@ -31,6 +32,7 @@ class EventRow:
     status: str
     reason: str
     physical_id: str | None
+    #: As in :class:`~orchestrator.views.facts.EventFact`.
     cause: str = ""
     worker: str = ""
 

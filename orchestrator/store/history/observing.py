@@ -13,6 +13,7 @@ from orchestrator.errors import NotFound
 from orchestrator.model.messages import END
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.history.events import EventRow
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.nodes.orders import numbers_of
 from orchestrator.store.rows import AnyRow
@@ -23,31 +24,16 @@ from orchestrator.views.states import is_under_way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedEvent:
+class ObservedEvent(EventRow):
     """An event of any stack, with the stack's names and ids."""
 
-    id: int
-    at: float
     stack: str
-    stack_id: str
     project: str
     #: The parent stack and the outermost stack; None and its own id if the stack is not nested.
     parent_id: str | None
     root_id: str
-    traversal_id: str
-    #: Empty for an event of the stack itself.
-    resource: str
-    resource_id: str | None
-    type: str
-    action: str
-    status: str
-    reason: str
-    physical_id: str | None
     #: When it was read, by the database's clock.
     read_at: float
-    #: As in :class:`~orchestrator.views.facts.EventFact`.
-    cause: str = ""
-    worker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +121,6 @@ class Observations:
         last = self.horizon.look() if up_to is None else up_to
         if last <= cursor:
             return []
-        others = ("stack", "project", "parent_id", "root_id", "read_at")
-        names = (each for each in ObservedEvent.__dataclass_fields__ if each not in others)
         sql = (
             sa.select(
                 stack.c.name.label("stack"),
@@ -144,7 +128,7 @@ class Observations:
                 stack.c.parent_id,
                 stack.c.root_id,
                 sa.literal_column(self._db.now).label("read_at"),
-                *(event.c[each] for each in names),
+                *(event.c[each] for each in EventRow.__dataclass_fields__),
             )
             .join(stack, stack.c.id == event.c.stack_id)
             .where(event.c.id > cursor, event.c.id <= last)

@@ -1,7 +1,7 @@
 """Cursors of event sinks: how far each sink has received the events. One process at a time moves a cursor."""
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,14 +71,6 @@ class CursorClaim(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """The process that holds a cursor, and its attempt."""
-
-    owner: str
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
     """A cursor of an environment's sink for which events wait."""
 
@@ -144,15 +136,15 @@ class SinkCursors:
             return None
 
     @retrying
-    def holder(self, name: str) -> Holder | None:
-        """Return the process that holds a cursor; None for none."""
+    def holder(self, name: str) -> tuple[str, int] | None:
+        """Return the process that holds a cursor, and its attempt; None for none."""
         cursor = tables.sink_cursor
         sql = sa.select(cursor.c.owner, cursor.c.attempt).where(
             cursor.c.name == name, cursor.c.leased_until.is_not(None)
         )
         with self._db.read() as connection:
             row = connection.execute(sql).first()
-        return None if row is None else Holder(owner=row.owner, attempt=row.attempt)
+        return None if row is None else (row.owner, row.attempt)
 
     @retrying
     def exists(self, name: str) -> bool:
@@ -247,7 +239,7 @@ class SinkCursors:
         cursor, stack, event = tables.sink_cursor, tables.stack, tables.event
         sql = (
             sa.select(
-                *(cursor.c[name] for name in _SHOWN),
+                *(cursor.c[name] for name in CursorRow.__dataclass_fields__ if name in cursor.c),
                 stack.c.name.label("stack_name"),
                 sa.literal_column(self._db.now).label("now"),
                 _of_waiting(sa.select(sa.func.count())).label("backlog"),
@@ -345,19 +337,6 @@ class SinkCursors:
         cursor = tables.sink_cursor
         with self._db.write() as connection:
             return connection.execute(cursor.delete().where(cursor.c.name == name)).rowcount == 1
-
-
-_SHOWN: Sequence[str] = (
-    "name",
-    "stack_id",
-    "type",
-    "position",
-    "lost",
-    "failing_since",
-    "failures",
-    "error",
-    "owner",
-)
 
 
 def _of_waiting(sql: Query) -> sa.ColumnElement[Any]:

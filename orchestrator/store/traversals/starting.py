@@ -4,7 +4,7 @@ import functools
 import json
 import operator
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
@@ -26,6 +26,10 @@ from orchestrator.store.traversals.operation_starting import begin_operation
 
 #: The actions by which users give a stack a definition.
 _BY_USERS = tuple(action for action in DEFINING if action != "ROLLBACK")
+
+
+#: The columns of a node that are as they were planned.
+_AS_PLANNED = ("no", "key", "phase", "resource_id", "action", "state", "remaining", "quiet")
 
 
 class _Overtaken(Exception):
@@ -68,17 +72,7 @@ class TraversalStarts(Repository):
             Fenced: the attempt that makes it is over.
             TakenOver: another process holds the operation of the lifecycle plugins by now.
         """
-        family = new.family
-        within = (
-            {"root_id": new.stack_id}
-            if family is None
-            else {
-                "parent_id": family.parent_id,
-                "parent_resource": family.parent_resource,
-                "root_id": family.root_id,
-                "depth": family.depth,
-            }
-        )
+        within = asdict(new.family) if new.family else {"root_id": new.stack_id}
         try:
             with self._db.write() as connection:
                 now = database_time(connection, self._db)
@@ -322,13 +316,7 @@ class TraversalStarts(Repository):
             hooks = fragment.pop("hooks", None)
             yield {
                 "traversal_id": new.id,
-                "no": node.no,
-                "key": node.key,
-                "phase": node.phase,
-                "resource_id": node.resource_id,
-                "action": node.action,
-                "state": node.state,
-                "remaining": node.remaining,
+                **{name: getattr(node, name) for name in _AS_PLANNED},
                 "dependents": json.dumps(node.dependents),
                 "requirements": json.dumps(node.requirements),
                 "fragment": self._codec.pack(fragment) if fragment else None,
@@ -336,6 +324,5 @@ class TraversalStarts(Repository):
                 "wanted": self._codec.pack(node.wanted) if node.wanted else None,
                 "ready_at": now if ready else None,
                 "due_at": now + self._timings.redeliver_seconds if ready else None,
-                "quiet": node.quiet,
                 "node_data": self._codec.pack(node.node_data) if node.node_data is not None else None,
             }
