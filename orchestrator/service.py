@@ -43,8 +43,7 @@ from orchestrator.planning.preparation import desired_of, prepare, prepare_updat
 from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.processes.embedded import Embedded
-from orchestrator.processes.embedded_database import prepare_database
+from orchestrator.processes.embedded import Embedded, prepare_database
 from orchestrator.processes.job_client import JobClient
 from orchestrator.queries.observer import Observer
 from orchestrator.queries.progress import progress_of
@@ -62,7 +61,8 @@ FIRST_PAUSE_SECONDS: Final = 0.02
 class Service(StackQueries):
     """Stacks and the installation, for faces; names are looked up in the settings' project.
 
-    What begins an operation raises Unavailable if the queue cannot be reached, or no coordinator took the job.
+    Stacks, parts of them, sinks and clients that do not exist raise NotFound, with the nearest name. What begins an
+    operation raises Unavailable if the queue cannot be reached, or no coordinator took the job.
 
     ``embedded`` is the coordinator and workers of this process; None in a distributed installation. With
     ``counts_looks``, its look-ups of machine states count in the statistics of the installation.
@@ -136,7 +136,6 @@ class Service(StackQueries):
         """Begin to give a stack a new definition; return it in progress.
 
         Raises:
-            NotFound: there is no such stack.
             InvalidInput: the job has problems; nothing was changed.
             Conflict: the stack is being deleted or is suspended, or a lifecycle plugin refused.
         """
@@ -154,7 +153,6 @@ class Service(StackQueries):
         """Return what an update would do; nothing is changed.
 
         Raises:
-            NotFound: there is no such stack.
             InvalidInput: the job has problems.
             Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
             NotVerified: an external system that a constraint needs does not answer.
@@ -169,7 +167,6 @@ class Service(StackQueries):
         """Cancel the operation under way on a stack; return the stack rolling back, or failed.
 
         Raises:
-            NotFound: there is no such stack.
             Conflict: nothing is under way that can be cancelled, or a lifecycle plugin refused.
         """
         stack = self._find(name)
@@ -180,7 +177,6 @@ class Service(StackQueries):
         """Begin to check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack; return it in progress.
 
         Raises:
-            NotFound: there is no such stack.
             Conflict: the stack is busy or in no state for it, or a lifecycle plugin refused.
         """
         stack = self._find(name)
@@ -191,7 +187,6 @@ class Service(StackQueries):
         """Begin to take a snapshot of a stack under the name ``snapshot``; return the stack in progress.
 
         Raises:
-            NotFound: there is no such stack.
             Conflict: the stack is busy or in no state for it, has the most snapshots allowed or one of this name, or a
                 lifecycle plugin refused.
         """
@@ -206,7 +201,6 @@ class Service(StackQueries):
 
         Raises:
             InvalidInput: the snapshot's definition is not valid any more.
-            NotFound: there is no such stack or snapshot.
             Conflict: the stack is busy or in no state for it, the snapshot not complete, or a lifecycle plugin refused.
         """
         stack = self._find(name)
@@ -223,7 +217,6 @@ class Service(StackQueries):
         """Delete a snapshot; return it in progress or failed, or None if it is gone.
 
         Raises:
-            NotFound: there is no such stack or snapshot.
             Conflict: the snapshot is being made, or restored.
         """
         stack = self._find(name)
@@ -237,7 +230,6 @@ class Service(StackQueries):
         """Begin to delete a stack without the objects that it made; None if it is deleted already.
 
         Raises:
-            NotFound: there is no such stack.
             Conflict: a lifecycle plugin refused.
         """
         return self.delete(name, abandon=True)
@@ -246,7 +238,6 @@ class Service(StackQueries):
         """Begin to delete a stack, with ``abandon`` as :meth:`abandon` does; None if it is deleted already.
 
         Raises:
-            NotFound: there is no such stack.
             Conflict: a lifecycle plugin refused.
         """
         stack = self._find(name)
@@ -269,7 +260,6 @@ class Service(StackQueries):
         Returns the stack that the signal changes, such as that of a scaling group; None if it changes none.
 
         Raises:
-            NotFound: there is no such stack or resource.
             Conflict: the resource takes no such signal, or none in its present state.
             InvalidInput: it unsets a hook of an unknown kind.
             Unavailable: it needs a coordinator, and none took it, or the queue cannot be reached.
@@ -294,7 +284,6 @@ class Service(StackQueries):
         """Mark a resource unhealthy, so that the next update replaces it, or with ``reset`` healthy; return it.
 
         Raises:
-            NotFound: there is no such stack or resource.
             Conflict: the stack is busy or suspended, or the resource is in no state for it.
         """
         mark_unhealthy(self._store, self._find(name), resource, reason=reason, reset=reset)
@@ -310,7 +299,6 @@ class Service(StackQueries):
             kind: The kind of the hook; None for any.
 
         Raises:
-            NotFound: there is no such stack, or no resource of the name.
             InvalidInput: there is no such kind of hook.
         """
         stack = self._find(name)
@@ -388,7 +376,6 @@ class Service(StackQueries):
         """Forget a sink, so that no events are kept for it any more.
 
         Raises:
-            NotFound: there is no such sink.
             Conflict: it is enabled here.
         """
         forget_sink(self._store.sink_cursors, self.settings, name)
@@ -423,9 +410,6 @@ class Service(StackQueries):
         """Return the state and counters of the constraint caches, or of one client's.
 
         With ``reset`` the counters begin again at zero afterwards.
-
-        Raises:
-            NotFound: there is no such client.
         """
         return self._cache_admin.stats(client, reset=reset)
 
@@ -438,11 +422,7 @@ class Service(StackQueries):
         return self._cache_admin.clients
 
     def flush_caches(self, client: str | None = None) -> list[FlushView]:
-        """Empty the constraint caches, or that of one client; return the result for each.
-
-        Raises:
-            NotFound: there is no such client.
-        """
+        """Empty the constraint caches, or that of one client; return the result for each."""
         return self._cache_admin.flush(client)
 
     @cached_property

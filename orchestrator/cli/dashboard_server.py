@@ -21,7 +21,7 @@ from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.leaving import leave_in_time
 from orchestrator.dashboard.options import read_options
 from orchestrator.errors import InvalidInput, IsothermError, Problem
-from orchestrator.processes.embedded_database import prepare_database
+from orchestrator.processes.embedded import prepare_database
 from orchestrator.queue.celery_app import make_app
 from orchestrator.store import migrations
 from orchestrator.store.store import Store

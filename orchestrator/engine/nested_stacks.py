@@ -157,7 +157,10 @@ class NestedStacks:
 
 
 class ResourceChild:
-    """The nested stack of one resource; implements :class:`orchestrator.plugins.stack_resource.ChildStack`."""
+    """The nested stack of one resource; implements :class:`orchestrator.plugins.stack_resource.ChildStack`.
+
+    What its state or a definition does not allow raises ResourceFailure.
+    """
 
     def __init__(
         self,
@@ -202,29 +205,17 @@ class ResourceChild:
         )
 
     def become(self, child: Child) -> str:
-        """Begin to create or update the child; return the operation's id.
-
-        Raises:
-            ResourceFailure: the definition has mistakes, or cannot be applied now.
-        """
+        """Begin to create or update the child; return the operation's id."""
         job = self._job(child)
         return self._begun(lambda: self._coordinator.become(job))
 
     def adopt(self, child: Child, entries: Mapping[str, object]) -> str:
-        """Begin to make the child of existing objects; return the operation's id.
-
-        Raises:
-            ResourceFailure: the definition or an entry has mistakes.
-        """
+        """Begin to make the child of existing objects; return the operation's id."""
         job = self._job(child)
         return self._begun(lambda: self._coordinator.take_over(job, entries))
 
     def take_snapshot(self) -> tuple[str, str]:
-        """Begin to take a snapshot of the child; return the operation's id, and the snapshot's.
-
-        Raises:
-            ResourceFailure: the child's state does not allow it.
-        """
+        """Begin to take a snapshot of the child; return the operation's id, and the snapshot's."""
         # The same for the same operation of the parent, so that nothing is taken twice.
         snapshot_id = str(uuid.uuid5(uuid.UUID(self.id), self._occasion.operation))
         taken = self._store.snapshots.by_id(snapshot_id)
@@ -253,11 +244,7 @@ class ResourceChild:
         return self._begun(lambda: self._coordinator.become(job, snapshot=row))
 
     def operate(self, action: str) -> str:
-        """Begin to check, suspend or resume the child; return the operation's id.
-
-        Raises:
-            ResourceFailure: the child's state does not allow it.
-        """
+        """Begin to check, suspend or resume the child; return the operation's id."""
         row = self._row()
         if (row.action, row.status) == (action, "IN_PROGRESS"):
             # Begun by an earlier attempt that died before it recorded the traversal.

@@ -4,13 +4,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from orchestrator.definition import NodeData, is_unknown
-from orchestrator.errors import IsothermError
+from orchestrator.definition import NodeData
 from orchestrator.planning.matching import node_data_of
-from orchestrator.planning.preparation import definition_of_rows, hooks_of
+from orchestrator.planning.preparation import definition_of_rows, hooks_of, known_properties
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.template.definitions import DELETE, RETAIN, ResourceDefinition, deletion_policy_of
+from orchestrator.template.definitions import DELETE, RETAIN, deletion_policy_of
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 
@@ -65,13 +64,11 @@ class Cleanups:
             return {}
         files = {key: self._store.templates.file(digest) for key, digest in begun.get("files", {}).items()}
         inputs = [self._data[uuid] for uuid in row.requires if uuid in self._data]
-        try:
-            definition = ResourceDefinition.from_fragment(row.name, begun["definition"])
-            stack = definition_of_rows(self._context, self._template, inputs, files)
-            properties = definition.resolve_properties(stack)
-        except IsothermError:
-            return {}
-        return {name: value for name, value in properties.items() if not is_unknown(value)}
+        return known_properties(
+            row.name,
+            begun["definition"],
+            lambda _: definition_of_rows(self._context, self._template, inputs, files),
+        )
 
     # Few updates need these, but then perhaps for many rows.
 

@@ -18,8 +18,9 @@ from orchestrator.definition import (
     ParentResourceProxy,
     ResourceProxy,
     StackDefinition,
+    is_unknown,
 )
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import InvalidInput, IsothermError, Problem
 from orchestrator.model.messages import StackJob
 from orchestrator.model.names import check_project, check_stack_name
 from orchestrator.model.nested_stack import Family, NestedJob
@@ -309,6 +310,19 @@ def check_timeout(minutes: float | None) -> None:
             path="timeout_minutes", message=f"expected a positive number of minutes, got {minutes!r}"
         )
         raise InvalidInput([problem])
+
+
+def known_properties(
+    name: str, fragment: Mapping[str, Any], stack: Callable[[ResourceDefinition], StackDefinition]
+) -> dict[str, Any]:
+    """Return the properties of a resource by an earlier definition, as far as they are known in a stack."""
+    try:
+        definition = ResourceDefinition.from_fragment(name, fragment)
+        properties = definition.resolve_properties(stack(definition))
+    except IsothermError:
+        # That definition cannot be resolved any more: nothing is known.
+        return {}
+    return {name: value for name, value in properties.items() if not is_unknown(value)}
 
 
 def definition_of_rows(

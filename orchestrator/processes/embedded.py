@@ -12,7 +12,7 @@ import structlog
 from orchestrator.config.log_context import about_job
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.settings import Settings
-from orchestrator.errors import IsothermError
+from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.model.messages import END, CheckOrder, Job
 from orchestrator.processes.runtime import Runtime, is_dead_here
 from orchestrator.store.store import Store
@@ -130,3 +130,24 @@ class Embedded:
                 target=self.runtime.coordinator.unwind, args=(lost,), name="unwinding", daemon=True
             )
             self._unwinding.start()
+
+
+def prepare_database(settings: Settings, store: Store) -> None:
+    """Create the state directory, and create or migrate the database's schema.
+
+    Raises:
+        Unavailable: the state directory or the database cannot be made.
+    """
+    # Alembic is slow to import, and only embedded mode needs it.
+    from orchestrator.store import migrations
+
+    url = settings.effective_database_url
+    if not store.database.postgres:
+        try:
+            settings.state_directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(
+                f"cannot make the state directory {settings.state_directory}: {error}"
+            ) from error
+    if migrations.current(url) != migrations.head():
+        migrations.upgrade(url)

@@ -52,13 +52,13 @@ class StackQuery:
 
 
 class Observer:
-    """Reads of stacks and operations, by names in the settings' project; threads may share it."""
+    """Reads of stacks and operations, by names in the settings' project; threads may share it.
+
+    A stack, traversal or resource that does not exist raises NotFound, with the nearest name.
+    """
 
     def __init__(self, settings: Settings, store: Store, *, fresh_seconds: float = 0.0) -> None:
-        """Prepare to read.
-
-        Facts of an operation are reused for ``fresh_seconds`` while there are no new events.
-        """
+        """Prepare to read; facts are reused for ``fresh_seconds`` while there are no new events."""
         self.settings = settings
         self._facts = RecentFacts(
             store.observations.facts, store.observations.horizon.look, fresh_seconds=fresh_seconds
@@ -76,11 +76,7 @@ class Observer:
         return self._store.stack_pages.page(project=self.settings.project, **asdict(query))
 
     def facts(self, name: str, traversal_id: str | None = None) -> Facts:
-        """Return the facts of one operation on a stack, which may be deleted; None for the operation in force.
-
-        Raises:
-            NotFound: there is no such stack (the nearest name is given), or it has no such traversal.
-        """
+        """Return the facts of one operation on a stack, which may be deleted; None for the operation in force."""
         stack = self._past(name)
         return self._facts(stack.id, traversal_id or stack.traversal_id)
 
@@ -111,7 +107,6 @@ class Observer:
         name or a vertex's number, the graph is that of its neighbours within ``depth`` edges.
 
         Raises:
-            NotFound: there is no such stack, traversal or resource; the nearest name is given.
             InvalidInput: there is no such part, or the depth is negative.
         """
         return picture_of(self.facts(name, traversal_id), part=part, focus=focus, depth=depth)
@@ -128,11 +123,7 @@ class Observer:
         return failure_of(self.facts(name, traversal_id), self._failed_nested)
 
     def details(self, name: str, no: int, *, traversal_id: str | None = None) -> ResourceDetails:
-        """Return the details of one resource in an operation on a stack, as in :meth:`facts`.
-
-        Raises:
-            NotFound: there is no such stack or traversal, or it has no resource with this number.
-        """
+        """Return the details of one resource in an operation on a stack, as in :meth:`facts`."""
         facts = self.facts(name, traversal_id)
         return details_of(facts, no, self._recorded(facts, node_of(facts, no)))
 
@@ -140,9 +131,6 @@ class Observer:
         """Return the changes of one operation's definition to the one before it; the stack may be deleted.
 
         Values of parameters and contents of files are shown only with ``shows_values``, and hidden ones never.
-
-        Raises:
-            NotFound: there is no such stack, or it has no such traversal.
         """
         stack = self._past(name)
         operation = self._store.observations.operation(stack.id, traversal_id)

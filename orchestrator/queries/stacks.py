@@ -40,7 +40,10 @@ from orchestrator.views.stacks import (
 
 
 class StackQueries:
-    """Queries of stacks, by names in the settings' project."""
+    """Queries of stacks, by names in the settings' project.
+
+    A stack, or a part of one, that does not exist raises NotFound, with the nearest name.
+    """
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
@@ -59,11 +62,7 @@ class StackQueries:
         return [stack_view(row) for row in rows if has_tags(row.tags, every=tags, some=tags_any)]
 
     def stack(self, name: str) -> StackView:
-        """Return one stack with its parameters and outputs.
-
-        Raises:
-            NotFound: there is none of this name or id.
-        """
+        """Return one stack with its parameters and outputs."""
         row = self._find(name)
         context = self._store.traversals.context(row.traversal_id)
         template = self._template(row, context)
@@ -79,20 +78,12 @@ class StackQueries:
         return replace(view, reason=waits_for(standing)) if standing else view
 
     def definition(self, name: str) -> StackJob:
-        """Return the job that would give a stack its present definition, secrets included.
-
-        Raises:
-            NotFound: there is none of this name or id.
-        """
+        """Return the job that would give a stack its present definition, secrets included."""
         stack = self._find(name)
         return replace(job_of_template(self._store, stack, stack.template_id), rollback=stack.rollback)
 
     def export(self, name: str) -> dict[str, object]:
-        """Return a stack as one document (:mod:`orchestrator.queries.stack_document`), secrets included.
-
-        Raises:
-            NotFound: there is none of this name or id.
-        """
+        """Return a stack as one document (:mod:`orchestrator.queries.stack_document`), secrets included."""
         stack = self._find(name)
         definition = job_of_template(self._store, stack, stack.template_id)
         # Stacks without resources are included.
@@ -107,9 +98,6 @@ class StackQueries:
         """Return a stack's resources, sorted by age and name.
 
         Each is followed by those of its nested stack, down to ``depth`` levels of nesting.
-
-        Raises:
-            NotFound: there is no such stack.
         """
         stack = self._find(name)
         if not depth:
@@ -129,11 +117,7 @@ class StackQueries:
         ]
 
     def resource(self, name: str, resource: str) -> ResourceView:
-        """Return one resource.
-
-        Raises:
-            NotFound: there is no such stack or resource.
-        """
+        """Return one resource."""
         stack = self._find(name)
         names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
         row = self._store.stacks.resource(stack.id, resource)
@@ -154,9 +138,6 @@ class StackQueries:
         """Return a stack's events with an id above ``after`` and below ``before``, oldest first, at most ``limit``.
 
         The stack may be deleted, until it is purged: by its id, or by its name unless another stack has it.
-
-        Raises:
-            NotFound: there is no such stack.
         """
         stack = self._past(name)
         rows = self._store.events.read(
@@ -165,11 +146,7 @@ class StackQueries:
         return [event_view(row, stack) for row in rows]
 
     def event(self, name: str, event_id: int) -> EventView:
-        """Return one event of a stack, which may be deleted, as in :meth:`events`.
-
-        Raises:
-            NotFound: there is no such stack or event.
-        """
+        """Return one event of a stack, which may be deleted, as in :meth:`events`."""
         stack = self._past(name)
         return event_view(self._store.events.find(stack.id, event_id), stack)
 
@@ -177,9 +154,6 @@ class StackQueries:
         """Return a stack's operations, newest first, at most ``limit``; with ``after``, those older than that one.
 
         The stack may be deleted, as in :meth:`events`.
-
-        Raises:
-            NotFound: there is no such stack, or it has no such traversal.
         """
         stack = self._past(name)
         before = self._store.past.traversal(stack.id, after) if after else None
@@ -187,11 +161,7 @@ class StackQueries:
         return [traversal_view(row, stack) for row in rows]
 
     def traversal(self, name: str, traversal_id: str) -> TraversalView:
-        """Return one operation on a stack, which may be deleted, with its nodes' counts.
-
-        Raises:
-            NotFound: there is no such stack or traversal.
-        """
+        """Return one operation on a stack, which may be deleted, with its nodes' counts."""
         stack = self._past(name)
         row = self._store.past.traversal(stack.id, traversal_id)
         return traversal_view(
@@ -233,21 +203,13 @@ class StackQueries:
         return [SnapshotView.of(row) for row in self._store.snapshots.all(self._find(name).id)]
 
     def snapshot(self, name: str, snapshot: str) -> SnapshotView:
-        """Return one snapshot of a stack, with its resources.
-
-        Raises:
-            NotFound: there is no such stack or snapshot.
-        """
+        """Return one snapshot of a stack, with its resources."""
         row = self._store.snapshots.find(self._find(name).id, snapshot)
         entries = self._store.snapshots.entries(row)
         return SnapshotView.of(row, resources=tuple((entry.name, entry.type) for entry in entries))
 
     def hooks(self, name: str) -> list[HookView]:
-        """Return the hooks at which a stack's resources stand, longest first.
-
-        Raises:
-            NotFound: there is no such stack.
-        """
+        """Return the hooks at which a stack's resources stand, longest first."""
         return [hook_view(standing) for standing in self._store.breakpoints.standing(self._find(name).id)]
 
     def _find(self, name: str) -> StackRow:

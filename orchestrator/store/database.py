@@ -80,7 +80,7 @@ class Database:
         )
         self._pool = self._postgres_engine(autocommit=True) if self.postgres else self.engine
         #: Called before each direct transaction; simulations set it.
-        self.before_direct: Callable[[], None] = _nothing
+        self.before_direct: Callable[[], None] = lambda: None
 
     @property
     def now(self) -> str:
@@ -197,10 +197,6 @@ class Database:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
 
         return engine
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 def _parse(url: str) -> sa.URL:

@@ -31,7 +31,7 @@ from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.store.traversals.traversals import ClaimedEnd
-from orchestrator.tracing.tracer import CLOSING_SECONDS, Tracing, attributes_of
+from orchestrator.tracing.tracer import CLOSING_SECONDS, StepSpan, Tracing, attributes_of
 
 SERVICE: Final = "isotherm"
 #: The standard variables of exporters and protocols; exporters read their own ones.
@@ -52,17 +52,15 @@ _WRONG: Final = frozenset({Ending.FAILED, Ending.FAULT, Ending.RETRY})
 _NANOSECONDS: Final = 1_000_000_000
 
 
-def trace_id_of(traversal_id: str) -> int:
-    """Return the trace id of an operation: the 128 bits of its traversal's UUID."""
-    return uuid.UUID(traversal_id).int
-
-
 def root_of(traversal_id: str) -> SpanContext:
-    """Return the context of an operation's root span, which every process can compute before the span exists."""
+    """Return the context of an operation's root span, which every process can compute before the span exists.
+
+    The trace id is the 128 bits of the traversal's UUID.
+    """
     digest = hashlib.sha256(b"root of " + traversal_id.encode()).digest()
     # No span has the number 0.
     number = int.from_bytes(digest[:8], "big") or 1
-    return SpanContext(trace_id_of(traversal_id), number, is_remote=True, trace_flags=TraceFlags(1))
+    return SpanContext(uuid.UUID(traversal_id).int, number, is_remote=True, trace_flags=TraceFlags(1))
 
 
 class OperationSampler(Sampler):
@@ -199,7 +197,7 @@ class Spans(Tracing):
         closing.join(seconds)
 
 
-class _Step:
+class _Step(StepSpan):
     def __init__(self, span: Span) -> None:
         self._span = span
 

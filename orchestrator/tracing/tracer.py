@@ -6,7 +6,7 @@ worker can add a span, and any coordinator can end the trace.
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, Protocol
+from typing import Final
 
 from orchestrator.store.nodes.claims import Claim, Outcome
 from orchestrator.store.traversals.traversals import ClaimedEnd
@@ -15,8 +15,8 @@ from orchestrator.store.traversals.traversals import ClaimedEnd
 CLOSING_SECONDS: Final = 3.0
 
 
-class StepSpan(Protocol):
-    """The span of a running step."""
+class StepSpan:
+    """The span of a running step; this one records nothing."""
 
     def came_to(self, outcome: Outcome) -> None:
         """Record the outcome of the step."""
@@ -39,12 +39,7 @@ class Tracing:
         """Export remaining spans, for so long at most, and record no more."""
 
 
-class _NoSpan:
-    def came_to(self, outcome: Outcome) -> None:
-        """Do nothing."""
-
-
-_NO_SPAN: Final[AbstractContextManager[StepSpan]] = nullcontext(_NoSpan())
+_NO_SPAN: Final = nullcontext(StepSpan())
 #: The tracer that records nothing.
 OFF: Final = Tracing()
 

@@ -7,8 +7,8 @@ are known only as long as those are unchanged.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, is_unknown
-from orchestrator.errors import IsothermError
+from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
+from orchestrator.planning.preparation import known_properties
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import CannotTell
 from orchestrator.store.nodes.claims import Claim
@@ -29,9 +29,9 @@ def properties_as_found(
     as_they_were = adopting["certain"] and not claim.changed
     data = [NodeData.from_wire(wire) for wire in inputs] if as_they_were else []
     known = {item.name: item for item in data}
-    try:
-        definition = ResourceDefinition.from_fragment(claim.order.key, adopting["definition"])
-        stack = StackDefinition.of_context(
+
+    def stack(definition: ResourceDefinition) -> StackDefinition:
+        return StackDefinition.of_context(
             context,
             parent=None,
             parameters=adopting["parameters"],
@@ -41,11 +41,8 @@ def properties_as_found(
             files=files(adopting["files"]),
             asker=claim.order.key,
         )
-        properties = definition.resolve_properties(stack)
-    except IsothermError:
-        # That definition cannot be resolved any more: nothing is known.
-        return {}
-    return {name: value for name, value in properties.items() if not is_unknown(value)}
+
+    return known_properties(claim.order.key, adopting["definition"], stack)
 
 
 def with_observed(
