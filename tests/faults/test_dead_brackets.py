@@ -24,6 +24,7 @@ from orchestrator.store.traversals.operation_rows import OperationRow
 from orchestrator.views.stacks import StackView
 from tests.faults import threaded_coordinator
 from tests.faults.installation import Installation
+from tests.operations import operations_of
 from tests.services.engine import EngineProcess, running
 from tests.unit.packages import install
 from tests.waiting import until
@@ -193,7 +194,7 @@ def called(installation: Installation, name: str) -> list[StackView]:
 
 def over(store: Store, stack_id: str) -> list[OperationRow]:
     """Return a stack's operations, if all are over."""
-    rows = store.ledger.of_stack(stack_id, limit=10)
+    rows = operations_of(store, stack_id)
     return rows if all(row.state == "over" for row in rows) else []
 
 

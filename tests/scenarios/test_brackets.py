@@ -30,6 +30,7 @@ from orchestrator.model.messages import (
     StackJob,
 )
 from orchestrator.store.tables import annotation
+from tests.operations import operations_of
 from tests.scenarios.bracket_book import ENTER, LATE, LEAVE, RAISES, REFUSES, YES, Book, Call, Death, Player
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
@@ -400,7 +401,7 @@ def test_who_is_told_and_takes_too_long_is_left_behind_and_the_others_are_told()
         stack_id = world.coordinator.create(StackJob(name="s", template=TEMPLATES[0], job_id="1"))
         play.settle()
         assert world.state() == "CREATE_COMPLETE"
-        (row,) = world.store.ledger.of_stack(stack_id, limit=10)
+        (row,) = operations_of(world.store, stack_id)
         assert [call.error for call in row.calls] == ["", "it has not answered within 0.5 s", ""]
         slow.answer.set()
         play.end()

@@ -10,6 +10,7 @@ from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.model.messages import StackJob
+from tests.operations import operations_of
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
@@ -131,7 +132,7 @@ def test_what_was_answered_and_recorded_is_not_asked_again() -> None:
     assert not world.survive(lambda: world.coordinator.create(job))
     dying = False
     stack_id = world.coordinator.create(job)
-    (row,) = world.store.ledger.of_stack(stack_id, limit=10)
+    (row,) = operations_of(world.store, stack_id)
     assert [(word, plugin) for word, plugin, _ in book.calls] == [("enter", "a"), ("enter", "b")]
     assert row.id == world.store.stacks.find("s", project="default").traversal_id
 
@@ -194,7 +195,7 @@ def test_a_failing_post_op_hides_nothing_and_stops_nobody() -> None:
     world.settle()
     assert world.state() == "CREATE_COMPLETE"
     assert [plugin for word, plugin, _ in book.calls if word == "leave"] == ["c", "b", "a"]
-    (row,) = world.store.ledger.of_stack(stack_id, limit=10)
+    (row,) = operations_of(world.store, stack_id)
     assert (row.state, row.outcome) == ("over", "complete")
     assert [call.error for call in row.calls] == ["", "OSError: the ledger is full", ""]
 

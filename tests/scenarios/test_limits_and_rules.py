@@ -10,6 +10,7 @@ import pytest
 from hooks.builtin.limits import LimitOptions, Limits
 from hooks.builtin.policy.plugin import Policy, PolicyOptions
 from orchestrator.errors import Conflict
+from tests.operations import operations_of
 from tests.scenarios.groups import TYPES, members
 from tests.scenarios.test_groups import group
 from tests.scenarios.test_updates import done, present, template, value
@@ -69,7 +70,7 @@ class Guarded:
     def warnings(self, plugin: str) -> Sequence[str]:
         """Return what a plugin warned of before the last operation."""
         stack = self.world.store.stacks.find("s", project="default")
-        operations = self.world.store.ledger.of_stack(stack.id, limit=100)
+        operations = operations_of(self.world.store, stack.id)
         (calls,) = [each.calls for each in operations if each.id == stack.traversal_id]
         (call,) = [each for each in calls if each.plugin == plugin]
         return tuple((call.annotations or {}).get("warnings", ()))

@@ -12,6 +12,7 @@ from hooks.lifecycle import LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import StackJob
+from tests.operations import operations_of
 from tests.scenarios.bracket_book import Book
 from tests.scenarios.world import World
 
@@ -148,7 +149,7 @@ def test_whoever_meddles_after_an_operation_has_it_on_record_and_the_operation_s
     world.settle()
     assert world.state() == "UPDATE_COMPLETE"
     assert sorted(world.cloud.sizes.values()) == ["", "l"]
-    (row,) = world.store.ledger.of_stack(stack_id, limit=10)
+    (row,) = operations_of(world.store, stack_id)
     assert (row.state, row.outcome, plugin.tried) == ("over", "complete", 1)
     assert row.calls[0].error.startswith(tuple(told.split("|")))
 

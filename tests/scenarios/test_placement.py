@@ -12,6 +12,7 @@ from orchestrator.placement.plugin import Placement
 from orchestrator.store import tables
 from orchestrator.store.machines.machines import MachineReport
 from orchestrator.store.machines.reservations import Promised
+from tests.operations import operations_of
 from tests.scenarios.groups import TYPES as TYPES_OF_GROUPS
 from tests.scenarios.placing import (
     TYPES,
@@ -120,7 +121,7 @@ def test_a_stack_without_anything_to_place_is_not_asked_about() -> None:
     placed.create(a={"type": "Cloud::Object", "properties": {"value": "1"}}, g=group("same_host"))
     assert placed.world.state() == "CREATE_COMPLETE"
     stack = placed.world.store.stacks.find("s", project="default")
-    assert placed.world.store.ledger.of_stack(stack.id, limit=10) == []
+    assert operations_of(placed.world.store, stack.id) == []
     assert placed.nodes.asked == 0
 
 
@@ -304,9 +305,7 @@ def test_who_relies_on_what_an_older_operation_claimed_claims_it_too() -> None:
     placed.world.update(template(a=instance(memory=60)))
     ledger = placed.world.store.reservations
     assert placed.promised("n1") == 60
-    (older,) = [
-        each.id for each in placed.world.store.ledger.of_stack(stack.id, limit=10) if each.action == "CREATE"
-    ]
+    (older,) = [each.id for each in operations_of(placed.world.store, stack.id) if each.action == "CREATE"]
     with placed.world.store.database.write() as connection:
         # It failed before anything was made.
         connection.execute(tables.resource.update().values(status="FAILED"))

@@ -18,6 +18,7 @@ from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.lifecycle.answers import MOST_DEPTH
 from orchestrator.model.messages import StackJob
+from tests.operations import operations_of
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
 
@@ -93,7 +94,7 @@ def test_whatever_is_raised_after_an_operation_it_ends_and_the_others_are_told(k
     world.settle()
     assert world.state() == "CREATE_COMPLETE"
     assert first.words == last.words == ["pre", "post"]
-    (row,) = world.store.ledger.of_stack(stack_id, limit=10)
+    (row,) = operations_of(world.store, stack_id)
     assert (row.state, row.outcome) == ("over", "complete")
     assert told in row.calls[1].error
 

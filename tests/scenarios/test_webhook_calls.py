@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from hooks.builtin.webhook import Webhook, WebhookOptions
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import StackJob
+from tests.operations import operations_of
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_lifecycle import carried_out
 from tests.scenarios.test_updates import template, value
@@ -112,7 +113,7 @@ def test_receiver_that_is_away_afterwards_is_told_of_in_a_sentence(
     with capture_logs() as lines:
         world.settle()
     assert world.state() == "CREATE_COMPLETE"
-    (operation,) = world.store.ledger.of_stack(stack_id, limit=10)
+    (operation,) = operations_of(world.store, stack_id)
     (call,) = operation.calls
     assert call.error == f"POST {receiver.url}: it cannot be connected to"
     (line,) = [each for each in lines if each["event"] == "a lifecycle plugin failed after the operation"]

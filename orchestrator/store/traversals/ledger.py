@@ -266,15 +266,6 @@ class Ledger(Repository):
                 connection.execute(lost.values(leased_until=0.0))
 
     @retrying
-    def of_stack(self, stack_id: str, *, limit: int) -> list[OperationRow]:
-        """Return a stack's operations, newest first."""
-        operation = tables.operation
-        sql = sa.select(operation.c.id).where(operation.c.stack_id == stack_id)
-        with self._db.read() as connection:
-            newest = sql.order_by(operation.c.created_at.desc(), operation.c.id).limit(limit)
-            return [self._read(connection, each) for each in connection.execute(newest).scalars().all()]
-
-    @retrying
     def calls(self, operation_id: str) -> tuple[CallRow, ...]:
         """Return the calls of lifecycle plugins about an operation."""
         with self._db.read() as connection:
