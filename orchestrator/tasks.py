@@ -56,7 +56,7 @@ def finish_traversal(order: list[Any]) -> None:
             runtime().coordinator.finish(CheckOrder.from_wire(order))
         except TakenOver as error:
             # The sweep publishes the order again if the other process dies.
-            log.info("another process says last words", reason=str(error))
+            log.info("another process runs the callbacks", reason=str(error))
         runtime().pump.wake()
 
 

@@ -84,18 +84,6 @@ class Occasion:
     refreshes: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """The definition and the stack of a parent resource."""
-
-    #: None where it is only to be deleted.
-    definition: ResourceDefinition | None
-    #: Its stack, as its plugin sees it.
-    stack: StackDefinition
-    #: The names of the hidden parameters of that stack.
-    hidden: frozenset[str]
-
-
 class NestedStacks:
     """Makes :class:`ResourceChild` objects, for a claim or for an idle row."""
 
@@ -131,8 +119,7 @@ class NestedStacks:
                 refreshes=bool(claim.fragment.get("refresh")),
             )
 
-        seen = Seen(definition=definition, stack=stack, hidden=frozenset(hidden))
-        return ResourceChild(self, claim.resource_id, occasion, seen)
+        return ResourceChild(self, claim.resource_id, occasion, definition, stack=stack, hidden=hidden)
 
     def at_rest(
         self,
@@ -152,8 +139,7 @@ class NestedStacks:
             seconds_left=parent.timeout_minutes * 60,
             fence=AtRest(resource_id=row.id, metadata_version=row.metadata_version),
         )
-        seen = Seen(definition=definition, stack=stack, hidden=frozenset(hidden))
-        return ResourceChild(self, row.id, lambda: occasion, seen)
+        return ResourceChild(self, row.id, lambda: occasion, definition, stack=stack, hidden=hidden)
 
 
 class ResourceChild:
@@ -167,13 +153,16 @@ class ResourceChild:
         all_children: NestedStacks,
         resource_id: str,
         occasion: Callable[[], Occasion],
-        seen: Seen,
+        definition: ResourceDefinition | None,
+        *,
+        stack: StackDefinition,
+        hidden: Collection[str],
     ) -> None:
-        """Make the child without reading the store."""
+        """Make the child without reading the store; ``stack`` and ``hidden`` are of the parent resource's stack."""
         self._coordinator, self._store = all_children.coordinator, all_children.store
         self._settings = all_children.settings
         self._id, self._find_occasion = resource_id, occasion
-        self._definition, self._stack, self._hidden = seen.definition, seen.stack, seen.hidden
+        self._definition, self._stack, self._hidden = definition, stack, frozenset(hidden)
 
     @property
     def id(self) -> str:
@@ -326,8 +315,6 @@ class ResourceChild:
         template = load_template(self._store, row.template_id, context, self._settings)
         views = outputs_of(self._store, row, template, context, self._settings)
         return {view.key: view for view in views}
-
-    # -- the job -----------------------------------------------------------------------------------------------
 
     def _job(self, child: Child) -> NestedJob:
         occasion, definition = self._occasion, self._definition

@@ -1,7 +1,4 @@
-"""Preview of an update: its effect on each resource, without performing it.
-
-It works on what was compared, asks each resource type about what is on record, and makes no resource.
-"""
+"""Preview of an update: its effect on each resource, without performing it. No resource is made."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -30,12 +27,12 @@ from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
 from orchestrator.views.stacks import PropertyChange, ResourcePlan, UpdatePlan
 
-#: What becomes of a resource that is not wished for any more.
+#: The effect on a resource that is not desired any more.
 DELETE: Final = "DELETE"
 
 
 class DryRun:
-    """Tells of one comparison what an update would make of it."""
+    """The effect of an update, by the comparison of its definition with the rows."""
 
     def __init__(
         self,
@@ -50,14 +47,14 @@ class DryRun:
         self._compared, self._types, self._limits = compared, types, limits
         self._content = content
         prepared = compared.prepared
-        #: What is secret now, and what was.
+        #: The names of parameters that are or were hidden.
         self._hidden = prepared.parameters.hidden | set(compared.context.get("hidden", ()))
         self._rows = {row.id: row for row in compared.rows}
-        #: What is there and stays as it is; the values of everything else are not known.
+        #: Only the values of resources that stay as they are are known in it.
         self._proxies, self._stack = blank_stack(prepared)
 
     def plan(self, state: str, tags: tuple[str, ...] = ()) -> UpdatePlan:
-        """Return what would become of each resource; ``state`` is the stack's, ``tags`` those that it would have.
+        """Return the effect on each resource; ``state`` is the stack's, ``tags`` are those after the update.
 
         Raises:
             InvalidInput: evaluating the template takes too long.
@@ -75,8 +72,6 @@ class DryRun:
             warnings=self._compared.prepared.warnings,
         )
 
-    # -- what is wished for ------------------------------------------------------------------------------------
-
     def _planned(self, desired: DesiredResource) -> ResourcePlan:
         match = self._compared.matches[desired.name]
         row = self._rows[match.row.id] if match.row else None
@@ -91,13 +86,13 @@ class DryRun:
             return _plan_of(desired, Action.REFUSE, definition.redacted(error, self._hidden).full_message)
         if planned.action == Action.KEEP and match.node_data is not None:
             data = NodeData.from_wire(match.node_data)
-            # What nobody asked for until now is not on record.
+            # Attributes that nothing referred to before are not on record.
             if desired.wanted <= data.attributes.keys():
                 self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         return planned
 
     def _made(self, definition: ResourceDefinition, desired: DesiredResource) -> ResourcePlan:
-        """Tell of a resource that becomes another one, or is new altogether."""
+        """Return the plan of a resource that is replaced, or is new."""
         self._wanted(definition, desired)
         before = [row for row in self._compared.rows if row.name == desired.name and row.action != "INIT"]
         if not before:
@@ -196,11 +191,7 @@ class DryRun:
             )
 
     def _shown_before(self, name: str, definition: ResourceDefinition, row: ResourceRow, value: Any) -> Any:
-        """Return a value that was applied as people may see it.
-
-        Masked unless it is just what an earlier definition makes of what is no secret, and the new one reads no secret
-        there either.
-        """
+        """Return a value that was applied, masked unless both definitions make it without reading a secret."""
         fragment = self._compared.history.applied.get(row.id)
         if fragment is None or not _is_open(definition, name, self._hidden):
             return HIDDEN
@@ -213,21 +204,19 @@ class DryRun:
                 resources={other: ResourceProxy(name=other) for other in earlier.requirements},
                 files=LazyFiles(fragment.get("files", {}), self._content),
             )
-            said = earlier.resolve_properties(stack)
+            resolved = earlier.resolve_properties(stack)
         except IsothermError:
             return HIDDEN
         if not _is_open(earlier, name, self._hidden):
             return HIDDEN
         absent = self._kind(row.type).properties_schema.get(name)
         default = absent.absent() if absent is not None else None
-        return value if said.get(name, default) == value else HIDDEN
+        return value if resolved.get(name, default) == value else HIDDEN
 
     def _kind(self, name: str) -> type[Resource]:
         kind = kind_of_type(self._types, name)
         # It was installed when the job was examined.
         return Resource if kind is None else kind
-
-    # -- what nobody wishes for --------------------------------------------------------------------------------
 
     def _deleted(self) -> Iterator[ResourcePlan]:
         matches = self._compared.matches
@@ -235,7 +224,7 @@ class DryRun:
         for row in self._compared.rows:
             if row.id in chosen or row.action == "INIT":
                 continue
-            # Of what is replaced, the new one tells.
+            # A replaced row is part of the plan of its replacement.
             if row.name in matches and matches[row.name].row is None and row.action != "DELETE":
                 continue
             reasons = ["another has taken its place" if row.name in matches else "", self._kept(row)]
@@ -244,11 +233,11 @@ class DryRun:
             )
 
     def _kept(self, row: ResourceRow) -> str:
-        """Return why what a row stands for would stay in the world all the same; empty if it would not."""
-        said = self._compared.history.planned.get(row.id, {}).get("definition", {})
-        if said.get("e") is not None:
+        """Return why the object of a row would be kept; empty if it would be deleted."""
+        planned = self._compared.history.planned.get(row.id, {}).get("definition", {})
+        if planned.get("e") is not None:
             return "what it stands for is not ours, and stays"
-        return "what it stands for stays: its deletion policy is Retain" if said.get("x") == RETAIN else ""
+        return "what it stands for stays: its deletion policy is Retain" if planned.get("x") == RETAIN else ""
 
 
 def _plan_of(
@@ -260,7 +249,7 @@ def _plan_of(
 
 
 def _is_open(definition: ResourceDefinition, name: str, hidden: frozenset[str]) -> bool:
-    """Whether what a definition says of a property may be shown, also if it says nothing."""
+    """Return whether a property's value in a definition reads no secret; one without a value reads none."""
     expression: Expression = definition.properties_expression
     if not expression.is_call and name not in definition.properties:
         return True

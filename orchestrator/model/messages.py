@@ -110,10 +110,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_boolean(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
 class _Shape(NamedTuple):
     words: str
     fits: Callable[[Any], bool]
@@ -122,7 +118,7 @@ class _Shape(NamedTuple):
 #: The shapes of the fields of jobs that come over the queue.
 _Text = Annotated[str, _Shape("text", _is_text)]
 _Name = Annotated[str, _Shape(NAME, is_name)]
-_Flag = Annotated[bool, _Shape("true or false", _is_boolean)]
+_Flag = Annotated[bool, _Shape("true or false", lambda value: isinstance(value, bool))]
 _Minutes = Annotated[float | None, _Shape("a number of minutes", _is_number)]
 _Map = Annotated[Mapping[str, Any], _Shape("a map whose keys are text", _is_map)]
 _MapOfText = Annotated[Mapping[str, str], _Shape("a map of text to text", _is_map_of_text)]

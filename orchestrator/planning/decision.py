@@ -112,7 +112,7 @@ def comes_first(action: str, status: str) -> str:
 
 
 def is_in_doubt(was: tuple[str, str], *, refresh: bool) -> bool:
-    """Whether a resource may be other than it was made: a look is asked for, or a check did not end well."""
+    """Whether a resource may be other than it was made: a refresh was requested, or a check did not end well."""
     return refresh or (was[0] == CHECK and was[1] != "COMPLETE")
 
 
@@ -199,7 +199,7 @@ def _names(schema: Mapping[str, Property], names: Iterable[str], *meanings: Acti
 def _seen(it: Subject, before: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
     """Return the properties that can be seen, as they are, and why another takes the place of the object.
 
-    None, and no reason, where only a worker can tell.
+    None, and no reason, where only a worker knows.
     """
     resource, kind = it.resource, type(it.resource)
     observed: Mapping[str, Any] | CannotTell | None = CANNOT_TELL
@@ -226,7 +226,7 @@ def _seen(it: Subject, before: Mapping[str, Any]) -> tuple[Mapping[str, Any] | N
 
 
 def _why_not_in_place(resource: Resource, changes: PropertyChanges, *, at_hand: bool) -> tuple[str, bool]:
-    """Return why changes need another resource, empty if they do not; and whether only a worker can tell."""
+    """Return why changes need another resource, empty if they do not; and whether only a worker knows."""
     if held := _names(resource.properties_schema, changes.names, Action.REPLACE, Action.REFUSE):
         return f"cannot be changed in place: {', '.join(held)}", False
     replaces = changes.names and _answer(lambda: resource.needs_replace(changes), at_hand=at_hand)
@@ -234,7 +234,7 @@ def _why_not_in_place(resource: Resource, changes: PropertyChanges, *, at_hand: 
 
 
 def _needs_replace_failed(it: Subject) -> bool | None:
-    """Ask the type whether what failed must be replaced; None where only a worker can."""
+    """Return whether a failed resource must be replaced, by its type; None where only a worker knows."""
     if type(it.resource).needs_replace_failed is Resource.needs_replace_failed:
         return True
     answer = None
@@ -244,7 +244,7 @@ def _needs_replace_failed(it: Subject) -> bool | None:
 
 
 def _answer(question: Callable[[], bool], *, at_hand: bool) -> bool | None:
-    """Ask a type; None where it cannot answer without what only a worker has."""
+    """Return a type's answer; None where it needs what only a worker has."""
     try:
         return bool(question())
     except Exception:

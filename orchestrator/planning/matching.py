@@ -1,4 +1,4 @@
-"""Find, for each resource that is wished for, the row that is to become it, and whether it is that already.
+"""Match each desired resource to an existing row, and decide whether the row is left as it is.
 
 Pure: the rows and what was applied to them are given.
 """
@@ -29,7 +29,7 @@ NO_METADATA: Final = metadata_hash({})
 
 
 class Matcher:
-    """Matches the wishes of one stack with its rows."""
+    """Matches the desired resources of one stack with its rows."""
 
     def __init__(
         self,
@@ -43,16 +43,15 @@ class Matcher:
         refresh: bool = False,
         renews: bool = False,
     ) -> None:
-        """Keep what is compared.
+        """Keep the arguments; ``values_before`` are the present values of the stack's parameters.
 
-        ``values_before`` are those that the parameters of the stack have; with ``refresh``, nothing is taken to be what
-        it was made; with ``renews``, what every update replaces is replaced.
+        With ``refresh``, no row is left as it is; with ``renews``, rows that every update replaces are replaced.
         """
         self._values_before = values_before or {}
         self._by_id = {row.id: row for row in rows}
         self._refresh, self._renews = refresh, renews
         self._template, self._types, self._history = prepared.template, types, history
-        self._wishes = {desired.name: desired for desired in desired_resources}
+        self._desired = {desired.name: desired for desired in desired_resources}
         self._rows: dict[str, list[ResourceRow]] = {}
         for row in rows:
             self._rows.setdefault(row.name, []).append(row)
@@ -61,9 +60,9 @@ class Matcher:
         self._proxies, self._stack = blank_stack(prepared)
 
     def matches(self) -> dict[str, Match]:
-        """Return what is there of each wish, by name."""
-        graph = Graph({name: desired.requires for name, desired in self._wishes.items()})
-        return {name: self._match(self._wishes[name]) for name in graph.in_order()}
+        """Return the match of each desired resource, by name."""
+        graph = Graph({name: desired.requires for name, desired in self._desired.items()})
+        return {name: self._match(self._desired[name]) for name in graph.in_order()}
 
     def _match(self, desired: DesiredResource) -> Match:
         rows = [row for row in self._rows.get(desired.name, ()) if self._fits(desired, row)]
@@ -73,13 +72,13 @@ class Matcher:
         row = self._first(desired, rows) or max(clean or rows, key=standing)
         self._chosen[desired.name] = row
         data = node_data_of(row)
-        if _is_there(row):
+        if _is_complete(row):
             self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         new_metadata = self._has_new_metadata(desired, row)
         return Match(
             row=plan_row(row),
             clean=row in clean,
-            node_data=data.to_wire() if _is_there(row) else None,
+            node_data=data.to_wire() if _is_complete(row) else None,
             new_metadata=new_metadata,
             adopting=self._adopting(row),
             step_data=self._step_data(
@@ -125,7 +124,7 @@ class Matcher:
         return data
 
     def _may_be_other(self, desired: DesiredResource, row: ResourceRow) -> bool:
-        """Whether another type or other code applied what is on record, or somebody may still change it."""
+        """Whether another type or other code applied what is on record, or it may still be changed."""
         if row.id in self._history.unsettled:
             return True
         kind = kind_of_type(self._types, desired.type)
@@ -138,7 +137,7 @@ class Matcher:
         return self._renews and kind is not None and kind.renewed_by_updates
 
     def _fits(self, desired: DesiredResource, row: ResourceRow) -> bool:
-        """Whether the row can become what is wished at all."""
+        """Whether the row can become the desired resource."""
         before = self._history.planned.get(row.id, {}).get("definition", {})
         return (
             (row.type == desired.type or self._takes_its_place(desired, row))
@@ -147,7 +146,7 @@ class Matcher:
         )
 
     def _takes_its_place(self, desired: DesiredResource, row: ResourceRow) -> bool:
-        """Whether the type that is wished is the row's under another name, and can read what was applied."""
+        """Whether the desired type is the row's under another name, and can read what was applied."""
         named = frozenset(row.properties or ())
         if row.id in self._history.unsettled:
             # What is being made of it by now is not on record yet.
@@ -166,8 +165,6 @@ class Matcher:
             return True
         return is_unknown(metadata) or row.metadata_hash != metadata_hash(metadata)
 
-    # -- clean -------------------------------------------------------------------------------------------------
-
     def _is_clean(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
         if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
@@ -177,7 +174,7 @@ class Matcher:
         ):
             return False
         required = [self._chosen.get(name) for name in desired.requires]
-        if any(each is None or not _is_there(each) for each in required):
+        if any(each is None or not _is_complete(each) for each in required):
             return False
         if set(row.requires) != {each.id for each in required if each}:
             return False
@@ -200,7 +197,7 @@ class Matcher:
 
 
 def blank_stack(prepared: Prepared) -> tuple[dict[str, ResourceProxy], StackDefinition]:
-    """Return a stack of which nothing is known yet, and its resources, into which what becomes known is written."""
+    """Return a stack without values of resources, and its resources, which are replaced by those with values."""
     proxies = blank_proxies(prepared.template)
     return proxies, StackDefinition(
         name=prepared.name,
@@ -218,7 +215,7 @@ def blank_proxies(template: Template) -> dict[str, ResourceProxy]:
 
 
 def node_data_of(row: ResourceRow) -> NodeData:
-    """Return what others may know of a resource, from its row."""
+    """Return the node data of a resource, from its row."""
     return NodeData(
         uuid=row.id,
         name=row.name,
@@ -244,7 +241,7 @@ def plan_row(row: ResourceRow, fragment: Fragment | None = None) -> Row:
     )
 
 
-def _is_there(row: ResourceRow | Presence) -> bool:
+def _is_complete(row: ResourceRow | Presence) -> bool:
     return row.action not in ("INIT", "DELETE") and row.status == "COMPLETE"
 
 
@@ -254,12 +251,12 @@ def _is_as_found(row: ResourceRow) -> bool:
 
 
 def _is_sound(row: ResourceRow) -> bool:
-    return _is_there(row) and not row.unhealthy and not is_suspended(row.action, row.status)
+    return _is_complete(row) and not row.unhealthy and not is_suspended(row.action, row.status)
 
 
 def standing(row: ResourceRow | Presence) -> tuple[bool, bool, float]:
-    """Return what makes one row better than another of its name: there at all, not replaced yet, younger."""
-    return _is_there(row), row.replaced_by is None, row.created_at
+    """Return the sort key of the rows of one name: complete, not replaced yet, younger."""
+    return _is_complete(row), row.replaced_by is None, row.created_at
 
 
 def _definition_and_files(fragment: Fragment) -> object:

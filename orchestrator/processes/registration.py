@@ -34,10 +34,10 @@ class Registration:
         self._is_known = False
         self._thread = Periodic(
             "attendance",
-            self._say,
+            self._report,
             every_seconds=register.pause_seconds,
             last=lambda _: register.end(process.name),
-            complaint="could not say that this process is there",
+            complaint="could not report that this process is alive",
         )
 
     def begin(self) -> None:
@@ -49,7 +49,7 @@ class Registration:
         # If the database hangs, the process is listed as silent.
         self._thread.stop(END_SECONDS)
 
-    def _say(self) -> None:
+    def _report(self) -> None:
         try:
             self._register.report(self._process)
         finally:

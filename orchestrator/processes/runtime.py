@@ -163,8 +163,8 @@ class Runtime:
 
     @cached_property
     def attendance(self) -> Registration:
-        """What says that this process is there; nothing is said before it is begun."""
-        speaker = ProcessIdentity(
+        """The registration of this process, not begun yet."""
+        identity = ProcessIdentity(
             name=self.name,
             kind=self._kind,
             host=socket.gethostname(),
@@ -173,7 +173,7 @@ class Runtime:
             version=version("isotherm"),
             queues=self._queues,
         )
-        return Registration(self.store.processes, speaker)
+        return Registration(self.store.processes, identity)
 
     @cached_property
     def node_watcher(self) -> NodeWatcher:

@@ -49,8 +49,6 @@ class StackQueries:
         self.settings = settings
         self._store = store
 
-    # -- showing -----------------------------------------------------------------------------------------------
-
     def stacks(
         self, *, nested: bool = False, tags: Collection[str] = (), tags_any: Collection[str] = ()
     ) -> list[StackView]:

@@ -1,7 +1,6 @@
 """The attributes that dependents refer to: read from the plugin, or from the record of an earlier visit.
 
 An unreadable attribute is no failure of its resource, which exists: dependents that need it get the reason.
-have it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an update of a resource comes to, decided with what only a worker knows; nothing is changed."""
+"""The decision of a worker what an update does to a resource; nothing is changed."""
 
 from orchestrator.planning.decision import Action, Subject, decide, is_in_doubt
 from orchestrator.plugins.resource import Resource
@@ -42,5 +42,5 @@ def changes_of(resource: Resource, claim: Claim) -> PropertyChanges:
 
 
 def is_doubted(claim: Claim) -> bool:
-    """Whether a resource may be other than it was made: a look is asked for, or a check did not end well."""
+    """Whether a resource may be other than it was made: a refresh was requested, or a check did not end well."""
     return is_in_doubt(claim.was, refresh=bool(claim.fragment.get("refresh")))

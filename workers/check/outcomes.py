@@ -50,7 +50,7 @@ def pause_seconds(waited_seconds: float, chance: random.Random) -> float:
 
 
 class Outcomes:
-    """Says what became of a claim."""
+    """The outcomes of a claim's step."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt, self._claim, self._check = attempt, attempt.claim, attempt.check
@@ -118,7 +118,7 @@ class Outcomes:
             # A stack brings back itself what its update finds at rest.
             return self.left_behind(Ending.NEXT, reason=reason)
         if self.carries_on and self._claim.action != "ADOPT":
-            # Nobody wants what failed any more.
+            # What failed is not desired any more.
             return self.replaced(reason)
         if self._claim.retries < self._patience:
             return self._again(reason)
@@ -129,12 +129,12 @@ class Outcomes:
 
     def went_wrong(self, error: ResourceFailure | IsothermError) -> Outcome:
         """Return the outcome of what was raised on purpose."""
-        asked_nobody = self._attempt.resource is None or isinstance(error, PropertyNotVerified)
-        untouched = asked_nobody and (self.is_unbegun_update or self._is_unbegun_operation)
+        no_call = self._attempt.resource is None or isinstance(error, PropertyNotVerified)
+        untouched = no_call and (self.is_unbegun_update or self._is_unbegun_operation)
         self._attempt.undone = isinstance(error, NothingDone)
         if isinstance(error, PropertyNotVerified):
             if self._claim.started and self._attempt.resource is None:
-                # Nobody got to look at what is under way: it goes on.
+                # The action under way was not checked: it goes on.
                 self._attempt.over = [self._claim.token]
             return self.retry_or_fail(self._attempt.tellable(error.fault).full_message, untouched=untouched)
         if isinstance(error, TakenOver):
@@ -189,7 +189,7 @@ class Outcomes:
         return resource is not None and (resource.is_retryable(error) or resource.clients.is_retryable(error))
 
     def done(self, resource: Resource, ending: Ending) -> Outcome:
-        """Return the outcome of an action that is over, with what others ask of the resource."""
+        """Return the outcome of an action that is over, with the attributes that others refer to."""
         if self._claim.order.phase != CONVERGE or (ending is Ending.NEXT and self._claim.action != "ADOPT"):
             return self.left_behind(ending)
         attributes, unread = read_attributes(
@@ -210,7 +210,7 @@ class Outcomes:
         return self.left_behind(ending, reason=reason, reference=reference, node_data=node_data)
 
     def _recorded_attributes(self) -> Mapping[AttributePath, Any]:
-        """Return what was read of the resource before, as long as it is what it was then."""
+        """Return the recorded attributes of the resource, if it is unchanged."""
         claim = self._claim
         is_as_it_was = claim.action == "UPDATE" and not self._attempt.acts and "reread" not in claim.fragment
         if claim.recorded is None or not is_as_it_was or is_doubted(claim) or self._may_have_other_metadata:
@@ -220,9 +220,9 @@ class Outcomes:
 
     @property
     def _may_have_other_metadata(self) -> bool:
-        """Whether what the template says of other resources in the metadata may be new since the plan was made."""
-        said = self._attempt.definition.metadata_expression if self._attempt.definition else None
-        return self._claim.changed and said is not None and any(said.requirements())
+        """Whether references to other resources in the metadata may have new values since the plan was made."""
+        expression = self._attempt.definition.metadata_expression if self._attempt.definition else None
+        return self._claim.changed and expression is not None and any(expression.requirements())
 
     def _tried_again(self, error: Exception) -> bool:
         """Return whether a retry may help, and the limit is not reached."""
@@ -245,9 +245,9 @@ class Outcomes:
         untouched: bool = False,
         counts: bool = True,
     ) -> Outcome:
-        """Return the outcome with everything that is written down of the resource whatever became of it."""
+        """Return the outcome with everything that is recorded of the resource in any case."""
         claim = self._claim
-        # What only could not tell something about itself is not made again to be asked again.
+        # An action that is over is not repeated because a value could not be read.
         over = self._attempt.over if ending is Ending.RETRY else None
         if over is not None:
             (token,) = over
@@ -293,7 +293,7 @@ class Outcomes:
             changed=node_data is None or (claim.action != "ADOPT" and _differs(node_data, claim.recorded)),
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
             then=self.then if ending is Ending.NEXT else "",
-            # Also of a snapshot that never comes to its end: what there is of it is deleted with it.
+            # Also of a snapshot that is never complete: its entries are deleted with it.
             entry=token if claim.action == SNAPSHOT else None,
             untouched=untouched,
             hook=self._hook(ending),

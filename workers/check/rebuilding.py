@@ -158,7 +158,7 @@ class Attempt:
         return self.target
 
     def _as_found(self, target: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the properties that an object has that is there already: what it was said to be, else ``target``."""
+        """Return the properties of an existing object: those it was to be adopted with, else ``target``."""
         if "adopting" not in self.claim.fragment or self.external_id is not None:
             return target
         found = properties_as_found(self.claim, self.check.inputs, self.check.context, self.check.files)

@@ -29,7 +29,7 @@ POLL_SECONDS = 1.0
 
 
 def take_step(claim: Claim, check: CheckContext) -> Outcome:
-    """Take one step of the claimed action and say what it left behind; a plugin's exception is an outcome too."""
+    """Take one step of the claimed action and return its outcome; a plugin's exception is one too."""
     attempt = Attempt(claim, check)
     outcomes = Outcomes(attempt)
     try:
@@ -109,7 +109,7 @@ class _Step:
             return False
         if not (resource.supersedes and resource.is_outdated(self.claim.token)):
             return True
-        # It is begun anew, for properties that nobody has looked at yet.
+        # It is begun anew, for properties that were not validated yet.
         valid_properties(type(resource), self.attempt.given or {}, clients=self.attempt.clients)
         return False
 

@@ -227,8 +227,6 @@ class Reservations(Repository):
                 }
         return frozenset(found - {""})
 
-    # -- within a transaction ----------------------------------------------------------------------------------
-
     @staticmethod
     def _lock(connection: sa.Connection, nodes: Sequence[str], groups: Sequence[str]) -> None:
         """Lock machines and placement groups until the transaction ends.

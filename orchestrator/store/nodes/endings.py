@@ -295,8 +295,6 @@ class NodeEndings(Repository):
     def _pack(self, value: object) -> bytes | None:
         return None if value is None else self._codec.pack(value)
 
-    # -- what became ready -------------------------------------------------------------------------------------
-
     def _released_orders(
         self, claim: Claim, released: Sequence[AnyRow], own: bytes | None
     ) -> tuple[CheckOrder, ...]:

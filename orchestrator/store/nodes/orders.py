@@ -76,8 +76,6 @@ class NodeOrders(Repository):
             packed = self._node_data(claim.order.traversal_id, claim.requirements).values()
         return [self._codec.unpack(data) for data in packed]
 
-    # -- leases and wake-ups -----------------------------------------------------------------------------------
-
     @retrying
     def heartbeat(self, claims: Iterable[tuple[str, int, int]]) -> None:
         """Extend the leases of running attempts, each (traversal id, node number, attempt)."""

@@ -39,7 +39,6 @@ def _fragments_of_stack() -> Query:
         tables.node.alias("planned"),
         tables.node.alias("applied"),
     )
-    is_there = sa.or_(resource.c.action != "DELETE", resource.c.status != "COMPLETE")
     is_another = sa.or_(
         resource.c.applied_traversal != resource.c.planned_traversal,
         resource.c.applied_no != resource.c.planned_no,
@@ -60,7 +59,7 @@ def _fragments_of_stack() -> Query:
         .select_from(resource)
         .join(planned, at_planned)
         .outerjoin(applied, at_applied & is_another)
-        .where(resource.c.stack_id == sa.bindparam("stack_id"), is_there)
+        .where(resource.c.stack_id == sa.bindparam("stack_id"), ~tables.is_gone())
     )
 
 
