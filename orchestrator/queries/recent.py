@@ -3,15 +3,8 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from orchestrator.views.facts import Facts
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    facts: Facts
-    at: float
 
 
 class RecentFacts:
@@ -33,7 +26,8 @@ class RecentFacts:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._read, self._newest, self._fresh_seconds, self._clock = read, newest, fresh_seconds, clock
-        self._known: dict[tuple[str, str], _Read] = {}
+        #: The facts by stack and operation, with the time of their read.
+        self._known: dict[tuple[str, str], tuple[Facts, float]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, stack_id: str, traversal_id: str) -> Facts:
@@ -46,17 +40,17 @@ class RecentFacts:
             return self._read(stack_id, traversal_id)
         key = stack_id, traversal_id
         known = self._fresh().get(key)
-        if known is not None and known.facts.cursor == self._newest():
-            return known.facts
+        if known is not None and known[0].cursor == self._newest():
+            return known[0]
         # Before the read, so that the facts are not older.
         at = self._clock()
         facts = self._read(stack_id, traversal_id)
         with self._lock:
-            self._known[key] = _Read(facts, at)
+            self._known[key] = facts, at
         return facts
 
-    def _fresh(self) -> dict[tuple[str, str], _Read]:
+    def _fresh(self) -> dict[tuple[str, str], tuple[Facts, float]]:
         since = self._clock() - self._fresh_seconds
         with self._lock:
-            self._known = {key: each for key, each in self._known.items() if each.at > since}
+            self._known = {key: each for key, each in self._known.items() if each[1] > since}
             return self._known

@@ -13,6 +13,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from hooks.lifecycle import REFUSED
+from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
 from orchestrator.store.machines.settlement import KEY, Existing, Settled, settled
@@ -62,7 +63,7 @@ class NewReservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRow:
+class GroupRow(Record):
     """A placement group."""
 
     id: str
@@ -201,13 +202,8 @@ class Reservations(Repository):
         with self._db.read() as connection:
             for some in chunked(ids):
                 for row in connection.execute(sql.where(resource.c.id.in_(some))):
-                    packed = row.properties
-                    found[row.id] = GroupRow(
-                        id=row.id,
-                        stack_id=row.stack_id,
-                        name=row.name,
-                        properties={} if packed is None else self._codec.unpack(packed),
-                    )
+                    properties = {} if row.properties is None else self._codec.unpack(row.properties)
+                    found[row.id] = GroupRow.of(row, properties=properties)
         return found
 
     @retrying

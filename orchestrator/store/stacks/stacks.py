@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import NotFound
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
+from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
 from orchestrator.store.repository import Repository
@@ -97,7 +98,7 @@ class NodeCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobRow:
+class JobRow(Record):
     """The result of a job."""
 
     stack_id: str | None
@@ -346,9 +347,7 @@ class Stacks(Repository):
         if row is None:
             return None
         refusal = None if row.refusal is None else self._codec.unpack(row.refusal)
-        return JobRow(
-            stack_id=row.stack_id, traversal_id=row.traversal_id, status=row.status, refusal=refusal
-        )
+        return JobRow.of(row, refusal=refusal)
 
     def accepted(self, job_id: str) -> str | None:
         """Return the id of the stack on which a job was begun; None if it was refused, or not taken yet."""

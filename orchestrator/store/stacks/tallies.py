@@ -89,18 +89,16 @@ def under_way(connection: sa.Connection, traversal_ids: Sequence[str]) -> dict[s
 
 
 def _alike(row: AnyRow) -> NodeFact:
-    return NodeFact(
+    return NodeFact.of(
+        row,
         no=0,
         key="",
-        phase=row.phase,
         action="",
-        state=row.state,
         dependents=(),
         quiet=bool(row.quiet),
         attempt=int(row.begun),
         retries=int(bool(row.trouble)),
         due_at=None,
-        hook=row.hook,
         worker=None,
         resource_id="" if row.has_resource else None,
         reason=row.trouble or "",
