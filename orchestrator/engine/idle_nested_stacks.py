@@ -108,7 +108,7 @@ class IdleNestedStacks:
         if row is None or not row.attributes or row.status != "COMPLETE" or row.lock_traversal is not None:
             return
         parent = self._store.stacks.by_id(row.stack_id)
-        resource = None if parent is None else self.stack_resource(row, parent, self._store.scalings.now())
+        resource = None if parent is None else self.stack_resource(row, parent, self._store.database.time())
         if resource is None:
             return
         try:

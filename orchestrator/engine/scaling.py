@@ -74,7 +74,7 @@ class Scaler:
         """
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
-            policy = signalled(row, stack, self._types, self._settings, self._store.scalings.now())
+            policy = signalled(row, stack, self._types, self._settings, self._store.database.time())
             policy.annotations = self._store.annotations.when_looked_at(stack.id, row.name)
             if not isinstance(policy, ScalingResource):
                 raise Conflict(f"resource {row.name!r} scales nothing")
@@ -149,7 +149,7 @@ class Scaler:
         return self._group(row, within)
 
     def _group(self, row: ResourceRow, within: StackRow) -> _Group:
-        resource = self._resting.stack_resource(row, within, self._store.scalings.now())
+        resource = self._resting.stack_resource(row, within, self._store.database.time())
         if not isinstance(resource, ScalableResource):
             raise Conflict(f"resource {row.name!r} ({row.type}) cannot be scaled")
         return _Group(row=row, stack=within, resource=resource)

@@ -45,7 +45,7 @@ class Signals:
         """
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
-            target = signalled(row, stack, self._types, self._settings, self._store.scalings.now())
+            target = signalled(row, stack, self._types, self._settings, self._store.database.time())
             target.annotations = self._store.annotations.when_looked_at(stack.id, row.name)
             try:
                 reason = target.handle_signal(details)

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.store.direct import Direct, driver_of
-from orchestrator.store.rows import Values
+from orchestrator.store.rows import Row, Values
 
 log = structlog.get_logger()
 
@@ -55,150 +55,6 @@ TRANSIENT_SQLSTATES = frozenset({"40001", "40P01"})
 MISSING_SQLSTATES = frozenset({"42P01", "42703"})
 
 
-class Database:
-    """The engine, its dialect, and its two kinds of transaction."""
-
-    def __init__(self, url: str, *, clock: Clock | None = None) -> None:
-        """Prepare to connect; nothing is touched yet.
-
-        Raises:
-            InvalidInput: the URL is malformed, or its dialect is neither SQLite nor PostgreSQL.
-        """
-        self.url = _parse(url)
-        self.postgres = self.url.get_backend_name() == "postgresql"
-        self._clock = clock
-        #: The time that SQLite's statements see as ``now``.
-        self.sqlite_clock: Clock = clock or time.time
-        # One writer at a time in this process: SQLite itself would sleep and retry for a second one.
-        self._writing = threading.RLock()
-        self.engine = self._postgres_engine() if self.postgres else self._sqlite_engine(self.sqlite_clock)
-        # Statements that are whole transactions need no BEGIN and no COMMIT: one round trip instead of three.
-        autocommit: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if self.postgres else {READS: True}
-        self._autocommit = self.engine.execution_options(**autocommit)
-        self._of_one_moment = self.engine.execution_options(
-            **({"isolation_level": "REPEATABLE READ", "postgresql_readonly": True} if self.postgres else {})
-        )
-        self._pool = self._postgres_engine(autocommit=True) if self.postgres else self.engine
-        #: Called before each direct transaction; simulations set it.
-        self.before_direct: Callable[[], None] = lambda: None
-
-    @property
-    def now(self) -> str:
-        """The SQL expression for the present time, in seconds since the epoch."""
-        if not self.postgres:
-            return "isotherm_now()"
-        if self._clock is not None:
-            return f"CAST({self._clock()!r} AS double precision)"
-        return "CAST(extract(epoch from statement_timestamp()) AS double precision)"
-
-    @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
-        """Begin a transaction that will write; commit at the end, roll back on an exception."""
-        if self.postgres:
-            with self.engine.begin() as connection:
-                yield connection
-            return
-        with self._writing, self.engine.begin() as connection:
-            yield connection
-
-    @contextmanager
-    def direct(self, *, statements: int = 1) -> Iterator[Direct]:
-        """Begin a transaction of a check on the driver itself; see :mod:`orchestrator.store.direct`.
-
-        On PostgreSQL one statement is a transaction by itself, without round trips for BEGIN and COMMIT. On SQLite,
-        which has no data-modifying CTEs, every operation takes several statements.
-        """
-        if self.postgres:
-            with driver_of(self._pool) as driver, driver.transaction() if statements > 1 else nullcontext():
-                yield Direct(driver, postgres=True)
-            return
-        with self._writing, driver_of(self._pool) as driver:
-            self.before_direct()
-            driver.execute("BEGIN IMMEDIATE")
-            try:
-                yield Direct(driver, postgres=False)
-            except BaseException:
-                driver.execute("ROLLBACK")
-                raise
-            driver.execute("COMMIT")
-
-    @contextmanager
-    def read(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading statements, each of which sees the database as it is then."""
-        with self._autocommit.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def snapshot(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading statements that all see the database as it is at one moment."""
-        if self.postgres:
-            with self._of_one_moment.begin() as connection:
-                yield connection
-            return
-        # A database in memory has one connection, which may be in another thread's transaction.
-        with self._writing if self._in_memory else nullcontext(), self._autocommit.connect() as connection:
-            connection.exec_driver_sql("BEGIN")
-            try:
-                yield connection
-            finally:
-                connection.exec_driver_sql("COMMIT")
-
-    def dispose(self) -> None:
-        """Close all connections."""
-        self.engine.dispose()
-        self._pool.dispose()
-
-    def in_list(self, name: str) -> str:
-        """Return the SQL for ``column IN <the list of integers bound as name>``; bind with :meth:`integers`."""
-        return f"= ANY(:{name})" if self.postgres else f"IN (SELECT value FROM json_each(:{name}))"
-
-    def integers(self, values: Sequence[int]) -> list[int] | str:
-        """Return a list of integers as the value to bind for :meth:`in_list`."""
-        return list(values) if self.postgres else json.dumps(list(values))
-
-    def _postgres_engine(self, *, autocommit: bool = False) -> sa.Engine:
-        options = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
-        arguments: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None}
-        return sa.create_engine(
-            self.url,
-            pool_size=5,
-            max_overflow=10,
-            pool_recycle=1800,
-            connect_args={"options": options},
-            hide_parameters=True,
-            **(arguments if autocommit else {}),
-        )
-
-    @property
-    def _in_memory(self) -> bool:
-        return self.url.database in (None, "", ":memory:")
-
-    def _sqlite_engine(self, clock: Clock) -> sa.Engine:
-        pool: dict[str, Any] = {"poolclass": sa.StaticPool} if self._in_memory else {"pool_size": 32}
-        # Parameters may be secrets, and errors are logged and returned to callers.
-        engine = sa.create_engine(
-            self.url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
-        )
-
-        @sa.event.listens_for(engine, "connect")
-        def prepare(connection: sqlite3.Connection, _record: object) -> None:
-            # The driver must not begin transactions of its own: ours are IMMEDIATE, so that processes queue for the
-            # write lock at the start of a transaction, and none fails in its middle.
-            connection.isolation_level = None
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            connection.execute("PRAGMA journal_mode = WAL")
-            # A killed process loses nothing. A power failure may lose the last commits, but not the consistency.
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.create_function("isotherm_now", 0, clock)
-
-        @sa.event.listens_for(engine, "begin")
-        def begin(connection: sa.Connection) -> None:
-            if not connection.get_execution_options().get(READS):
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-        return engine
-
-
 def _parse(url: str) -> sa.URL:
     hint = "for example sqlite:////var/lib/isotherm/isotherm.db or postgresql+psycopg://user@host/isotherm"
     try:
@@ -214,24 +70,6 @@ def _parse(url: str) -> sa.URL:
         message = f"expected a SQLite or PostgreSQL database, found {backend!r}"
         raise InvalidInput([Problem(message=message, path="settings.database_url", hint=hint)])
     return parsed
-
-
-def ping(url: str) -> None:
-    """Check that the database answers; a SQLite file that does not exist is not created.
-
-    Raises:
-        Unavailable: it cannot be reached.
-        InvalidInput: the URL is malformed.
-    """
-    database = Database(url)
-    in_file = not database.postgres and database.url.database not in (None, "", ":memory:")
-    if in_file and not Path(str(database.url.database)).exists():
-        raise Unavailable(f"the database {database.url.database} does not exist yet")
-    try:
-        with tried_once(), database.read() as connection:
-            connection.execute(sa.text("SELECT 1"))
-    finally:
-        database.dispose()
 
 
 @contextmanager
@@ -324,6 +162,203 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return run
+
+
+class Database:
+    """The engine, its dialect, and its two kinds of transaction."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None) -> None:
+        """Prepare to connect; nothing is touched yet.
+
+        Raises:
+            InvalidInput: the URL is malformed, or its dialect is neither SQLite nor PostgreSQL.
+        """
+        self.url = _parse(url)
+        self.postgres = self.url.get_backend_name() == "postgresql"
+        self._clock = clock
+        #: The time that SQLite's statements see as ``now``.
+        self.sqlite_clock: Clock = clock or time.time
+        # One writer at a time in this process: SQLite itself would sleep and retry for a second one.
+        self._writing = threading.RLock()
+        self.engine = self._postgres_engine() if self.postgres else self._sqlite_engine(self.sqlite_clock)
+        # Statements that are whole transactions need no BEGIN and no COMMIT: one round trip instead of three.
+        autocommit: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if self.postgres else {READS: True}
+        self._autocommit = self.engine.execution_options(**autocommit)
+        self._of_one_moment = self.engine.execution_options(
+            **({"isolation_level": "REPEATABLE READ", "postgresql_readonly": True} if self.postgres else {})
+        )
+        self._pool = self._postgres_engine(autocommit=True) if self.postgres else self.engine
+        #: Called before each direct transaction; simulations set it.
+        self.before_direct: Callable[[], None] = lambda: None
+
+    @property
+    def now(self) -> str:
+        """The SQL expression for the present time, in seconds since the epoch."""
+        if not self.postgres:
+            return "isotherm_now()"
+        if self._clock is not None:
+            return f"CAST({self._clock()!r} AS double precision)"
+        return "CAST(extract(epoch from statement_timestamp()) AS double precision)"
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """Begin a transaction that will write; commit at the end, roll back on an exception."""
+        if self.postgres:
+            with self.engine.begin() as connection:
+                yield connection
+            return
+        with self._writing, self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def direct(self, *, statements: int = 1) -> Iterator[Direct]:
+        """Begin a transaction of a check on the driver itself; see :mod:`orchestrator.store.direct`.
+
+        On PostgreSQL one statement is a transaction by itself, without round trips for BEGIN and COMMIT. On SQLite,
+        which has no data-modifying CTEs, every operation takes several statements.
+        """
+        if self.postgres:
+            with driver_of(self._pool) as driver, driver.transaction() if statements > 1 else nullcontext():
+                yield Direct(driver, postgres=True)
+            return
+        with self._writing, driver_of(self._pool) as driver:
+            self.before_direct()
+            driver.execute("BEGIN IMMEDIATE")
+            try:
+                yield Direct(driver, postgres=False)
+            except BaseException:
+                driver.execute("ROLLBACK")
+                raise
+            driver.execute("COMMIT")
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """Open a connection for reading statements, each of which sees the database as it is then."""
+        with self._autocommit.connect() as connection:
+            yield connection
+
+    @retrying
+    def rows(self, sql: sa.Executable, values: Values | None = None) -> Sequence[Row]:
+        """Return the rows of one reading statement, which is retried."""
+        with self.read() as connection:
+            return connection.execute(sql, values).all()
+
+    @retrying
+    def first(self, sql: sa.Executable, values: Values | None = None) -> Row | None:
+        """Return the first row of one reading statement, which is retried; None for none."""
+        with self.read() as connection:
+            return connection.execute(sql, values).first()
+
+    @retrying
+    def one(self, sql: sa.Executable, values: Values | None = None) -> Row:
+        """Return the row of one reading statement, which is retried and always finds one.
+
+        Raises:
+            NoResultFound: it finds none.
+        """
+        with self.read() as connection:
+            return connection.execute(sql, values).one()
+
+    def column(self, sql: sa.Select[T], values: Values | None = None) -> Sequence[T]:
+        """Return the only column of the rows of one query, which is retried."""
+        return [row[0] for row in self.rows(sql, values)]
+
+    def value(self, sql: sa.Select[T], values: Values | None = None) -> T | None:
+        """Return the only column of the first row of one query, which is retried; None for no row."""
+        row = self.first(sql, values)
+        return None if row is None else row[0]
+
+    def time(self) -> float:
+        """Return the database's time, in seconds since the epoch."""
+        return self.sqlite_clock() if not self.postgres else float(self.one(sa.text(f"SELECT {self.now}"))[0])
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sa.Connection]:
+        """Open a connection for reading statements that all see the database as it is at one moment."""
+        if self.postgres:
+            with self._of_one_moment.begin() as connection:
+                yield connection
+            return
+        # A database in memory has one connection, which may be in another thread's transaction.
+        with self._writing if self._in_memory else nullcontext(), self._autocommit.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.exec_driver_sql("COMMIT")
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+        self._pool.dispose()
+
+    def in_list(self, name: str) -> str:
+        """Return the SQL for ``column IN <the list of integers bound as name>``; bind with :meth:`integers`."""
+        return f"= ANY(:{name})" if self.postgres else f"IN (SELECT value FROM json_each(:{name}))"
+
+    def integers(self, values: Sequence[int]) -> list[int] | str:
+        """Return a list of integers as the value to bind for :meth:`in_list`."""
+        return list(values) if self.postgres else json.dumps(list(values))
+
+    def _postgres_engine(self, *, autocommit: bool = False) -> sa.Engine:
+        options = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
+        arguments: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None}
+        return sa.create_engine(
+            self.url,
+            pool_size=5,
+            max_overflow=10,
+            pool_recycle=1800,
+            connect_args={"options": options},
+            hide_parameters=True,
+            **(arguments if autocommit else {}),
+        )
+
+    @property
+    def _in_memory(self) -> bool:
+        return self.url.database in (None, "", ":memory:")
+
+    def _sqlite_engine(self, clock: Clock) -> sa.Engine:
+        pool: dict[str, Any] = {"poolclass": sa.StaticPool} if self._in_memory else {"pool_size": 32}
+        # Parameters may be secrets, and errors are logged and returned to callers.
+        engine = sa.create_engine(
+            self.url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
+        )
+
+        @sa.event.listens_for(engine, "connect")
+        def prepare(connection: sqlite3.Connection, _record: object) -> None:
+            # The driver must not begin transactions of its own: ours are IMMEDIATE, so that processes queue for the
+            # write lock at the start of a transaction, and none fails in its middle.
+            connection.isolation_level = None
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A killed process loses nothing. A power failure may lose the last commits, but not the consistency.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.create_function("isotherm_now", 0, clock)
+
+        @sa.event.listens_for(engine, "begin")
+        def begin(connection: sa.Connection) -> None:
+            if not connection.get_execution_options().get(READS):
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+        return engine
+
+
+def ping(url: str) -> None:
+    """Check that the database answers; a SQLite file that does not exist is not created.
+
+    Raises:
+        Unavailable: it cannot be reached.
+        InvalidInput: the URL is malformed.
+    """
+    database = Database(url)
+    in_file = not database.postgres and database.url.database not in (None, "", ":memory:")
+    if in_file and not Path(str(database.url.database)).exists():
+        raise Unavailable(f"the database {database.url.database} does not exist yet")
+    try:
+        with tried_once(), database.read() as connection:
+            connection.execute(sa.text("SELECT 1"))
+    finally:
+        database.dispose()
 
 
 def database_time(connection: sa.Connection, database: Database) -> float:

@@ -14,6 +14,8 @@ class AnyRow(Protocol):
     def __getattr__(self, name: str, /) -> Any: ...
 
 
+#: A row of a query, with its columns as attributes and in their order.
+Row = sa.Row[*tuple[Any, ...]]
 #: A query, whatever its columns.
 Query = sa.Select[Any]
 #: The values of a statement's parameters, or of the columns that it writes, by name.

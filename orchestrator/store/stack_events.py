@@ -25,3 +25,8 @@ def resource_event(row: Any, now: float, **values: str) -> dict[str, object]:
         "physical_id": row.physical_id,
         **values,
     }
+
+
+def insert_resource_event(connection: sa.Connection, row: Any, now: float, **values: str) -> None:
+    """Record an event of a resource, in the caller's transaction; see :func:`resource_event`."""
+    connection.execute(_INSERT, resource_event(row, now, **values))

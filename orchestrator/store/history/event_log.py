@@ -6,7 +6,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.history.observing import Observations, ObservedEvent
 from orchestrator.store.rows import Query
 
@@ -39,26 +39,21 @@ class EventLog:
         """Return the next events after an id, oldest first, up to ``up_to``, a result of :meth:`look`."""
         return self._observations.events_after(after, limit, up_to=up_to)
 
-    @retrying
     def extent(self) -> Extent:
         """Return the end of the history, and the time."""
         newest = _GIVEN_POSTGRES if self._db.postgres else _GIVEN_SQLITE
-        with self._db.read() as connection:
-            row = connection.execute(sa.text(f"SELECT {newest}, {self._db.now}")).one()
+        row = self._db.one(sa.text(f"SELECT {newest}, {self._db.now}"))
         return Extent(newest=row[0] or 0, now=float(row[1]))
 
-    @retrying
     def oldest(self, stack_id: str | None = None) -> int | None:
         """Return the oldest id, of one stack or of all; None if there is none."""
         event = tables.event
         sql: Query = sa.select(sa.func.min(event.c.id))
         if stack_id is not None:
             sql = sql.where(event.c.stack_id == stack_id)
-        with self._db.read() as connection:
-            found: int | None = connection.execute(sql).scalar_one()
+        found: int | None = self._db.value(sql)
         return found
 
-    @retrying
     def lacks(self, after: int, *, up_to: int, limit: int) -> bool:
         """Return whether events after an id were purged, as far as the first ``limit`` remaining events show.
 
@@ -75,8 +70,7 @@ class EventLog:
         begins = (some.c.resource == "") & some.c.action.in_(MAKING) & (some.c.status == "IN_PROGRESS")
         is_first = ~sa.exists().where(earlier.c.stack_id == some.c.stack_id, earlier.c.id < some.c.id)
         sql = sa.select(some.c.id).where(~begins, is_first).limit(1)
-        with self._db.read() as connection:
-            return connection.execute(sql).first() is not None
+        return self._db.first(sql) is not None
 
     def behind_since(self) -> float | None:
         """Return since when events wait for an open transaction; None if none do. Reads nothing."""

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
 from orchestrator.store.rows import Query
 
@@ -44,7 +44,6 @@ class Events:
         self._db = database
         self._horizon = horizon
 
-    @retrying
     def read(
         self,
         stack_id: str,
@@ -66,12 +65,10 @@ class Events:
             sql = sql.where(event.c.id < before)
         if self._db.postgres:
             sql = sql.where(self._settled())
-        with self._db.read() as connection:
-            order = event.c.id.desc() if newest_first else event.c.id
-            rows = connection.execute(sql.order_by(order).limit(limit)).all()
+        order = event.c.id.desc() if newest_first else event.c.id
+        rows = self._db.rows(sql.order_by(order).limit(limit))
         return [EventRow(**row._mapping) for row in rows]
 
-    @retrying
     def find(self, stack_id: str, event_id: int) -> EventRow:
         """Return one event.
 
@@ -80,8 +77,7 @@ class Events:
         """
         event = tables.event
         sql = self._rows().where(event.c.id == event_id, event.c.stack_id == stack_id)
-        with self._db.read() as connection:
-            row = connection.execute(sql).first()
+        row = self._db.first(sql)
         if row is None:
             raise NotFound(f"the stack has no event {event_id}; events are trimmed, oldest first")
         return EventRow(**row._mapping)

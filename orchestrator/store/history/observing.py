@@ -54,12 +54,9 @@ class Observations:
         #: The horizon of the history.
         self.horizon = horizon
 
-    @retrying
     def moment(self) -> tuple[int, float]:
         """Return the id up to which no event is missing, and the database's time just after."""
-        cursor = self.horizon.look()
-        with self._db.read() as connection:
-            return cursor, database_time(connection, self._db)
+        return self.horizon.look(), self._db.time()
 
     @retrying
     def facts(self, stack_id: str, traversal_id: str) -> Facts:
@@ -110,7 +107,6 @@ class Observations:
         with self._db.snapshot() as connection:
             return self._operation(connection, stack_id, traversal_id)[0]
 
-    @retrying
     def events_after(self, cursor: int, limit: int, *, up_to: int | None = None) -> list[ObservedEvent]:
         """Return the first events of all stacks with an id above ``cursor``, oldest first, at most ``limit``.
 
@@ -135,8 +131,7 @@ class Observations:
             .order_by(event.c.id)
             .limit(limit)
         )
-        with self._db.read() as connection:
-            return [ObservedEvent(**row._mapping) for row in connection.execute(sql).all()]
+        return [ObservedEvent(**row._mapping) for row in self._db.rows(sql)]
 
     def _operation(
         self, connection: sa.Connection, stack_id: str, traversal_id: str

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from orchestrator.errors import NotFound
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.rows import AnyRow, Query
 from orchestrator.store.stacks.stacks import StackRow, Stacks
 
@@ -52,16 +52,13 @@ class Past:
                 raise
         return self._stacks.find(deleted, project=project)
 
-    @retrying
     def _deleted(self, name: str, project: str) -> str | None:
         stack = tables.stack
         sql = sa.select(stack.c.id).where(
             stack.c.project == project, stack.c.name == name, stack.c.deleted_at.is_not(None)
         )
-        with self._db.read() as connection:
-            return connection.execute(sql.order_by(stack.c.deleted_at.desc()).limit(1)).scalar_one_or_none()
+        return self._db.value(sql.order_by(stack.c.deleted_at.desc()).limit(1))
 
-    @retrying
     def traversals(
         self, stack_id: str, *, before: TraversalRow | None = None, limit: int
     ) -> list[TraversalRow]:
@@ -72,11 +69,9 @@ class Past:
             began = sa.tuple_(traversal.c.created_at, traversal.c.id)
             sql = sql.where(began < sa.tuple_(sa.literal(before.created_at), sa.literal(before.id)))
         sql = sql.order_by(traversal.c.created_at.desc(), traversal.c.id.desc()).limit(limit)
-        with self._db.read() as connection:
-            rows = connection.execute(sql).all()
+        rows = self._db.rows(sql)
         return self._counted(stack_id, rows)
 
-    @retrying
     def traversal(self, stack_id: str, traversal_id: str) -> TraversalRow:
         """Return one traversal.
 
@@ -85,8 +80,7 @@ class Past:
         """
         traversal = tables.traversal
         sql = self._rows().where(traversal.c.id == traversal_id, traversal.c.stack_id == stack_id)
-        with self._db.read() as connection:
-            rows = connection.execute(sql).all()
+        rows = self._db.rows(sql)
         if not rows:
             raise NotFound(
                 f"the stack has no traversal {traversal_id!r}; 'isotherm stack history' lists those it has"
@@ -108,9 +102,8 @@ class Past:
             .group_by(event.c.traversal_id, event.c.action, event.c.status)
         )
         counts = {row.id: Counter[str](json.loads(row.counted)) for row in rows}
-        with self._db.read() as connection:
-            for traversal_id, action, status, count in connection.execute(sql):
-                counts[traversal_id][f"{action}_{status}"] += count
+        for traversal_id, action, status, count in self._db.rows(sql):
+            counts[traversal_id][f"{action}_{status}"] += count
         return [TraversalRow.of(row, status=_status(row), counts=counts[row.id]) for row in rows]
 
 

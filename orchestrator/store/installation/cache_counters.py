@@ -72,11 +72,9 @@ class CacheCounters(Repository):
             rows = [{"client": client, "now": now, **asdict(deltas[client])} for client in sorted(deltas)]
             connection.execute(_ADD, rows)
 
-    @retrying
     def read(self) -> dict[str, CacheTotals]:
         """Return the counters of each client plugin that has any."""
-        with self._db.read() as connection:
-            return _cache_totals(connection.execute(sa.select(tables.cache_counter)).all())
+        return _cache_totals(self._db.rows(sa.select(tables.cache_counter)))
 
     @retrying
     def reset(self, client: str | None = None) -> dict[str, CacheTotals]:
@@ -105,11 +103,9 @@ class NodeCounters(Repository):
             rows = [{"name": name, "now": now, "amount": amounts[name]} for name in sorted(amounts)]
             connection.execute(_ADD_AMOUNT, rows)
 
-    @retrying
     def read(self) -> NodeTotals:
         """Return the counters."""
-        with self._db.read() as connection:
-            return _node_totals(connection.execute(sa.select(tables.node_counter)).all())
+        return _node_totals(self._db.rows(sa.select(tables.node_counter)))
 
     @retrying
     def reset(self) -> NodeTotals:

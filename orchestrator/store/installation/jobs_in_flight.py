@@ -31,9 +31,7 @@ class TakenJobs(Repository):
             connection.execute(taken.delete().where(taken.c.taken_at < now - FORGOTTEN_SECONDS))
             connection.execute(_TAKE, {"id": job_id, "now": now})
 
-    @retrying
     def is_taken(self, job_id: str) -> bool:
         """Return whether a coordinator has taken a job."""
         taken = tables.taken_job
-        with self._db.read() as connection:
-            return connection.execute(sa.select(taken.c.id).where(taken.c.id == job_id)).first() is not None
+        return self._db.first(sa.select(taken.c.id).where(taken.c.id == job_id)) is not None

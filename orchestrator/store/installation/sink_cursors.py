@@ -135,27 +135,20 @@ class SinkCursors:
             self.fail(claim, str(error), pause_seconds=_LOCKED_SECONDS)
             return None
 
-    @retrying
     def holder(self, name: str) -> tuple[str, int] | None:
         """Return the process that holds a cursor, and its attempt; None for none."""
         cursor = tables.sink_cursor
         sql = sa.select(cursor.c.owner, cursor.c.attempt).where(
             cursor.c.name == name, cursor.c.leased_until.is_not(None)
         )
-        with self._db.read() as connection:
-            row = connection.execute(sql).first()
+        row = self._db.first(sql)
         return None if row is None else (row.owner, row.attempt)
 
-    @retrying
     def exists(self, name: str) -> bool:
         """Return whether a cursor exists."""
         cursor = tables.sink_cursor
-        with self._db.read() as connection:
-            return (
-                connection.execute(sa.select(cursor.c.name).where(cursor.c.name == name)).first() is not None
-            )
+        return self._db.first(sa.select(cursor.c.name).where(cursor.c.name == name)) is not None
 
-    @retrying
     def read(self, claim: CursorClaim, *, up_to: int, limit: int = BATCH) -> list[Event]:
         """Return the next events after a claim's position, in the order of their ids, up to ``up_to``.
 
@@ -174,8 +167,7 @@ class SinkCursors:
             cursor = tables.sink_cursor
             until = sa.select(cursor.c.until).where(cursor.c.name == claim.name).scalar_subquery()
             sql = sql.where(event.c.stack_id == claim.stack_id, event.c.id <= sa.func.coalesce(until, up_to))
-        with self._db.read() as connection:
-            return [_event(row) for row in connection.execute(sql)]
+        return [_event(row) for row in self._db.rows(sql)]
 
     @retrying
     def advance(self, claim: CursorClaim, position: int, *, state: bytes, lease_seconds: float) -> bool:
@@ -233,7 +225,6 @@ class SinkCursors:
             freed = connection.execute(cursor.update().where(which).values(owner=None, leased_until=None))
             return freed.rowcount == 1
 
-    @retrying
     def all(self) -> list[CursorRow]:
         """Return every cursor, those of the settings' sinks first, by name."""
         cursor, stack, event = tables.sink_cursor, tables.stack, tables.event
@@ -248,10 +239,8 @@ class SinkCursors:
             .outerjoin(stack, stack.c.id == cursor.c.stack_id)
             .order_by(cursor.c.stack_id.is_not(None), stack.c.name, cursor.c.name)
         )
-        with self._db.read() as connection:
-            return [CursorRow(**row._mapping) for row in connection.execute(sql)]
+        return [CursorRow(**row._mapping) for row in self._db.rows(sql)]
 
-    @retrying
     def due(self, types: Collection[str], *, up_to: int, limit: int, failing: bool = False) -> list[Due]:
         """Return due cursors of environments' sinks for which events up to ``up_to`` wait.
 
@@ -269,8 +258,7 @@ class SinkCursors:
             .order_by(held, cursor.c.position, cursor.c.name)
             .limit(limit)
         )
-        with self._db.read() as connection:
-            return [Due(**row._mapping) for row in connection.execute(sql)]
+        return [Due(**row._mapping) for row in self._db.rows(sql)]
 
     @retrying
     def remove_done(self) -> None:
@@ -288,21 +276,18 @@ class SinkCursors:
         was_left_lately = cursor.c.left_at > now - SINK_PATIENCE_SECONDS
         was_left = cursor.c.until.is_not(None) & ~(was_left_lately & waiting)
         which = cursor.c.stack_id.is_not(None) & (of_deleted | was_left)
-        with self._db.read() as connection:
-            names = connection.execute(sa.select(cursor.c.name).where(which)).scalars().all()
+        names = self._db.column(sa.select(cursor.c.name).where(which))
         if names:
             with self._db.write() as connection:
                 connection.execute(cursor.delete().where(cursor.c.name.in_(names), which))
 
-    @retrying
     def bound(self, most: int, *, stack_id: str | None = None) -> None:
         """Advance every cursor for which more than ``most`` events wait, and count the events that its sink misses.
 
         The process that delivers to the sink claims the cursor again. With ``stack_id``, only environments' sinks of
         that stack are considered, besides those of the settings.
         """
-        with self._db.read() as connection:
-            behind = connection.execute(_far(stack_id is None), {"most": most, "stack_id": stack_id}).all()
+        behind = self._db.rows(_far(stack_id is None), {"most": most, "stack_id": stack_id})
         for row in behind:
             self._bound(row, most)
 

@@ -119,19 +119,15 @@ class Machines(Repository):
         with self._db.write() as connection:
             connection.execute(machine.update().where(machine.c.name == name).values(boot_id=boot_id))
 
-    @retrying
     def all(self) -> list[MachineRow]:
         """Return every machine, by name."""
         machine = tables.machine
-        with self._db.read() as connection:
-            rows = connection.execute(self._select().order_by(machine.c.name)).all()
+        rows = self._db.rows(self._select().order_by(machine.c.name))
         return [_machine(row) for row in rows]
 
-    @retrying
     def find(self, name: str) -> MachineRow | None:
         """Return one machine; None if there is none of this name."""
-        with self._db.read() as connection:
-            row = connection.execute(self._select().where(tables.machine.c.name == name)).first()
+        row = self._db.first(self._select().where(tables.machine.c.name == name))
         return None if row is None else _machine(row)
 
     @retrying
@@ -207,7 +203,6 @@ class Machines(Repository):
         by_name = {row.name: _machine(row) for row in rows}
         return [by_name[name] for name in names]
 
-    @retrying
     def stacks_on(self, name: str) -> list[StackOnMachine]:
         """Return the outermost stacks with resources on a machine, sorted by name."""
         resource, inner, outer = tables.resource, tables.stack, tables.stack.alias()
@@ -220,10 +215,8 @@ class Machines(Repository):
             .where(_is_on(name), outer.c.deleted_at.is_(None))
             .order_by(outer.c.name, outer.c.id)
         )
-        with self._db.read() as connection:
-            return [StackOnMachine(**row._mapping) for row in connection.execute(sql)]
+        return [StackOnMachine(**row._mapping) for row in self._db.rows(sql)]
 
-    @retrying
     def is_looked_at_since(self, name: str, at: float) -> bool:
         """Return whether every resource on a machine was made, changed or checked since a time."""
         resource, stack = tables.resource, tables.stack
@@ -233,14 +226,11 @@ class Machines(Repository):
             .where(_is_on(name), stack.c.deleted_at.is_(None), resource.c.updated_at < at)
             .limit(1)
         )
-        with self._db.read() as connection:
-            return connection.execute(sql).first() is None
+        return self._db.first(sql) is None
 
-    @retrying
     def residents(self, name: str) -> list[Resident]:
         """Return the resources on a machine, sorted by stack and name."""
-        with self._db.read() as connection:
-            return [Resident(**row._mapping) for row in connection.execute(self._residents(name))]
+        return [Resident(**row._mapping) for row in self._db.rows(self._residents(name))]
 
     @staticmethod
     def _residents(name: str) -> Query:

@@ -179,17 +179,13 @@ class Reservations(Repository):
         # For no operation: those under way keep their reservations.
         return [each for each in self._left_over() if self.settle("", each, wanted=None, began=True)]
 
-    @retrying
     def _left_over(self) -> list[str]:
         reservation, stack = tables.reservation, tables.stack
         exists = sa.exists().where(stack.c.id == reservation.c.stack_id, stack.c.deleted_at.is_(None))
-        with self._db.read() as connection:
-            soon = database_time(connection, self._db) + MARGIN_SECONDS / 2
-            late = sa.or_(reservation.c.expires_at <= soon, ~exists)
-            sql = sa.select(reservation.c.stack_id).where(late).distinct()
-            return list(connection.execute(sql.order_by(reservation.c.stack_id)).scalars())
+        late = sa.or_(reservation.c.expires_at <= self._db.time() + MARGIN_SECONDS / 2, ~exists)
+        sql = sa.select(reservation.c.stack_id).where(late).distinct()
+        return list(self._db.column(sql.order_by(reservation.c.stack_id)))
 
-    @retrying
     def groups(self, ids: Sequence[str], *, project: str, kind: str) -> dict[str, GroupRow]:
         """Return a project's placement groups with these ids, by id; ``kind`` is their resource type."""
         resource, stack = tables.resource, tables.stack
@@ -199,28 +195,21 @@ class Reservations(Repository):
             .where(stack.c.project == project, resource.c.type == kind, ~tables.is_gone())
         )
         found: dict[str, GroupRow] = {}
-        with self._db.read() as connection:
-            for some in chunked(ids):
-                for row in connection.execute(sql.where(resource.c.id.in_(some))):
-                    properties = {} if row.properties is None else self._codec.unpack(row.properties)
-                    found[row.id] = GroupRow.of(row, properties=properties)
+        for some in chunked(ids):
+            for row in self._db.rows(sql.where(resource.c.id.in_(some))):
+                properties = {} if row.properties is None else self._codec.unpack(row.properties)
+                found[row.id] = GroupRow.of(row, properties=properties)
         return found
 
-    @retrying
     def names_on(self, nodes: Sequence[str]) -> frozenset[str]:
         """Return the names that resources on some machines have there: their rows' ids, or names of their own."""
         resource = tables.resource
         # The resources of an abandoned stack still exist, but are not ours any more.
         found: set[str] = set()
-        with self._db.read() as connection:
-            for some in chunked(nodes):
-                on = resource.c.on_node.in_(some)
-                rows = connection.execute(
-                    sa.select(resource.c.id, resource.c.physical_id).where(on, ~tables.is_gone())
-                )
-                found |= {
-                    name for row in rows for name in (row.id, (row.physical_id or "").rpartition("/")[2])
-                }
+        sql = sa.select(resource.c.id, resource.c.physical_id).where(~tables.is_gone())
+        for some in chunked(nodes):
+            for row in self._db.rows(sql.where(resource.c.on_node.in_(some))):
+                found |= {row.id, (row.physical_id or "").rpartition("/")[2]}
         return frozenset(found - {""})
 
     @staticmethod

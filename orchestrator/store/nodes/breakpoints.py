@@ -16,7 +16,7 @@ from orchestrator.store.nodes.failing import held_status
 from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.repository import Repository, Timings
 from orchestrator.store.rows import AnyRow
-from orchestrator.store.stack_events import resource_event
+from orchestrator.store.stack_events import insert_resource_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,6 @@ class Breakpoints(Repository):
         super().__init__(database, codec, timings)
         self._nodes = nodes
 
-    @retrying
     def standing(self, stack_id: str) -> list[StandingNode]:
         """Return the nodes that stand at hooks in a stack and those nested in it, longest first.
 
@@ -71,8 +70,7 @@ class Breakpoints(Repository):
             .where(traversal.c.status == "IN_PROGRESS", node.c.hook.is_not(None))
             .order_by(node.c.hook_at, tree.c.within, node.c.no)
         )
-        with self._db.read() as connection:
-            rows = connection.execute(sql).all()
+        rows = self._db.rows(sql)
         return [
             StandingNode.of(
                 row,
@@ -150,6 +148,5 @@ class Breakpoints(Repository):
             .where(resource.c.id == standing.resource_id)
         ).one()
         cleared = {"action": HOOK, "status": "COMPLETE", "reason": f"Hook {standing.hook} is cleared"}
-        event = resource_event(row, now, traversal_id=standing.traversal_id, **cleared)
-        connection.execute(tables.event.insert().values(event))
+        insert_resource_event(connection, row, now, traversal_id=standing.traversal_id, **cleared)
         return row

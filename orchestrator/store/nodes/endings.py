@@ -97,13 +97,7 @@ class NodeEndings(Repository):
                 released = _released(connection.execute(text_of(down), values).all())
                 return Finished(accepted=True, ready=self._released_orders(claim, released, None))
             reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
-            end = fail_traversal(
-                connection,
-                self._db,
-                traversal_id=order.traversal_id,
-                reason=reason,
-                redeliver_seconds=self._timings.redeliver_seconds,
-            )
+            end = fail_traversal(connection, self._db, self._timings, order.traversal_id, reason)
         return Finished(accepted=True, ready=(end,) if end else self._orders.wake_resource(claim.resource_id))
 
     def _go_on(self, claim: Claim, outcome: Outcome, values: Values) -> Finished:

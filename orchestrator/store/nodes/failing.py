@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time
+from orchestrator.store.repository import Timings
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import serves
 from orchestrator.store.stacks.snapshots import fail_snapshot
@@ -36,12 +37,7 @@ def held_status(connection: sa.Connection, traversal_id: str) -> str:
 
 
 def fail_traversal(
-    connection: sa.Connection,
-    database: Database,
-    *,
-    traversal_id: str,
-    reason: str,
-    redeliver_seconds: float,
+    connection: sa.Connection, database: Database, timings: Timings, traversal_id: str, reason: str
 ) -> CheckOrder | None:
     """Fail a traversal in the caller's transaction: nothing new starts, and its end becomes ready.
 
@@ -79,7 +75,7 @@ def fail_traversal(
     end = connection.execute(
         node.update()
         .where(mine, node.c.phase == END, node.c.state == "blocked")
-        .values(state="ready", ready_at=now, due_at=now + redeliver_seconds)
+        .values(state="ready", ready_at=now, due_at=now + timings.redeliver_seconds)
         .returning(node.c.no)
     ).scalar_one_or_none()
     row = connection.execute(

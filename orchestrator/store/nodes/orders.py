@@ -61,12 +61,10 @@ class NodeOrders(Repository):
             for row in rows
         )
 
-    @retrying
     def _node_data(self, traversal_id: str, numbers: Sequence[int]) -> dict[int, bytes]:
         sql = f"SELECT no, node_data FROM node WHERE traversal_id = :id AND no {self._db.in_list('numbers')}"
         values = {"id": traversal_id, "numbers": self._db.integers(numbers)}
-        with self._db.read() as connection:
-            rows = connection.execute(text_of(sql), values).all()
+        rows = self._db.rows(text_of(sql), values)
         return {row.no: row.node_data for row in rows if row.node_data is not None}
 
     def inputs(self, claim: Claim) -> list[Any]:
@@ -96,15 +94,13 @@ class NodeOrders(Repository):
         """Make the nodes ready that wait for the lock of a resource, which was released; return their orders."""
         return self._wake("node.resource_id = :id", {"id": resource_id})
 
-    @retrying
     def wake_dependents(self, resource_id: str) -> tuple[CheckOrder, ...]:
         """Make the waiting dependents of a signalled resource ready; one that runs is checked again afterwards."""
         find = """
             SELECT n.traversal_id, n.dependents FROM node n JOIN traversal t ON t.id = n.traversal_id
             WHERE n.resource_id = :id AND n.phase = 'converge' AND t.status IN ('IN_PROGRESS', 'FAILED')
             ORDER BY t.created_at DESC LIMIT 1"""
-        with self._db.read() as connection:
-            row = connection.execute(text_of(find), {"id": resource_id}).first()
+        row = self._db.first(text_of(find), {"id": resource_id})
         if row is None:
             return ()
         values = {"traversal": row.traversal_id, "numbers": self._db.integers(numbers_of(row.dependents))}
@@ -112,9 +108,11 @@ class NodeOrders(Repository):
             "SELECT dependents FROM node WHERE traversal_id = :traversal AND phase = 'join' "
             f"AND no {self._db.in_list('numbers')}"
         )
-        with self._db.read() as connection:
-            behind = connection.execute(text_of(joins), values).scalars().all()
-        numbers = {*numbers_of(row.dependents), *(no for text in behind for no in numbers_of(text))}
+        behind = self._db.rows(text_of(joins), values)
+        numbers = {
+            *numbers_of(row.dependents),
+            *(no for each in behind for no in numbers_of(each.dependents)),
+        }
         values["numbers"] = self._db.integers(sorted(numbers))
         return self._wake(f"node.traversal_id = :traversal AND node.no {self._db.in_list('numbers')}", values)
 

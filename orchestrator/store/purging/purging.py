@@ -5,7 +5,7 @@ cannot change any more, and removes a row after those that point at it. The cond
 :mod:`orchestrator.store.purging.unneeded`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
@@ -25,14 +25,14 @@ class Purger:
     """Purges, and trims of events."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
-        self._removals = Removals(database, codec, timings)
+        self._db, self._removals = database, Removals(database, codec, timings)
 
     def purge(self, wanted: Purge) -> Iterator[Removed]:
         """Remove the rows that are not needed any more; yield what each step removed.
 
         The purge stops when the caller stops iterating. A dry run removes nothing.
         """
-        return _Run(self._removals, wanted).steps()
+        return _Run(self._db, self._removals, wanted).steps()
 
     def take_turn(self, *, every_seconds: float) -> bool:
         """Return whether the caller should purge now: no process has begun to for that long. One of many gets it."""
@@ -54,9 +54,9 @@ class Purger:
 
 
 class _Run:
-    def __init__(self, removals: Removals, wanted: Purge) -> None:
-        self._removals, self._wanted = removals, wanted
-        self._now = now = removals.now()
+    def __init__(self, database: Database, removals: Removals, wanted: Purge) -> None:
+        self._db, self._removals, self._wanted = database, removals, wanted
+        self._now = now = database.time()
         #: Rows finished by then are old.
         self._old = now - wanted.older_than_seconds
         #: Younger rows may be needed by an operation that is about to begin.
@@ -79,7 +79,7 @@ class _Run:
     def _remove(self, kind: str, table: sa.Table, which: Condition) -> Iterator[Removed]:
         if self._wanted.dry_run:
             sql = sa.select(sa.func.count().label("number")).select_from(table).where(which)
-            yield Removed(kind=kind, count=self._removals.read(sql)[0].number)
+            yield Removed(kind=kind, count=self._db.one(sql).number)
             return
         while count := self._removals.remove(table, which):
             yield Removed(kind=kind, count=count)
@@ -88,15 +88,13 @@ class _Run:
 
     # -- deleted stacks ----------------------------------------------------------------------------------------
 
-    def _deleted_stacks(self) -> list[AnyRow]:
+    def _deleted_stacks(self) -> Sequence[AnyRow]:
         """Return the deleted stacks to remove, each after the stacks nested in it."""
-        rows = self._removals.read(unneeded.deleted_stacks(self._old, self._wanted.project, self._now))
+        rows = self._db.rows(unneeded.deleted_stacks(self._old, self._wanted.project, self._now))
         if not rows:
             return []
         going = {row.id for row in rows}
-        holding = {
-            row.parent_id for row in self._removals.read(unneeded.nested_stacks()) if row.id not in going
-        }
+        holding = {row.parent_id for row in self._db.rows(unneeded.nested_stacks()) if row.id not in going}
         chosen = []
         for row in rows:
             if row.id in holding:
@@ -109,13 +107,13 @@ class _Run:
         event, snapshot, traversal = tables.event, tables.snapshot, tables.traversal
         yield from self._remove("events", event, event.c.stack_id == stack.id)
         snapshots = sa.select(snapshot.c.id).where(snapshot.c.stack_id == stack.id)
-        if self._removals.read(snapshots.limit(1)):
+        if self._db.first(snapshots):
             entry = tables.snapshot_resource
             # Entries are not counted by themselves.
             for _ in self._remove("snapshots", entry, entry.c.snapshot_id.in_(snapshots)):
                 pass
             yield from self._remove("snapshots", snapshot, snapshot.c.stack_id == stack.id)
-        for row in self._removals.read(unneeded.traversals_of(stack.id)):
+        for row in self._db.rows(unneeded.traversals_of(stack.id)):
             self._traversals.add(row.id)
             yield from self._remove_nodes(row.id, sa.true())
         begun = tables.operation.c.id.in_(sa.select(traversal.c.id).where(traversal.c.stack_id == stack.id))
@@ -139,7 +137,7 @@ class _Run:
         if self._wanted.dry_run:
             yield from self._remove("nodes", node, mine & which)
             return
-        while rows := self._removals.read(
+        while rows := self._db.rows(
             sa.select(node.c.no).where(mine, node.c.no > after, which).order_by(node.c.no).limit(BATCH)
         ):
             numbers = [row.no for row in rows]
@@ -153,23 +151,23 @@ class _Run:
     def _living_stacks(self) -> Iterator[AnyRow]:
         """Yield the living stacks that have rows to remove; most have none."""
         after = ""
-        while rows := self._removals.read(unneeded.living_stacks(self._wanted.project, after).limit(BATCH)):
+        while rows := self._db.rows(unneeded.living_stacks(self._wanted.project, after).limit(BATCH)):
             stack_ids = [row.id for row in rows]
             thick = {
                 row.stack_id
                 for sql in unneeded.thick(stack_ids, self._settled, self._wanted.max_events_per_stack)
-                for row in self._removals.read(sql)
+                for row in self._db.rows(sql)
             }
             yield from (row for row in rows if row.id in thick)
             after = rows[-1].id
 
     def _thin_out(self, stack: AnyRow) -> Iterator[Removed]:
         yield from self._trim(stack.id)
-        for row in self._removals.read(unneeded.old_traversals(stack.id, stack.traversal_id, self._settled)):
+        for row in self._db.rows(unneeded.old_traversals(stack.id, stack.traversal_id, self._settled)):
             needed = unneeded.is_needed(stack.id, row.id)
             yield from self._remove_nodes(row.id, ~needed)
             is_left = tables.in_traversal(row.id) & (needed if self._wanted.dry_run else sa.true())
-            if not self._removals.read(sa.select(tables.node.c.no).where(is_left).limit(1)):
+            if not self._db.first(sa.select(tables.node.c.no).where(is_left).limit(1)):
                 self._traversals.add(row.id)
                 yield from self._remove_operations(tables.operation.c.id == row.id)
                 yield from self._remove("traversals", tables.traversal, tables.traversal.c.id == row.id)
@@ -204,12 +202,12 @@ class _Run:
     def _remove_templates(self) -> Iterator[Removed]:
         used = {
             row.template_id
-            for row in self._removals.read(unneeded.uses_of_templates(self._settled, self._wanted.project))
+            for row in self._db.rows(unneeded.uses_of_templates(self._settled, self._wanted.project))
             if row.stack_id not in self._stacks and row.traversal_id not in self._traversals
         }
         template = tables.template
         old = template.c.saved_at <= self._settled
-        unused = {row.id for row in self._removals.read(sa.select(template.c.id).where(old))} - used
+        unused = set(self._db.column(sa.select(template.c.id).where(old))) - used
         self._templates = unused
         for some in chunked(sorted(unused)):
             is_still = sa.true() if self._wanted.dry_run else unneeded.is_unused(template)
@@ -218,7 +216,7 @@ class _Run:
     def _remove_files(self) -> Iterator[Removed]:
         file = tables.file
         old = file.c.saved_at <= self._settled
-        unused = {row.id for row in self._removals.read(sa.select(file.c.id).where(old))}
+        unused = set(self._db.column(sa.select(file.c.id).where(old)))
         if not unused:
             return
         for template_id, stored in self._removals.templates():

@@ -10,7 +10,6 @@ from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
 from orchestrator.store.purging import unneeded
 from orchestrator.store.repository import Repository
-from orchestrator.store.rows import AnyRow, Query
 from orchestrator.store.traversals.templates import StoredTemplate
 
 #: The most rows that one transaction removes.
@@ -34,18 +33,6 @@ class Removals(Repository):
             return connection.execute(sql, {"now": now, "every": every_seconds}).first() is not None
 
     @retrying
-    def now(self) -> float:
-        """Return the database's time."""
-        with self._db.read() as connection:
-            return database_time(connection, self._db)
-
-    @retrying
-    def read(self, sql: Query) -> Sequence[AnyRow]:
-        """Return the rows of a query."""
-        with self._db.read() as connection:
-            return connection.execute(sql).all()
-
-    @retrying
     def remove(self, table: sa.Table, which: Condition) -> int:
         """Remove at most ``BATCH`` rows; return how many were removed."""
         key = sa.tuple_(*table.primary_key) if len(table.primary_key) > 1 else next(iter(table.primary_key))
@@ -63,14 +50,12 @@ class Removals(Repository):
         with self._db.write() as connection:
             return connection.execute(node.delete().where(mine, which)).rowcount
 
-    @retrying
     def surplus(self, stack_id: str, most: int) -> Condition | None:
         """Return the condition of a stack's removable events beyond the newest ``most``; None if there are none."""
         event = tables.event
         newest = sa.select(event.c.id).where(event.c.stack_id == stack_id).order_by(event.c.id.desc())
         kept = newest.limit(most).subquery()
-        with self._db.read() as connection:
-            row = connection.execute(sa.select(sa.func.min(kept.c.id), sa.func.count())).one()
+        row = self._db.one(sa.select(sa.func.min(kept.c.id), sa.func.count()))
         if row[1] < most:
             return None
         older: Condition = (event.c.stack_id == stack_id) & (event.c.id < row[0])
@@ -125,7 +110,7 @@ class Removals(Repository):
             UnreadableSecret: none of the configured keys decrypts a template.
         """
         template, after = tables.template, ""
-        while rows := self.read(
+        while rows := self._db.rows(
             sa.select(template.c.id, template.c.body)
             .where(template.c.id > after)
             .order_by(template.c.id)

@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from hooks.values.frozen import frozen
 from hooks.values.lazy import LazyMapping
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import chunked
 
@@ -22,7 +21,6 @@ PluginAnnotations = Mapping[str, Mapping[str, Any]]
 class Annotations(Repository):
     """Reads of the annotation table."""
 
-    @retrying
     def of(self, stack_id: str, resource: str = STACK) -> PluginAnnotations:
         """Return the annotations of a stack's resource, or of the stack itself: frozen, sorted by plugin."""
         annotation = tables.annotation
@@ -31,24 +29,20 @@ class Annotations(Repository):
             .where(annotation.c.stack_id == stack_id, annotation.c.resource == resource)
             .order_by(annotation.c.plugin)
         )
-        with self._db.read() as connection:
-            return {row.plugin: self._unpacked(row.value) for row in connection.execute(sql)}
+        return {row.plugin: self._unpacked(row.value) for row in self._db.rows(sql)}
 
     def when_looked_at(self, stack_id: str, resource: str) -> PluginAnnotations:
         """Return a mapping with the result of :meth:`of`, which is read at its first use."""
         return LazyMapping(lambda: self.of(stack_id, resource))
 
-    @retrying
     def all(self, stack_ids: Sequence[str]) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:
         """Return the annotations of stacks and their resources, by the stack's id and the resource's name."""
         annotation = tables.annotation
         found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
-        with self._db.read() as connection:
-            for some in chunked(stack_ids):
-                sql = sa.select(annotation).where(annotation.c.stack_id.in_(some))
-                for row in connection.execute(sql.order_by(annotation.c.plugin)):
-                    entry = found.setdefault((row.stack_id, row.resource), {})
-                    entry[row.plugin] = self._unpacked(row.value)
+        for some in chunked(stack_ids):
+            sql = sa.select(annotation).where(annotation.c.stack_id.in_(some))
+            for row in self._db.rows(sql.order_by(annotation.c.plugin)):
+                found.setdefault((row.stack_id, row.resource), {})[row.plugin] = self._unpacked(row.value)
         return found
 
     def _unpacked(self, packed: bytes) -> Mapping[str, Any]:

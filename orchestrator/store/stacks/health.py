@@ -9,7 +9,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import chunked
-from orchestrator.store.stack_events import resource_event
+from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 
 
@@ -49,8 +49,7 @@ class Health(Repository):
             if unhealthy:
                 outer = [row_id for _, row_id in stacks if row_id is not None]
                 doubt(connection, outer, f"resources.{row.name}: {reason}")
-            event = resource_event(row, now, traversal_id=stacks[0][0].traversal_id, **mark)
-            connection.execute(tables.event.insert().values(event))
+            insert_resource_event(connection, row, now, traversal_id=stacks[0][0].traversal_id, **mark)
         return True
 
     @staticmethod

@@ -27,11 +27,9 @@ class Families(Repository):
         """Return the stacks nested directly in a stack that are not deleted, oldest first."""
         return self._present(tables.stack.c.parent_id == stack_id)
 
-    @retrying
     def is_unclean(self, stack_id: str) -> bool:
         """Return whether a stack's last definition is in service, but removing other rows failed."""
-        with self._db.read() as connection:
-            return connection.execute(unclean(tables.stack.c.id == stack_id)).first() is not None
+        return self._db.first(unclean(tables.stack.c.id == stack_id)) is not None
 
     @retrying
     def in_tree(self, root_id: str) -> list[StackRow]:
@@ -41,8 +39,7 @@ class Families(Repository):
     def _present(self, condition: sa.ColumnElement[bool]) -> list[StackRow]:
         stack = tables.stack
         sql = stack_rows().where(condition, stack.c.deleted_at.is_(None))
-        with self._db.read() as connection:
-            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        rows = self._db.rows(sql.order_by(stack.c.created_at, stack.c.name))
         return [StackRow(**row._mapping) for row in rows]
 
     @retrying
@@ -68,7 +65,6 @@ class Families(Repository):
             alone = {"parent_id": None, "parent_resource": None}
             connection.execute(stack.update().where(stack.c.id == stack_id).values(**alone))
 
-    @retrying
     def count_in_tree(self, root_id: str, *, besides: str) -> int:
         """Count the resources of a tree of stacks, without those of the stack ``besides``."""
         stack, resource = tables.stack, tables.resource
@@ -83,8 +79,7 @@ class Families(Repository):
                 ~tables.is_gone(),
             )
         )
-        with self._db.read() as connection:
-            return int(connection.execute(sql).scalar_one())
+        return int(self._db.one(sql)[0])
 
     @retrying
     def progress(self, stack_row: StackRow) -> NodeCounts:

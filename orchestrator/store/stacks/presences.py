@@ -7,7 +7,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 
 
@@ -33,14 +32,12 @@ _FIELDS: Final = tuple(Presence.__dataclass_fields__)
 class Presences(Repository):
     """Reads of short rows."""
 
-    @retrying
     def of(self, stack_id: str) -> list[Presence]:
         """Return a stack's rows that are not deleted, in the order in which they were planned."""
         resource = tables.resource
         columns = (resource.c[name] for name in _FIELDS)
         sql = sa.select(*columns).where(resource.c.stack_id == stack_id, ~tables.is_gone())
-        with self._db.read() as connection:
-            rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
+        rows = self._db.rows(sql.order_by(resource.c.created_at, resource.c.name))
         return [_presence(row) for row in rows]
 
 

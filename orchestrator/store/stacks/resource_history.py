@@ -13,7 +13,6 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query
 
@@ -91,10 +90,8 @@ class Histories(Repository):
         """Return the template fragments of a stack's resources that were planned last, by row id."""
         return self._fragments(stack_id)[0]
 
-    @retrying
     def _fragments(self, stack_id: str) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
-        with self._db.read() as connection:
-            rows = connection.execute(_fragments_of_stack(), {"stack_id": stack_id}).all()
+        rows = self._db.rows(_fragments_of_stack(), {"stack_id": stack_id})
         was_planned, was_applied = {}, {}
         for row in rows:
             fragment = was_planned[row.id] = self._codec.unpack(row.planned)
@@ -137,14 +134,10 @@ class Histories(Repository):
         )
         return self._first(sql)
 
-    @retrying
     def _first(self, sql: Query) -> Fragment | None:
-        with self._db.read() as connection:
-            packed = connection.execute(sql).scalars().first()
+        packed = self._db.value(sql)
         fragment: Fragment | None = None if packed is None else self._codec.unpack(packed)
         return fragment
 
-    @retrying
     def _unsettled(self, traversal_id: str) -> frozenset[str]:
-        with self._db.read() as connection:
-            return frozenset(connection.execute(_unsettled_of(), {"of_traversal_id": traversal_id}).scalars())
+        return frozenset(self._db.column(_unsettled_of(), {"of_traversal_id": traversal_id}))

@@ -11,7 +11,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Values
-from orchestrator.store.stack_events import resource_event
+from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.stacks import ResourceRow
 
 
@@ -47,12 +47,6 @@ class _Changed(Exception):
 
 class Scalings(Repository):
     """Writes to groups that no traversal works on."""
-
-    @retrying
-    def now(self) -> float:
-        """Return the database's time, seconds since the epoch."""
-        with self._db.read() as connection:
-            return database_time(connection, self._db)
 
     @retrying
     def write(self, decided: Decided) -> bool:
@@ -93,10 +87,9 @@ class Scalings(Repository):
         # Without the hash, the next update visits the group, also if this process dies now.
         data = {"data": self._codec.pack(dict(decided.data)), "definition_hash": None}
         self._change(connection, group, data, _at_rest(group))
+        signal = {"action": "SIGNAL", "status": "COMPLETE", "reason": decided.sentence}
         for row, traversal_id in zip((policy, group), decided.traversals, strict=True):
-            signal = {"action": "SIGNAL", "status": "COMPLETE", "reason": decided.sentence}
-            event = resource_event(row, now, traversal_id=traversal_id, **signal)
-            connection.execute(tables.event.insert().values(event))
+            insert_resource_event(connection, row, now, traversal_id=traversal_id, **signal)
         return now
 
     @retrying

@@ -148,15 +148,13 @@ def _left_behind(traversal_id: str) -> sa.ColumnElement[bool]:
 class Snapshots(Repository):
     """The snapshot tables' operations that belong to no traversal."""
 
-    @retrying
     def all(self, stack_id: str) -> list[SnapshotRow]:
         """Return a stack's snapshots, oldest first."""
         snapshot = tables.snapshot
         sql = (
             self._rows().where(snapshot.c.stack_id == stack_id).order_by(snapshot.c.created_at, snapshot.c.id)
         )
-        with self._db.read() as connection:
-            return [SnapshotRow(**row._mapping) for row in connection.execute(sql)]
+        return [SnapshotRow(**row._mapping) for row in self._db.rows(sql)]
 
     def find(self, stack_id: str, name_or_id: str) -> SnapshotRow:
         """Return a stack's snapshot by name or id.
@@ -172,11 +170,9 @@ class Snapshots(Repository):
         hint = did_you_mean(name_or_id, names, "'isotherm stack snapshot list' shows those there are")
         raise NotFound(f"the stack has no snapshot {name_or_id!r}{hint}")
 
-    @retrying
     def by_id(self, snapshot_id: str) -> SnapshotRow | None:
         """Return a snapshot by its id; None if there is none."""
-        with self._db.read() as connection:
-            row = connection.execute(self._rows().where(tables.snapshot.c.id == snapshot_id)).first()
+        row = self._db.first(self._rows().where(tables.snapshot.c.id == snapshot_id))
         return None if row is None else SnapshotRow(**row._mapping)
 
     @retrying

@@ -18,7 +18,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Query, chunked
-from orchestrator.store.stack_events import resource_event
+from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.in_service import DEFINING, serves
 
 
@@ -144,15 +144,13 @@ class Stacks(Repository):
             hint = did_you_mean(name_or_id, names, "'isotherm stack list' shows those there are")
         raise NotFound(f"project {project!r} has no stack {name_or_id!r}{hint}")
 
-    @retrying
     def all(self, *, project: str, nested: bool = False) -> list[StackRow]:
         """Return the stacks that are not deleted, oldest first; those in other stacks only if ``nested``."""
         stack = tables.stack
         sql = stack_rows().where(stack.c.project == project, stack.c.deleted_at.is_(None))
         if not nested:
             sql = sql.where(stack.c.parent_id.is_(None))
-        with self._db.read() as connection:
-            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        rows = self._db.rows(sql.order_by(stack.c.created_at, stack.c.name))
         return [StackRow(**row._mapping) for row in rows]
 
     @retrying
@@ -167,14 +165,11 @@ class Stacks(Repository):
             ).scalar_one()
         return bool(noted) and stack.action != "DELETE"
 
-    @retrying
     def by_id(self, stack_id: str) -> StackRow | None:
         """Return a stack by its id, also a deleted one; None if there never was one."""
-        with self._db.read() as connection:
-            row = connection.execute(stack_rows().where(tables.stack.c.id == stack_id)).first()
+        row = self._db.first(stack_rows().where(tables.stack.c.id == stack_id))
         return None if row is None else StackRow(**row._mapping)
 
-    @retrying
     def resources_in_tree(self, root_id: str, *, depth: int | None = None) -> list[ResourceRow]:
         """Return the rows of a tree of stacks that are not deleted, down to ``depth`` if it is given."""
         stack, resource = tables.stack, tables.resource
@@ -185,22 +180,18 @@ class Stacks(Repository):
         )
         if depth is not None:
             sql = sql.where(stack.c.depth <= depth)
-        with self._db.read() as connection:
-            rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
+        rows = self._db.rows(sql.order_by(resource.c.created_at, resource.c.name))
         return [self._resource(row) for row in rows]
 
     # -- resources ---------------------------------------------------------------------------------------------
 
-    @retrying
     def resources(self, stack_id: str) -> list[ResourceRow]:
         """Return a stack's rows that are not deleted, sorted by age and name."""
         resource = tables.resource
         sql = self._resource_rows().where(resource.c.stack_id == stack_id, ~tables.is_gone())
-        with self._db.read() as connection:
-            rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
+        rows = self._db.rows(sql.order_by(resource.c.created_at, resource.c.name))
         return [self._resource(row) for row in rows]
 
-    @retrying
     def left_over(self, stack_id: str) -> frozenset[str]:
         """Return the ids of the rows that are no part of a stack's last definition.
 
@@ -212,8 +203,7 @@ class Stacks(Repository):
         kept = sa.select(node.c.resource_id).where(mine, node.c.phase == CONVERGE)
         # A cleanup that was held back is a join.
         going = sa.select(node.c.resource_id).where(mine, node.c.phase.in_((CLEANUP, JOIN)))
-        with self._db.read() as connection:
-            return frozenset(connection.execute(going.except_(kept)).scalars())
+        return frozenset(row.resource_id for row in self._db.rows(going.except_(kept)))
 
     @retrying
     def resource(self, stack_id: str, name: str) -> ResourceRow:
@@ -236,14 +226,10 @@ class Stacks(Repository):
             hint = did_you_mean(name, names)
         raise NotFound(f"the stack has no resource {name!r}{hint}")
 
-    @retrying
     def row(self, resource_id: str) -> ResourceRow | None:
         """Return the row with this id, of any stack; None if it does not exist or is deleted."""
         resource = tables.resource
-        with self._db.read() as connection:
-            row = connection.execute(
-                self._resource_rows().where(resource.c.id == resource_id, ~tables.is_gone())
-            ).first()
+        row = self._db.first(self._resource_rows().where(resource.c.id == resource_id, ~tables.is_gone()))
         return None if row is None else self._resource(row)
 
     @staticmethod
@@ -273,14 +259,12 @@ class Stacks(Repository):
             }
         )
 
-    @retrying
     def metadata_of(self, stack_id: str, resource_id: str) -> dict[str, Any]:
         """Return the present metadata of the resource with this row id or physical id; empty for none."""
         resource = tables.resource
         pointed = (resource.c.id == resource_id) | (resource.c.physical_id == resource_id)
         sql = sa.select(resource.c.metadata).where(resource.c.stack_id == stack_id, pointed)
-        with self._db.read() as connection:
-            packed = connection.execute(sql.order_by(resource.c.created_at.desc())).scalars().first()
+        packed = self._db.value(sql.order_by(resource.c.created_at.desc()))
         metadata: dict[str, Any] = {} if packed is None else self._codec.unpack(packed)
         return metadata
 
@@ -303,11 +287,9 @@ class Stacks(Repository):
             if written.rowcount != 1:
                 return False
             signal = {"action": "SIGNAL", "status": "COMPLETE", "reason": reason}
-            event = resource_event(row, now, traversal_id=traversal_id, **signal)
-            connection.execute(tables.event.insert().values(event))
+            insert_resource_event(connection, row, now, traversal_id=traversal_id, **signal)
         return True
 
-    @retrying
     def adopted(self, stack_id: str) -> frozenset[str]:
         """Return the ids of the rows of a stack's adoption, whatever their state."""
         node, traversal = tables.node, tables.traversal
@@ -317,10 +299,8 @@ class Stacks(Repository):
             .join(traversal, tables.in_traversal(traversal.c.id))
             .where(traversal.c.stack_id == stack_id, traversal.c.action == "ADOPT", node.c.phase == CONVERGE)
         )
-        with self._db.read() as connection:
-            return frozenset(connection.execute(sql).scalars())
+        return frozenset(self._db.column(sql))
 
-    @retrying
     def owners(self, physical_ids: Sequence[str], *, project: str) -> dict[tuple[str, str], str]:
         """Return the names of the project's stacks that own these objects, by type and physical id."""
         stack, resource = tables.stack, tables.resource
@@ -330,20 +310,17 @@ class Stacks(Repository):
             .where(stack.c.project == project, stack.c.deleted_at.is_(None), ~tables.is_gone())
         )
         owners: dict[tuple[str, str], str] = {}
-        with self._db.read() as connection:
-            for some in chunked(physical_ids):
-                rows = connection.execute(sql.where(resource.c.physical_id.in_(some)))
-                owners |= {(row.type, row.physical_id): row.name for row in rows}
+        for some in chunked(physical_ids):
+            rows = self._db.rows(sql.where(resource.c.physical_id.in_(some)))
+            owners |= {(row.type, row.physical_id): row.name for row in rows}
         return owners
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
-    @retrying
     def job(self, job_id: str) -> JobRow | None:
         """Return the result of a job; None while it has none."""
         job = tables.job
-        with self._db.read() as connection:
-            row = connection.execute(sa.select(job).where(job.c.id == job_id)).first()
+        row = self._db.first(sa.select(job).where(job.c.id == job_id))
         if row is None:
             return None
         refusal = None if row.refusal is None else self._codec.unpack(row.refusal)

@@ -20,7 +20,7 @@ from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.repository import Repository, Timings
 from orchestrator.store.rows import AnyRow, Values
-from orchestrator.store.stack_events import resource_event
+from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.traversals.ledger import LOST_AT, Ledger
 from orchestrator.views.facts import LOST
 
@@ -104,7 +104,7 @@ class Sweeper(Repository):
             for row in rows:
                 if row.state == "running":
                     self._record_lost(connection, row)
-                    self._unlock(connection, row)
+                    connection.execute(sa.text(statements.UNLOCK_RESOURCE), dict(row._mapping))
             self._write(connection, [change for _, change in settled])
             live = [row for row, change in settled if change["due_at"] is not None]
             lost = self._ledger.lost(connection) if _is_past(look.lost, now) else ()
@@ -203,18 +203,6 @@ class Sweeper(Repository):
         }
         connection.execute(sa.text(statements.LOST_EVENT.at(self._db.now)), values)
 
-    @staticmethod
-    def _unlock(connection: sa.Connection, row: AnyRow) -> None:
-        resource = tables.resource
-        held = (
-            (resource.c.id == row.resource_id)
-            & (resource.c.lock_traversal == row.traversal_id)
-            & (resource.c.lock_no == row.no)
-            & (resource.c.lock_attempt == row.attempt)
-        )
-        free = {"lock_traversal": None, "lock_no": None, "lock_attempt": None}
-        connection.execute(resource.update().where(held).values(**free))
-
     def _fail_overdue(self) -> tuple[CheckOrder, ...]:
         traversal = tables.traversal
         with self._db.read() as connection:
@@ -231,13 +219,7 @@ class Sweeper(Repository):
             reason = f"Stack {row.action} timed out after {minutes:g} minutes"
             with self._db.write() as connection:
                 reason += self._stood(connection, row.id)
-                end = fail_traversal(
-                    connection,
-                    self._db,
-                    traversal_id=row.id,
-                    reason=reason,
-                    redeliver_seconds=self._timings.redeliver_seconds,
-                )
+                end = fail_traversal(connection, self._db, self._timings, row.id, reason)
                 self._fail_waiting(connection, row.id, reason, now)
             if end is not None:
                 ends.append(end)
@@ -287,8 +269,7 @@ class Sweeper(Repository):
                 "reason": reason,
                 "worker": row.worker or "",
             }
-            event = resource_event(failed, now, traversal_id=traversal_id, **values)
-            connection.execute(tables.event.insert().values(event))
+            insert_resource_event(connection, failed, now, traversal_id=traversal_id, **values)
 
 
 def _was_sent(row: AnyRow) -> bool:

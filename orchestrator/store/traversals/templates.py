@@ -88,21 +88,15 @@ class Templates(Repository):
             connection.execute(_save("template", "body"), values)
         return template.id
 
-    @retrying
     def load(self, template_id: str) -> StoredTemplate:
         """Return a template by its id."""
         sql = sa.select(tables.template.c.body).where(tables.template.c.id == template_id)
-        with self._db.read() as connection:
-            body = connection.execute(sql).scalar_one()
-        return StoredTemplate.from_wire(self._codec.unpack(body))
+        return StoredTemplate.from_wire(self._codec.unpack(self._db.one(sql).body))
 
-    @retrying
     def file(self, digest: str) -> str:
         """Return a file's content by its digest."""
         sql = sa.select(tables.file.c.content).where(tables.file.c.id == digest)
-        with self._db.read() as connection:
-            content = connection.execute(sql).scalar_one()
-        text: str = self._codec.unpack(content)
+        text: str = self._codec.unpack(self._db.one(sql).content)
         return text
 
 

@@ -207,7 +207,7 @@ class Traversals(Repository):
                 "status": "accepted",
             }
             connection.execute(job.insert().values(**accepted, created_at=now))
-            return self._end_early(connection, traversal_id, reason)
+            return fail_traversal(connection, self._db, self._timings, traversal_id, reason)
 
     @retrying
     def fence(self, traversal_id: str) -> CheckOrder | None:
@@ -223,7 +223,8 @@ class Traversals(Repository):
             action = connection.execute(
                 sa.select(traversal.c.action).where(traversal.c.id == traversal_id)
             ).scalar_one()
-            return self._end_early(connection, traversal_id, f"Stack {action} gave way to another operation")
+            reason = f"Stack {action} gave way to another operation"
+            return fail_traversal(connection, self._db, self._timings, traversal_id, reason)
 
     @staticmethod
     def _keep_from_others(connection: sa.Connection, traversal_id: str) -> str | None:
@@ -234,16 +235,6 @@ class Traversals(Repository):
         stopped = connection.execute(traversal.update().where(running).values(options="{}"))
         return stack_id if stopped.rowcount == 1 else None
 
-    def _end_early(self, connection: sa.Connection, traversal_id: str, reason: str) -> CheckOrder | None:
-        return fail_traversal(
-            connection,
-            self._db,
-            traversal_id=traversal_id,
-            reason=reason,
-            redeliver_seconds=self._timings.redeliver_seconds,
-        )
-
-    @retrying
     def owes_rollback(self, traversal_id: str) -> bool:
         """Return whether a rollback of a failed traversal is still outstanding."""
         traversal, node = tables.traversal, tables.node
@@ -253,42 +244,32 @@ class Traversals(Repository):
             .join(node, tables.in_traversal(traversal.c.id))
             .where(traversal.c.id == traversal_id, traversal.c.status == "FAILED", node.c.phase == END)
         )
-        with self._db.read() as connection:
-            row = connection.execute(sql).first()
+        row = self._db.first(sql)
         return row is not None and row.state != "done" and bool(json.loads(row.options).get("rollback"))
 
-    @retrying
     def options(self, traversal_id: str) -> dict[str, Any]:
         """Return the flags of a traversal's operation."""
         sql = sa.select(tables.traversal.c.options).where(tables.traversal.c.id == traversal_id)
-        with self._db.read() as connection:
-            options: dict[str, Any] = json.loads(connection.execute(sql).scalar_one())
+        options: dict[str, Any] = json.loads(self._db.one(sql).options)
         return options
 
-    @retrying
     def is_end_finished(self, traversal_id: str) -> bool:
         """Return whether a traversal's post-operation work is done."""
         node = tables.node
         sql = sa.select(node.c.state).where(tables.in_traversal(traversal_id), node.c.phase == END)
-        with self._db.read() as connection:
-            return connection.execute(sql).scalar_one_or_none() in ("done", None)
+        return self._db.value(sql) in ("done", None)
 
-    @retrying
     def definition(self, traversal_id: str) -> tuple[str, float]:
         """Return the id of a traversal's template, and its deadline; neither ever changes."""
         traversal = tables.traversal
         sql = sa.select(traversal.c.template_id, traversal.c.deadline).where(traversal.c.id == traversal_id)
-        with self._db.read() as connection:
-            row = connection.execute(sql).one()
+        row = self._db.one(sql)
         return row.template_id, row.deadline
 
-    @retrying
     def context(self, traversal_id: str) -> dict[str, Any]:
         """Return the data that every check of a traversal needs; it never changes, so it may be cached."""
         sql = sa.select(tables.traversal.c.context).where(tables.traversal.c.id == traversal_id)
-        with self._db.read() as connection:
-            packed = connection.execute(sql).scalar_one()
-        context: dict[str, Any] = self._codec.unpack(packed)
+        context: dict[str, Any] = self._codec.unpack(self._db.one(sql).context)
         return context
 
 
