@@ -5,7 +5,7 @@ from typing import Any
 
 from cache.node_state.errors import NodeError, NodeUnreachable
 from cache.node_state.lease import Lease
-from cache.node_state.requests import INSTANCES_DATA, NODE_DATA, OK, MachineState, Section
+from cache.node_state.requests import INSTANCES_DATA, NODE_DATA, OK, MachineState
 from orchestrator.store.machines.machines import MachineRow, Resident
 from orchestrator.views.nodes import (
     FAILING,
@@ -30,13 +30,11 @@ def node_view(
     report, totals = row.report, row.report.get("totals", {})
     state, reason = _state(row, lease, answer)
     known = answer if isinstance(answer, MachineState) else None
-    return NodeView(
-        name=row.name,
+    return NodeView.of(
+        row,
         state=state,
         reason=reason,
         drained=row.is_drained,
-        drained_at=row.drained_at,
-        drain_reason=row.drain_reason,
         labels=report.get("labels", {}),
         hypervisors=tuple(report.get("hypervisors", ())),
         storage=report.get("storage", {}),
@@ -49,10 +47,8 @@ def node_view(
         memory_free_mib=_memory_free(known) if known else None,
         instances=_count(known) if known else None,
         age_seconds=known.age_seconds if known else None,
-        seen_at=row.seen_at,
         seen_seconds=max(0.0, row.now - row.seen_at),
         holder=report.get("holder", ""),
-        incarnation=row.incarnation,
         boot_id=lease.boot_id if lease else row.boot_id,
         booted=booted,
     )
@@ -112,7 +108,7 @@ def instance_views(answer: MachineState, residents: Mapping[str, Resident]) -> I
     found = []
     for key, section in answer.sections.items():
         if key.startswith("hv:"):
-            for name, data in _instances(section).items():
+            for name, data in _mapping(_mapping(section.data).get(INSTANCES_DATA)).items():
                 owner = residents.get(name)
                 found.append(
                     InstanceView(
@@ -134,15 +130,7 @@ def instance_views(answer: MachineState, residents: Mapping[str, Resident]) -> I
 
 def resident_view(row: Resident) -> ResidentView:
     """Return the view of a resource on a machine."""
-    return ResidentView(
-        stack=row.stack,
-        stack_id=row.stack_id,
-        project=row.project,
-        resource=row.name,
-        type=row.type,
-        state=f"{row.action}_{row.status}",
-        physical_id=row.physical_id,
-    )
+    return ResidentView.of(row, resource=row.name, state=f"{row.action}_{row.status}")
 
 
 def _memory_free(answer: MachineState) -> int | None:
@@ -159,10 +147,6 @@ def _count(answer: MachineState) -> int | None:
     counts = [section.instances for section in section_views(answer) if section.kind == "hypervisor"]
     # Unknown if one hypervisor's number is.
     return None if None in counts else sum(each or 0 for each in counts)
-
-
-def _instances(section: Section) -> Mapping[str, Any]:
-    return _mapping(_mapping(section.data).get(INSTANCES_DATA))
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

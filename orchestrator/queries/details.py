@@ -1,6 +1,6 @@
 """The details of one resource in an operation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,6 +42,7 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
     seen = ObservedOperation(facts)
     wiring = seen.wiring
     happened = seen.happened.get(no, ())
+    is_due = seen.vertices[no].state in (WAITING, RETRYING)
     return ResourceDetails.of(
         facts,
         vertex=seen.vertices[no],
@@ -53,15 +54,10 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
             (event.id, event.at, f"{event.action}_{event.status}", event.reason)
             for event in reversed(happened[-_EVENTS:])
         ),
-        due_at=_due_at(facts, no) if seen.vertices[no].state in (WAITING, RETRYING) else None,
+        due_at=node_of(facts, no).due_at if is_due and facts.operation.in_force else None,
         created_at=recorded.created_at,
         updated_at=recorded.updated_at,
     )
-
-
-def _due_at(facts: Facts, no: int) -> float | None:
-    """Return when a node is due next; None once its operation is no longer in force."""
-    return node_of(facts, no).due_at if facts.operation.in_force else None
 
 
 def _properties(fragment: Mapping[str, Any] | None) -> Mapping[str, object]:
@@ -72,18 +68,4 @@ def _properties(fragment: Mapping[str, Any] | None) -> Mapping[str, object]:
 
 
 def _names(wiring: Wiring, no: int, ties: Mapping[int, Sequence[int]]) -> tuple[str, ...]:
-    return tuple(sorted({wiring.nodes[other].key for other in _tied(wiring, no, ties)}))
-
-
-def _tied(wiring: Wiring, no: int, ties: Mapping[int, Sequence[int]]) -> Iterator[int]:
-    """Yield the resources on the other ends of a node's edges, through joins."""
-    seen, following = set(), list(ties[no])
-    while following:
-        other = following.pop()
-        if other in seen:
-            continue
-        seen.add(other)
-        if is_counter(wiring.nodes[other]):
-            following.extend(ties[other])
-        else:
-            yield other
+    return tuple(sorted({wiring.nodes[other].key for other in wiring.beyond_joins(no, ties)}))

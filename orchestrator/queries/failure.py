@@ -1,6 +1,5 @@
 """Why an operation failed: the failures of their own, the likely root first, and the resources that they block."""
 
-from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +9,6 @@ from orchestrator.queries.graph import ObservedOperation
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.operations import FAILED, UNREACHED, FailedView, FailureView
 from orchestrator.views.states import was_begun
-from orchestrator.views.wiring import is_counter
 
 #: The most blocked resources that a failure names.
 NAMED: Final = 20
@@ -50,24 +48,15 @@ class Failures:
         A root is a failure of a resource whose requirements were done, before the operation had failed. There may be
         many, because the failures of cleanups and checks do not end the operation.
         """
-        ended_at = self.seen.facts.operation.ended_at
+        ended_at, wiring = self.seen.facts.operation.ended_at, self.seen.wiring
         roots: list[FailedView] = []
         later: list[FailedView] = []
         for view in self.failed:
             is_late = ended_at is not None and view.at is not None and view.at > ended_at
-            (later if is_late or not self._is_root(view.no) else roots).append(view)
+            required = wiring.beyond_joins(view.no, wiring.requirements)
+            is_root = not is_late and all(self.seen.states[other] != FAILED for other in required)
+            (roots if is_root else later).append(view)
         return tuple(roots), tuple(later)
-
-    def _is_root(self, no: int) -> bool:
-        """Return whether none of a resource's requirements failed, through joins."""
-        following = deque(self.seen.wiring.requirements[no])
-        while following:
-            other = following.popleft()
-            if is_counter(self.seen.wiring.nodes[other]):
-                following.extend(self.seen.wiring.requirements[other])
-            elif self.seen.states[other] == FAILED:
-                return False
-        return True
 
     def _view(self, node: NodeFact) -> FailedView:
         vertex = self.seen.vertices[node.no]

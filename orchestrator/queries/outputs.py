@@ -1,11 +1,11 @@
 """The outputs of a stack, resolved with the stored data of its resources."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
-from orchestrator.definition import ResourceProxy, StackDefinition, is_unknown
+from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.planning.matching import node_data_of
 from orchestrator.planning.preparation import definition_of_rows
@@ -27,31 +27,18 @@ def outputs_of(
     ready = [node_data_of(row) for row in rows if row.action != "INIT" and row.status == "COMPLETE"]
     definition = definition_of_rows(context, template, ready, template.files)
     with evaluation(Limits.of(settings)):
-        return tuple(
-            _output_view(key, output, output.resolve, definition) for key, output in template.outputs.items()
-        )
+        return tuple(_output_view(key, output, definition) for key, output in template.outputs.items())
 
 
-def _output_view(
-    key: str,
-    output: OutputDefinition,
-    resolve: Callable[[StackDefinition], object],
-    definition: StackDefinition,
-) -> OutputView:
+def _output_view(key: str, output: OutputDefinition, definition: StackDefinition) -> OutputView:
     try:
-        value = resolve(definition)
+        value = output.resolve(definition)
         keep(value)
     except TooMuch as error:
         return OutputView(key=key, description=output.description, error=f"the value {error}")
     except IsothermError as error:
         return OutputView(key=key, description=output.description, error=str(error))
     if is_unknown(value):
-        missing = ", ".join(
-            sorted(name for name in output.requirements if _missing(definition.resources[name]))
-        )
-        return OutputView(key=key, description=output.description, error=f"waits for {missing}")
+        missing = sorted(name for name in output.requirements if not definition.resources[name].known)
+        return OutputView(key=key, description=output.description, error=f"waits for {', '.join(missing)}")
     return OutputView(key=key, description=output.description, value=value)
-
-
-def _missing(proxy: ResourceProxy) -> bool:
-    return not proxy.known

@@ -5,7 +5,7 @@ to no resource are left out.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -58,6 +58,11 @@ class Wiring:
     def in_order(self) -> tuple[int, ...]:
         """All numbers, each after its requirements."""
         return tuple(TopologicalSorter(self.requirements).static_order())
+
+    def beyond_joins(self, no: int, ties: Mapping[int, Sequence[int]]) -> frozenset[int]:
+        """Return the resources at the other ends of a node's ties, which are its requirements or its dependents."""
+        reached = _reached(no, ties, passes=lambda other: is_counter(self.nodes[other]))
+        return frozenset(other for other in reached - {no} if not is_counter(self.nodes[other]))
 
     def behind(self, no: int) -> frozenset[int]:
         """Return the direct and indirect dependents of a node, without the node itself."""
@@ -112,11 +117,14 @@ def _drawn(nodes: Mapping[int, NodeFact]) -> dict[int, None]:
     return dict.fromkeys(no for no in nodes if no in drawn)
 
 
-def _reached(no: int, ties: Mapping[int, Sequence[int]]) -> set[int]:
+def _reached(
+    no: int, ties: Mapping[int, Sequence[int]], passes: Callable[[int], bool] = lambda _: True
+) -> set[int]:
     seen, following = {no}, [no]
     while following:
         for other in ties[following.pop()]:
             if other not in seen:
                 seen.add(other)
-                following.append(other)
+                if passes(other):
+                    following.append(other)
     return seen

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import sqlalchemy as sa
@@ -59,15 +59,7 @@ class Processes(Repository):
         Raises:
             DBAPIError: the database did not take it.
         """
-        values = {
-            "name": process.name,
-            "kind": process.kind,
-            "host": process.host,
-            "pid": process.pid,
-            "celery_name": process.celery_name,
-            "version": process.version,
-            "queues": json.dumps(process.queues),
-        }
+        values = {**asdict(process), "queues": json.dumps(process.queues)}
         with self._db.write() as connection:
             connection.execute(sa.text(_REPORT.format(now=self._db.now)), values)
 

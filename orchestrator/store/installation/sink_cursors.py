@@ -155,8 +155,17 @@ class SinkCursors:
         To miss no event, pass an id that :attr:`horizon` has returned.
         """
         event, stack = tables.event, tables.stack
+        or_empty = {
+            "stack_name": stack.c.name,
+            "project": stack.c.project,
+            "resource_id": event.c.resource_id,
+        }
         sql = (
-            sa.select(event, stack.c.name.label("stack_name"), stack.c.project)
+            sa.select(
+                *(each for each in event.c if each.name not in ("resource_id", "traversal_id")),
+                event.c.traversal_id.label("operation_id"),
+                *(sa.func.coalesce(column, "").label(name) for name, column in or_empty.items()),
+            )
             .outerjoin(stack, stack.c.id == event.c.stack_id)
             .where(event.c.id > claim.position, event.c.id <= up_to)
             .order_by(event.c.id)
@@ -167,7 +176,7 @@ class SinkCursors:
             cursor = tables.sink_cursor
             until = sa.select(cursor.c.until).where(cursor.c.name == claim.name).scalar_subquery()
             sql = sql.where(event.c.stack_id == claim.stack_id, event.c.id <= sa.func.coalesce(until, up_to))
-        return [_event(row) for row in self._db.rows(sql)]
+        return [Event(**row._mapping) for row in self._db.rows(sql)]
 
     @retrying
     def advance(self, claim: CursorClaim, position: int, *, state: bytes, lease_seconds: float) -> bool:
@@ -371,23 +380,3 @@ def _mine(claim: CursorClaim) -> sa.ColumnElement[bool]:
 def _held(name: str, owner: str, attempt: int) -> sa.ColumnElement[bool]:
     cursor = tables.sink_cursor
     return (cursor.c.name == name) & (cursor.c.owner == owner) & (cursor.c.attempt == attempt)
-
-
-def _event(row: AnyRow) -> Event:
-    return Event(
-        id=row.id,
-        at=row.at,
-        stack_id=row.stack_id,
-        stack_name=row.stack_name or "",
-        project=row.project or "",
-        operation_id=row.traversal_id,
-        resource=row.resource,
-        resource_id=row.resource_id or "",
-        type=row.type,
-        action=row.action,
-        status=row.status,
-        reason=row.reason,
-        physical_id=row.physical_id,
-        cause=row.cause,
-        worker=row.worker,
-    )

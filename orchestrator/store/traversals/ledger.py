@@ -62,12 +62,7 @@ class Ledger(Repository):
             ).first()
             if found is None:
                 values = {
-                    "id": new.id,
-                    "cause": new.cause,
-                    "stack_id": new.stack_id,
-                    "stack": new.stack,
-                    "project": new.project,
-                    "action": new.action,
+                    **{name: getattr(new, name) for name in NewOperation.__dataclass_fields__},
                     "state": ENTERING,
                     "shown": None if new.shown is None else self._codec.pack(new.shown),
                     "owner": owner,

@@ -1,21 +1,17 @@
 """``qemu``: virtual machines, one process each, that outlive the agent and are controlled over a socket."""
 
-import platform
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
-
-from pydantic import Field
+from typing import Any, ClassVar, Final
 
 from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.hypervisor import (
     HypervisorBusy,
     HypervisorFault,
-    HypervisorOptions,
     InstanceData,
     InstanceSpec,
     InstanceState,
@@ -27,9 +23,9 @@ from workers.agent.hypervisors.qemu.machine_watch import MachineWatch
 from workers.agent.hypervisors.qemu.running_machine import RunningMachine
 from workers.agent.hypervisors.qemu.virtual_machine import (
     WATCH,
-    Emulator,
     MachineNetwork,
     MachineOptions,
+    QemuOptions,
     machine_options,
 )
 from workers.agent.hypervisors.records import InstanceRecord, RecordedHypervisor
@@ -42,36 +38,6 @@ _VERSION: Final = re.compile(r"version (\d+)\.(\d+)\.(\d+)")
 #: States of a machine whose start or restore was interrupted.
 _UNFINISHED: Final = ("prelaunch", "inmigrate")
 _REBOOT_GRACE_SECONDS: Final = 60.0
-_PROGRAM: Final = f"qemu-system-{platform.machine()}"
-
-
-class QemuOptions(HypervisorOptions):
-    """The qemu programs, and the acceleration of virtual machines."""
-
-    program: str = Field(default=_PROGRAM, description="The path of qemu for this machine's processor.")
-    image_program: str = Field(
-        default="qemu-img", description="The path of the program that makes disk images."
-    )
-    accelerator: Literal["auto", "kvm", "tcg"] = Field(
-        default="auto",
-        description="kvm (hardware virtualization), tcg (emulation), or auto: kvm if a machine really starts "
-        "with it.",
-    )
-    machine: str = Field(
-        default="", pattern=r"^[A-Za-z0-9._,=-]*$", description="The machine type; empty: qemu's default."
-    )
-    cpu: str = Field(
-        default="",
-        pattern=r"^[A-Za-z0-9._,=+-]*$",
-        description="The processor model; empty: all features of the host.",
-    )
-    sandbox: bool = Field(
-        default=True,
-        description="Whether qemu runs with its seccomp sandbox; some builds do not support it.",
-    )
-    networks: tuple[Literal["user", "tap", "bridge"], ...] = Field(
-        default=("user", "tap", "bridge"), description="The network modes that instances may use."
-    )
 
 
 class Qemu(RecordedHypervisor):
@@ -324,19 +290,11 @@ class Qemu(RecordedHypervisor):
         self._hear_of(record.spec.name)
         return self._data(record)
 
-    def _emulator(self) -> Emulator:
-        options = self.options
-        accelerator = options.accelerator
-        if accelerator == "auto":
-            accelerator = "tcg" if fault_of_kvm(options.program) else "kvm"
-        return Emulator(
-            program=options.program,
-            accelerator=accelerator,
-            machine=options.machine,
-            cpu=options.cpu,
-            sandbox=options.sandbox,
-            networks=options.networks,
-        )
+    def _emulator(self) -> QemuOptions:
+        options: QemuOptions = self.options
+        if options.accelerator != "auto":
+            return options
+        return options.model_copy(update={"accelerator": "tcg" if fault_of_kvm(options.program) else "kvm"})
 
     def _data(self, record: InstanceRecord) -> InstanceData:
         spec, machine = record.spec, self._room.machine(record)

@@ -14,7 +14,7 @@ from workers.agent.hypervisors.qemu.virtual_machine import (
     PID_FILE,
     WATCH,
     WORK,
-    Emulator,
+    QemuOptions,
     machine_command,
     machine_options,
 )
@@ -29,7 +29,7 @@ class MachineRoom:
     """The virtual machines of one hypervisor; each is changed by one thread at a time."""
 
     def __init__(
-        self, records: InstanceRecords, images: DiskImages, emulator: Callable[[], Emulator]
+        self, records: InstanceRecords, images: DiskImages, emulator: Callable[[], QemuOptions]
     ) -> None:
         """Keep the arguments; ``emulator`` is called when a machine is started, since it may take a while."""
         self._records, self._images, self._emulator = records, images, emulator

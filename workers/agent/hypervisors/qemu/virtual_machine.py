@@ -5,14 +5,19 @@ import os
 import platform
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from workers.agent.hypervisors.disk_image import ImageFile
-from workers.agent.hypervisors.hypervisor import CannotDo, Disk, HypervisorFault, InstanceSpec
+from workers.agent.hypervisors.hypervisor import (
+    CannotDo,
+    Disk,
+    HypervisorFault,
+    HypervisorOptions,
+    InstanceSpec,
+)
 from workers.agent.hypervisors.requested_options import RequestedOptions
 
 _MACHINES: Final = {"x86_64": "q35", "aarch64": "virt", "riscv64": "virt", "ppc64le": "pseries"}
@@ -24,6 +29,7 @@ LOOK: Final = "look.sock"
 WORK: Final = "work.sock"
 WATCH: Final = "watch.sock"
 PID_FILE: Final = "pid"
+_PROGRAM: Final = f"qemu-system-{platform.machine()}"
 
 
 class MachineOptions(RequestedOptions):
@@ -64,17 +70,33 @@ class MachineNetwork(RequestedOptions):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emulator:
-    """The qemu program, the acceleration, and the allowed networks of virtual machines."""
+class QemuOptions(HypervisorOptions):
+    """The qemu programs, and the acceleration of virtual machines."""
 
-    program: str
-    accelerator: str
-    machine: str = ""
-    cpu: str = ""
-    sandbox: bool = True
-    #: The allowed modes of networks.
-    networks: Sequence[str] = ("user", "tap", "bridge")
+    program: str = Field(default=_PROGRAM, description="The path of qemu for this machine's processor.")
+    image_program: str = Field(
+        default="qemu-img", description="The path of the program that makes disk images."
+    )
+    accelerator: Literal["auto", "kvm", "tcg"] = Field(
+        default="auto",
+        description="kvm (hardware virtualization), tcg (emulation), or auto: kvm if a machine really starts "
+        "with it.",
+    )
+    machine: str = Field(
+        default="", pattern=r"^[A-Za-z0-9._,=-]*$", description="The machine type; empty: qemu's default."
+    )
+    cpu: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9._,=+-]*$",
+        description="The processor model; empty: all features of the host.",
+    )
+    sandbox: bool = Field(
+        default=True,
+        description="Whether qemu runs with its seccomp sandbox; some builds do not support it.",
+    )
+    networks: tuple[Literal["user", "tap", "bridge"], ...] = Field(
+        default=("user", "tap", "bridge"), description="The network modes that instances may use."
+    )
 
 
 def machine_options(spec: InstanceSpec) -> MachineOptions:
@@ -120,14 +142,15 @@ def machine_networks(spec: InstanceSpec) -> Sequence[MachineNetwork]:
 def machine_command(
     spec: InstanceSpec,
     *,
-    emulator: Emulator,
+    emulator: QemuOptions,
     directory: Path,
     root: ImageFile | None,
     below: ImageFile | None,
 ) -> list[str]:
     """Return the command that runs the virtual machine beside its agent; its directory is ``directory``.
 
-    ``root`` is the disk that was made of its image, ``below`` the image that this is a layer upon.
+    The accelerator of ``emulator`` is kvm or tcg. ``root`` is the disk that was made of its image, ``below`` the image
+    that this is a layer upon.
 
     Raises:
         HypervisorFault: something requested is not possible.

@@ -22,8 +22,8 @@ from workers.agent.hypervisors.hypervisor import (
     InstanceSpec,
     InstanceState,
 )
-from workers.agent.hypervisors.qemu.hypervisor import Qemu, QemuOptions
-from workers.agent.hypervisors.qemu.virtual_machine import Emulator, machine_command
+from workers.agent.hypervisors.qemu.hypervisor import Qemu
+from workers.agent.hypervisors.qemu.virtual_machine import QemuOptions, machine_command
 
 _SAYS: Final = b"isotherm\r\n\0"
 #: Prints what it says to the serial port, asks for the power button to be told of, sleeps until it is pressed, and
@@ -275,13 +275,13 @@ def test_a_machine_without_it_says_what_is_missing(tmp_path: Path) -> None:
 def test_a_directory_with_a_comma_ends_no_option(tmp_path: Path) -> None:
     directory = tmp_path / "a,id=log"
     spec = InstanceSpec(name="web", memory_mib=32, disks=(Disk(path=str(tmp_path), format="dir"),))
-    emulator = Emulator(program="qemu", accelerator="tcg")
+    emulator = QemuOptions(program="qemu", accelerator="tcg")
     command = machine_command(spec, emulator=emulator, directory=directory, root=None, below=None)
     assert f"file,id=log,append=on,path={tmp_path}/a,,id=log/log" in command
 
 
 def test_a_network_that_the_node_does_not_allow_is_refused(tmp_path: Path) -> None:
     spec = InstanceSpec(name="web", memory_mib=32, networks=({"mode": "tap", "device": "tap0"},))
-    emulator = Emulator(program="qemu", accelerator="tcg", networks=("user",))
+    emulator = QemuOptions(program="qemu", accelerator="tcg", networks=("user",))
     with pytest.raises(CannotDo, match="this node allows user, not tap"):
         machine_command(spec, emulator=emulator, directory=tmp_path, root=None, below=None)
