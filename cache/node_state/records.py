@@ -10,34 +10,37 @@ from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, To
 
 
 @dataclass(slots=True)
-class CommonRecord:
-    """The record that concerns all nodes."""
-
-    epoch: str = ""
-    #: Marks of changes that concern all nodes: expiry by text of the mark.
+class _Marked:
+    #: Marks of changes: expiry by text of the mark.
     marks: dict[str, float] = field(default_factory=dict)
-    #: The boot of the machine that wrote this, where that matters.
-    boot_id: str = ""
 
     def is_due(self, now: float) -> bool:
         """Return whether a mark has expired."""
         return any(until <= now for until in self.marks.values())
 
-    def settle(self, now: float) -> None:
-        """Remove expired marks, and replace the token with them."""
-        if self.is_due(now):
-            self.marks = {mark: until for mark, until in self.marks.items() if until > now}
-            self.epoch = new_token()
+    def drop_expired(self, now: float) -> bool:
+        """Remove expired marks; return whether there were any, so that the token is to be replaced."""
+        is_due = self.is_due(now)
+        self.marks = {mark: until for mark, until in self.marks.items() if until > now}
+        return is_due
 
 
 @dataclass(slots=True)
-class NodeRecord:
+class CommonRecord(_Marked):
+    """The record that concerns all nodes; its marks do."""
+
+    epoch: str = ""
+    #: The boot of the machine that wrote this, where that matters.
+    boot_id: str = ""
+
+
+@dataclass(slots=True)
+class NodeRecord(_Marked):
     """The record of one node."""
 
     gen: str = ""
     #: The last entry: epoch, gen, began_at, until, data.
     kept: tuple[str, str, float, float, bytes] | None = None
-    marks: dict[str, float] = field(default_factory=dict)
     #: The fill lock: owner, epoch, gen, until.
     fill: tuple[str, str, str, float] | None = None
     #: Kind, message, until, how often in a row.
@@ -46,16 +49,6 @@ class NodeRecord:
     lease: tuple[str, bytes, float] | None = None
     known: bool = False
     offline: str = ""
-
-    def is_due(self, now: float) -> bool:
-        """Return whether a mark has expired."""
-        return any(until <= now for until in self.marks.values())
-
-    def settle(self, now: float) -> None:
-        """Remove expired marks, and replace the token with them."""
-        if self.is_due(now):
-            self.marks = {mark: until for mark, until in self.marks.items() if until > now}
-            self.gen = new_token()
 
     def end_fill(self, owner: str) -> bool:
         """Release the fill lock; False if ``owner`` does not hold it."""
@@ -108,8 +101,10 @@ class RecordStore(NodeStateStore):
         """Yield the records of a node without expired marks, to be changed, and the time."""
         with self._changing([node], common=True) as (common, records):
             now, record = self._clock(), records[node]
-            common.settle(now)
-            record.settle(now)
+            if common.drop_expired(now):
+                common.epoch = new_token()
+            if record.drop_expired(now):
+                record.gen = new_token()
             yield common, record, now
 
     def begin_fill(self, node: str, owner: str, life_seconds: float) -> Fill:

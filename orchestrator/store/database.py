@@ -211,6 +211,18 @@ class Database:
             yield connection
 
     @contextmanager
+    def timed_write(self) -> Iterator[tuple[sa.Connection, float]]:
+        """Begin a transaction as :meth:`write` does, and read the database's time in it."""
+        with self.write() as connection:
+            yield connection, database_time(connection, self)
+
+    @retrying
+    def change(self, sql: sa.Executable, values: Values | None = None) -> int:
+        """Run one changing statement in a transaction, which is retried; return how many rows it changed."""
+        with self.write() as connection:
+            return connection.execute(sql, values).rowcount
+
+    @contextmanager
     def direct(self, *, statements: int = 1) -> Iterator[Direct]:
         """Begin a transaction of a check on the driver itself; see :mod:`orchestrator.store.direct`.
 

@@ -66,8 +66,7 @@ class CacheCounters(Repository):
         Raises:
             Unavailable: the database does not answer, or refuses.
         """
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             # In one order, so that concurrent writers cannot deadlock.
             rows = [{"client": client, "now": now, **asdict(deltas[client])} for client in sorted(deltas)]
             connection.execute(_ADD, rows)
@@ -97,8 +96,7 @@ class NodeCounters(Repository):
         """
         if not amounts:
             return
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             # As above.
             rows = [{"name": name, "now": now, "amount": amounts[name]} for name in sorted(amounts)]
             connection.execute(_ADD_AMOUNT, rows)
@@ -125,8 +123,7 @@ class CacheFlushes(Repository):
             "INSERT INTO cache_flush (client, flushed_at) VALUES (:client, :now) "
             "ON CONFLICT (client) DO UPDATE SET flushed_at = excluded.flushed_at"
         )
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             rows = [{"client": client, "now": now} for client in sorted(clients)]
             if rows:
                 connection.execute(sql, rows)

@@ -7,7 +7,7 @@ coordinator works on it.
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 
 #: After how long a taken job is forgotten.
@@ -26,8 +26,7 @@ class TakenJobs(Repository):
     def take(self, job_id: str) -> None:
         """Record that a coordinator has taken a job, and remove old records."""
         taken = tables.taken_job
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             connection.execute(taken.delete().where(taken.c.taken_at < now - FORGOTTEN_SECONDS))
             connection.execute(_TAKE, {"id": job_id, "now": now})
 

@@ -70,8 +70,7 @@ class Processes(Repository):
             DBAPIError: the database did not take it.
         """
         process = tables.process
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             connection.execute(
                 process.update().where(process.c.name == name).values(seen_at=now, stopped_at=now)
             )
@@ -83,8 +82,7 @@ class Processes(Repository):
             DBAPIError: the database did not take it.
         """
         process = tables.process
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             connection.execute(process.delete().where(process.c.seen_at <= now - GONE_SECONDS))
 
     @retrying

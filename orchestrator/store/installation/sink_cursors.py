@@ -11,7 +11,7 @@ from hooks.events import Event
 from orchestrator.model.codec import Codec, UnreadableSecret
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import Database, retrying
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS, waits
 from orchestrator.store.rows import AnyRow, Query
@@ -99,8 +99,7 @@ class SinkCursors:
             "SELECT :name, :name, coalesce(max(id), 0), :now FROM event WHERE true "
             "ON CONFLICT (name) DO NOTHING"
         )
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             # In one order, so that concurrent writers cannot deadlock.
             connection.execute(sql, [{"name": name, "now": now} for name in sorted(names)])
 
@@ -111,8 +110,7 @@ class SinkCursors:
         Also None if no configured key decrypts its options or state, which is recorded as a failure.
         """
         cursor = tables.sink_cursor
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             free = sa.or_(
                 cursor.c.leased_until.is_(None), cursor.c.leased_until <= now, cursor.c.owner == owner
             )
@@ -201,8 +199,7 @@ class SinkCursors:
 
     def _change(self, claim: CursorClaim, lease_seconds: float, **values: object) -> bool:
         cursor = tables.sink_cursor
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             sql = cursor.update().where(_mine(claim)).values(leased_until=now + lease_seconds, **values)
             return connection.execute(sql).rowcount == 1
 
@@ -213,8 +210,7 @@ class SinkCursors:
         False if another process holds the cursor, or it was removed; nothing is changed then.
         """
         cursor = tables.sink_cursor
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             values = {
                 "failing_since": sa.func.coalesce(cursor.c.failing_since, now),
                 "failures": cursor.c.failures + 1,
@@ -225,14 +221,11 @@ class SinkCursors:
             }
             return connection.execute(cursor.update().where(_mine(claim)).values(**values)).rowcount == 1
 
-    @retrying
     def release(self, name: str, *, owner: str, attempt: int) -> bool:
         """Release a cursor that a process holds under this attempt; False if it does not hold it any more."""
         cursor = tables.sink_cursor
         which = _held(name, owner, attempt) & cursor.c.leased_until.is_not(None)
-        with self._db.write() as connection:
-            freed = connection.execute(cursor.update().where(which).values(owner=None, leased_until=None))
-            return freed.rowcount == 1
+        return self._db.change(cursor.update().where(which).values(owner=None, leased_until=None)) == 1
 
     def all(self) -> list[CursorRow]:
         """Return every cursor, those of the settings' sinks first, by name."""
@@ -269,7 +262,6 @@ class SinkCursors:
         )
         return [Due(**row._mapping) for row in self._db.rows(sql)]
 
-    @retrying
     def remove_done(self) -> None:
         """Remove cursors of deleted stacks, and of sinks removed from their environment, that have no use any more.
 
@@ -287,8 +279,7 @@ class SinkCursors:
         which = cursor.c.stack_id.is_not(None) & (of_deleted | was_left)
         names = self._db.column(sa.select(cursor.c.name).where(which))
         if names:
-            with self._db.write() as connection:
-                connection.execute(cursor.delete().where(cursor.c.name.in_(names), which))
+            self._db.change(cursor.delete().where(cursor.c.name.in_(names), which))
 
     def bound(self, most: int, *, stack_id: str | None = None) -> None:
         """Advance every cursor for which more than ``most`` events wait, and count the events that its sink misses.
@@ -325,12 +316,10 @@ class SinkCursors:
                 )
             )
 
-    @retrying
     def forget(self, name: str) -> bool:
         """Remove a cursor; False if it does not exist. A delivery under way is the last one."""
         cursor = tables.sink_cursor
-        with self._db.write() as connection:
-            return connection.execute(cursor.delete().where(cursor.c.name == name)).rowcount == 1
+        return self._db.change(cursor.delete().where(cursor.c.name == name)) == 1
 
 
 def _of_waiting(sql: Query) -> sa.ColumnElement[Any]:

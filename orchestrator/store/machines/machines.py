@@ -108,16 +108,13 @@ class Machines(Repository):
         ]
         if not rows:
             return
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             connection.execute(_NOTE, [{**row, "now": now} for row in rows])
 
-    @retrying
     def booted(self, name: str, boot_id: str) -> None:
         """Record that a boot was handled."""
         machine = tables.machine
-        with self._db.write() as connection:
-            connection.execute(machine.update().where(machine.c.name == name).values(boot_id=boot_id))
+        self._db.change(machine.update().where(machine.c.name == name).values(boot_id=boot_id))
 
     def all(self) -> list[MachineRow]:
         """Return every machine, by name."""
@@ -137,20 +134,16 @@ class Machines(Repository):
         A machine that is drained already keeps the time, and gets the new reason.
         """
         machine = tables.machine
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             values = {"drained_at": sa.func.coalesce(machine.c.drained_at, now), "drain_reason": reason}
             drained = connection.execute(machine.update().where(machine.c.name == name).values(values))
             return drained.rowcount == 1
 
-    @retrying
     def undrain(self, name: str) -> bool:
         """Put a drained machine back in use; False if there is none of this name."""
         machine = tables.machine
         values = {"drained_at": None, "drain_reason": ""}
-        with self._db.write() as connection:
-            freed = connection.execute(machine.update().where(machine.c.name == name).values(values))
-            return freed.rowcount == 1
+        return self._db.change(machine.update().where(machine.c.name == name).values(values)) == 1
 
     @retrying
     def forget(self, name: str, *, lost: bool = False) -> str:
@@ -186,8 +179,7 @@ class Machines(Repository):
     def claim_to_watch(self, *, every_seconds: float, limit: int) -> list[MachineRow]:
         """Return machines that no coordinator has watched for so long, longest first; one of many callers gets each."""
         machine = tables.machine
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             due = (
                 sa.select(machine.c.name)
                 .where(machine.c.watched_at <= now - every_seconds)

@@ -10,7 +10,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import Database, retrying
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.failing import held_status
 from orchestrator.store.nodes.nodes import Nodes
@@ -92,8 +92,7 @@ class Breakpoints(Repository):
         """
         node = tables.node
         here = (node.c.traversal_id == standing.traversal_id) & (node.c.no == standing.no)
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             # The traversal is not failed or superseded meanwhile.
             if held_status(connection, standing.traversal_id) != "IN_PROGRESS":
                 return None

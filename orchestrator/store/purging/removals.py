@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import retrying
 from orchestrator.store.purging import unneeded
 from orchestrator.store.repository import Repository
 from orchestrator.store.traversals.templates import StoredTemplate
@@ -28,27 +28,21 @@ class Removals(Repository):
             "INSERT INTO chore (name, begun_at) VALUES ('purge', :now) ON CONFLICT (name) DO UPDATE "
             "SET begun_at = excluded.begun_at WHERE chore.begun_at <= excluded.begun_at - :every RETURNING name"
         )
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             return connection.execute(sql, {"now": now, "every": every_seconds}).first() is not None
 
-    @retrying
     def remove(self, table: sa.Table, which: Condition) -> int:
         """Remove at most ``BATCH`` rows; return how many were removed."""
         key = sa.tuple_(*table.primary_key) if len(table.primary_key) > 1 else next(iter(table.primary_key))
         some = sa.select(*table.primary_key).where(which).limit(BATCH)
         # The condition is repeated: PostgreSQL checks only the outer one again for a row that changed meanwhile.
-        sql = table.delete().where(key.in_(some), which)
-        with self._db.write() as connection:
-            return connection.execute(sql).rowcount
+        return self._db.change(table.delete().where(key.in_(some), which))
 
-    @retrying
     def remove_nodes(self, traversal_id: str, numbers: Sequence[int], which: Condition) -> int:
         """Remove the nodes of a traversal that fit a condition; return how many were removed."""
         node = tables.node
         mine = (node.c.traversal_id == traversal_id) & node.c.no.in_(numbers)
-        with self._db.write() as connection:
-            return connection.execute(node.delete().where(mine, which)).rowcount
+        return self._db.change(node.delete().where(mine, which))
 
     def surplus(self, stack_id: str, most: int) -> Condition | None:
         """Return the condition of a stack's removable events beyond the newest ``most``; None if there are none."""

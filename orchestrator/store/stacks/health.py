@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.actions import CHECK
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import insert_resource_event
@@ -38,8 +38,7 @@ class Health(Repository):
             & (resource.c.status == row.status)
             & resource.c.lock_traversal.is_(None)
         )
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             # Each stack is locked before the first write, so that no operation begins meanwhile.
             if not all(self._is_quiet(connection, stack) for stack, _ in stacks):
                 return False

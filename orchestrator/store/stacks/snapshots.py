@@ -228,14 +228,10 @@ class Snapshots(Repository):
             connection.execute(held.delete().where(held.c.snapshot_id == snapshot_id))
             connection.execute(tables.snapshot.delete().where(tables.snapshot.c.id == snapshot_id))
 
-    @retrying
     def fail_delete(self, snapshot_id: str, reason: str) -> None:
         """Record why the deletion of a snapshot failed; it can be tried again."""
         values: Values = {"action": "DELETE", "status": "FAILED", "reason": reason}
-        with self._db.write() as connection:
-            connection.execute(
-                tables.snapshot.update().where(tables.snapshot.c.id == snapshot_id).values(**values)
-            )
+        self._db.change(tables.snapshot.update().where(tables.snapshot.c.id == snapshot_id).values(**values))
 
     @staticmethod
     def _rows() -> Query:

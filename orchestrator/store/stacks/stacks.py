@@ -15,7 +15,7 @@ from orchestrator.errors import NotFound
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Query, chunked
 from orchestrator.store.stack_events import insert_resource_event
@@ -277,8 +277,7 @@ class Stacks(Repository):
         False if the metadata have changed since ``row`` was read: read it again and decide anew.
         """
         resource = tables.resource
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             written = connection.execute(
                 resource.update()
                 .where(resource.c.id == row.id, resource.c.metadata_version == row.metadata_version)
@@ -341,6 +340,5 @@ class Stacks(Repository):
 
     @retrying
     def _end_job(self, **values: object) -> None:
-        with suppress(IntegrityError), self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with suppress(IntegrityError), self._db.timed_write() as (connection, now):
             connection.execute(tables.job.insert().values(**values, created_at=now))

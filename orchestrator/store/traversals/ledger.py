@@ -53,8 +53,7 @@ class Ledger(Repository):
         a process is known to be dead, by its name: such a one holds nothing.
         """
         operation = tables.operation
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             found = connection.execute(
                 sa.select(operation)
                 .where(operation.c.cause == new.cause, operation.c.state == ENTERING)
@@ -156,8 +155,7 @@ class Ledger(Repository):
             TakenOver: another process is calling ``post_op``.
         """
         operation = tables.operation
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             found = connection.execute(
                 sa.select(operation).where(operation.c.id == operation_id).with_for_update()
             ).first()
@@ -243,8 +241,7 @@ class Ledger(Repository):
     def put_off(self, operation_id: str, *, seconds: float) -> None:
         """Hide a lost operation from the sweep for some seconds, unless a process has taken it over."""
         operation = tables.operation
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             mine = (operation.c.id == operation_id) & (operation.c.leased_until <= now)
             connection.execute(operation.update().where(mine).values(leased_until=now + seconds))
 

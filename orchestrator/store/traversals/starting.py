@@ -13,7 +13,7 @@ from orchestrator.errors import Conflict
 from orchestrator.model.messages import CONVERGE, END
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
-from orchestrator.store.database import bulk_insert, database_time, retrying
+from orchestrator.store.database import bulk_insert, retrying
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Values
@@ -74,8 +74,7 @@ class TraversalStarts(Repository):
         """
         within = asdict(new.family) if new.family else {"root_id": new.stack_id}
         try:
-            with self._db.write() as connection:
-                now = database_time(connection, self._db)
+            with self._db.timed_write() as (connection, now):
                 self._hold(connection, new.fence)
                 connection.execute(
                     tables.stack.insert().values(
@@ -114,8 +113,7 @@ class TraversalStarts(Repository):
 
     def _begin_next(self, new: NewTraversal, expected: str) -> NewTraversal | None:
         stack = tables.stack
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             self._hold(connection, new.fence)
             mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
             if new.plan.action == "ROLLBACK":

@@ -94,8 +94,7 @@ class Sweeper(Repository):
         if not look.is_due:
             return Swept(orders=(), more=False)
         timed_out = self._fail_overdue() if _is_past(look.deadline, look.now) else ()
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             rows: Sequence[AnyRow] = connection.execute(self._due(), {"now": now, "batch": BATCH}).all()
             if backlog and any(_was_sent(row) for row in rows) and self._is_queued(connection, backlog):
                 self._postpone(connection, now)
@@ -144,8 +143,7 @@ class Sweeper(Repository):
         """
         node = tables.node
         self._ledger.take_over(is_dead)
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             running = sa.select(node.c.worker).where(node.c.due_at.is_not(None), node.c.state == "running")
             dead = [
                 name for name in connection.execute(running.distinct()).scalars() if name and is_dead(name)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.nested_stack import Nesting
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 
 
@@ -79,8 +79,7 @@ class Templates(Repository):
         This is not part of the transaction that starts a traversal. The content is marked as saved now, so that a purge
         spares it until that transaction refers to it.
         """
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             for digest, content in sorted(files.items()):
                 values = {"id": digest, "value": self._codec.pack(content), "now": now}
                 connection.execute(_save("file", "content"), values)

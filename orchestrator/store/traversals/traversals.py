@@ -134,8 +134,7 @@ class Traversals(Repository):
     def claim_end(self, order: CheckOrder, *, worker: str) -> ClaimedEnd | None:
         """Claim the end of a finished traversal; None if the end is not ready or the traversal is in progress."""
         mine = {"of_traversal_id": order.traversal_id}
-        with self._db.write() as connection:
-            now = database_time(connection, self._db)
+        with self._db.timed_write() as (connection, now):
             row = connection.execute(_finished(), mine).first()
             if row is None:
                 return None
@@ -152,12 +151,10 @@ class Traversals(Repository):
             options=json.loads(row.options),
         )
 
-    @retrying
     def finish_end(self, ending: ClaimedEnd) -> None:
         """Record that the post-operation work is done."""
         mine = {"of_traversal_id": ending.traversal_id, "held_attempt": ending.attempt}
-        with self._db.write() as connection:
-            connection.execute(_finishing_end(), mine)
+        self._db.change(_finishing_end(), mine)
 
     @retrying
     def leave_failed(self, traversal_id: str, *, why: str) -> None:
