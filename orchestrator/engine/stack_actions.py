@@ -5,13 +5,14 @@ Pure functions decide whether a stack's state allows one; :func:`operate` reads 
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.errors import Conflict
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND, is_fit, is_suspended
 from orchestrator.model.messages import OperateJob
 from orchestrator.model.nested_stack import AtRest, Fence
-from orchestrator.model.plan import plan_operate
+from orchestrator.model.plan import Plan, plan_operate
 from orchestrator.planning.comparison import refuse_nested
 from orchestrator.planning.matching import plan_row
 from orchestrator.store.stacks.snapshots import NewSnapshot
@@ -85,6 +86,14 @@ def operation(
     """Return the traversal of an operation on some of a stack's rows."""
     planned = store.histories.planned(stack.id)
     visited = [plan_row(row, _marks(row, planned.get(row.id, {}))) for row in taking_part]
+    new = without_definition(store, stack, rows, plan_operate(visited, action=action))
+    return replace(new, options=options or {}, snapshot=snapshot, job_id=job_id or None, fence=fence)
+
+
+def without_definition(
+    store: Store, stack: StackRow, rows: Sequence[ResourceRow], plan: Plan
+) -> NewTraversal:
+    """Return a traversal that gives a stack no new definition; ``rows`` are all its rows."""
     return NewTraversal(
         id=str(uuid.uuid4()),
         stack_id=stack.id,
@@ -92,14 +101,10 @@ def operation(
         project=stack.project,
         template_id=stack.template_id,
         timeout_minutes=stack.timeout_minutes,
-        plan=plan_operate(visited, action=action),
+        plan=plan,
         context=store.traversals.context(stack.traversal_id),
         new_types={},
         known={row.id for row in rows},
-        options=options or {},
-        snapshot=snapshot,
-        job_id=job_id or None,
-        fence=fence,
     )
 
 

@@ -13,6 +13,7 @@ from orchestrator.config.log_context import about_operation
 from orchestrator.config.settings import Settings
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.snapshots import with_entries
+from orchestrator.engine.stack_actions import without_definition
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, tags_shown
@@ -225,18 +226,8 @@ class TraversalStarter:
         )
         planned_rows = [plan_row(row, ABANDONED if job.abandon else cleanups(row.id)) for row in rows]
         plan_of = _planned_by(planned_rows, plan_delete)
-        context = self._store.traversals.context(stack.traversal_id)
-        new = NewTraversal(
-            id=str(uuid.uuid4()),
-            stack_id=stack.id,
-            stack=stack.name,
-            project=stack.project,
-            template_id=stack.template_id,
-            timeout_minutes=stack.timeout_minutes,
-            plan=plan_of({}),
-            context=context,
-            new_types={},
-            known={row.id for row in rows},
+        new = replace(
+            without_definition(self._store, stack, rows, plan_of({})),
             required=_may_change(stack, rows),
             planned_by=plan_of,
             options={"abandon": True} if job.abandon else {},

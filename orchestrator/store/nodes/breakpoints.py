@@ -118,9 +118,7 @@ class Breakpoints(Repository):
                 return None
             resource = self._record(connection, standing, now)
             ready = [row] if row.state == "ready" else self._count_down(connection, standing, row, seconds)
-        return self._nodes.orders(
-            ready, stack_id=resource.stack_id, stack=resource.stack, traversal_id=standing.traversal_id
-        )
+        return self._nodes.orders(ready, resource)
 
     def _count_down(
         self, connection: sa.Connection, standing: StandingNode, row: AnyRow, seconds: float
@@ -139,10 +137,14 @@ class Breakpoints(Repository):
 
     @staticmethod
     def _record(connection: sa.Connection, standing: StandingNode, now: float) -> AnyRow:
-        """Record the event that a hook was cleared; return the resource's row, with the stack's name."""
+        """Record the event that a hook was cleared; return the resource's row, with stack and traversal."""
         resource, stack = tables.resource, tables.stack
         row = connection.execute(
-            sa.select(resource, stack.c.name.label("stack"))
+            sa.select(
+                resource,
+                stack.c.name.label("stack"),
+                sa.literal(standing.traversal_id).label("traversal_id"),
+            )
             .join(stack, stack.c.id == resource.c.stack_id)
             .where(resource.c.id == standing.resource_id)
         ).one()

@@ -80,7 +80,9 @@ class NodeEndings(Repository):
         status, released = rows
         if status == "SUPERSEDED":
             return Finished(accepted=True, ready=self._orders.wake_resource(claim.resource_id))
-        return Finished(accepted=True, ready=self._released_orders(claim, released, values["node_data"]))
+        own = values["node_data"]
+        known = {claim.order.no: own} if own is not None else {}
+        return Finished(accepted=True, ready=self._orders.orders(released, claim.order, known))
 
     def _finish_failed(self, claim: Claim, outcome: Outcome, values: Values) -> Finished:
         order = claim.order
@@ -95,7 +97,7 @@ class NodeEndings(Repository):
                 hold_back(connection, self._db, traversal_id=order.traversal_id, no=order.no)
                 down = statements.count_down(self._db.now, self._db.in_list("dependents"))
                 released = _released(connection.execute(text_of(down), values).all())
-                return Finished(accepted=True, ready=self._released_orders(claim, released, None))
+                return Finished(accepted=True, ready=self._orders.orders(released, order))
             reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
             end = fail_traversal(connection, self._db, self._timings, order.traversal_id, reason)
         return Finished(accepted=True, ready=(end,) if end else self._orders.wake_resource(claim.resource_id))
@@ -137,10 +139,7 @@ class NodeEndings(Repository):
             ).all()
         if status != "IN_PROGRESS":
             return Finished(accepted=True, ready=self._orders.wake_resource(claim.resource_id))
-        orders = self._orders.orders(
-            ready, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
-        )
-        return Finished(accepted=True, ready=orders)
+        return Finished(accepted=True, ready=self._orders.orders(ready, order))
 
     @staticmethod
     def _is_news(connection: sa.Connection, values: Values) -> bool:
@@ -289,19 +288,6 @@ class NodeEndings(Repository):
     def _pack(self, value: object) -> bytes | None:
         return None if value is None else self._codec.pack(value)
 
-    def _released_orders(
-        self, claim: Claim, released: Sequence[AnyRow], own: bytes | None
-    ) -> tuple[CheckOrder, ...]:
-        order = claim.order
-        own_data = {order.no: own} if own is not None else {}
-        return self._orders.orders(
-            released,
-            stack_id=order.stack_id,
-            stack=order.stack,
-            traversal_id=order.traversal_id,
-            known=own_data,
-        )
-
     @retrying
     def release_join(self, order: CheckOrder) -> Finished:
         """Set a ready join to done, and count its dependents down.
@@ -320,10 +306,7 @@ class NodeEndings(Repository):
             values["dependents"] = self._db.integers(numbers_of(rows[0].dependents))
             values["changed"] = bool(rows[0].changed)
             released = self._count_down(direct, values)
-        ready = self._orders.orders(
-            released, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
-        )
-        return Finished(accepted=True, ready=ready)
+        return Finished(accepted=True, ready=self._orders.orders(released, order))
 
 
 def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:

@@ -29,15 +29,12 @@ class NodeOrders(Repository):
     """Orders for ready nodes, their inputs, leases, and wake-ups by locks and signals."""
 
     def orders(
-        self,
-        rows: Sequence[AnyRow],
-        *,
-        stack_id: str,
-        stack: str,
-        traversal_id: str,
-        known: Mapping[int, bytes] | None = None,
+        self, rows: Sequence[AnyRow], place: CheckOrder | AnyRow, known: Mapping[int, bytes] | None = None
     ) -> tuple[CheckOrder, ...]:
-        """Make the orders for ready nodes, each with the data of its direct requirements."""
+        """Make the orders for ready nodes, each with the data of its direct requirements.
+
+        ``place`` has their ``stack_id``, the name of the ``stack``, and the ``traversal_id``.
+        """
         needs = {
             row.no: numbers_of(row.requirements) if row.phase == CONVERGE and not _passes(row) else ()
             for row in rows
@@ -46,15 +43,15 @@ class NodeOrders(Repository):
         data = {**(known or {})}
         missing = sorted(few - data.keys())
         if missing:
-            data |= self._node_data(traversal_id, missing)
+            data |= self._node_data(place.traversal_id, missing)
         return tuple(
             CheckOrder(
-                stack_id=stack_id,
-                traversal_id=traversal_id,
+                stack_id=place.stack_id,
+                traversal_id=place.traversal_id,
                 no=row.no,
                 key=row.key,
                 phase=JOIN if _passes(row) else row.phase,
-                stack=stack,
+                stack=place.stack,
                 action=row.action,
                 node_data=_data_of(needs[row.no], data),
             )
@@ -129,21 +126,15 @@ class NodeOrders(Repository):
                 text_of(ready), {**values, "redeliver_seconds": self._timings.redeliver_seconds}
             ).all()
             connection.execute(text_of(running), values)
-            names = {row.traversal_id: _stack_of(connection, row.traversal_id) for row in rows}
-        return tuple(
-            order
-            for row in rows
-            for order in self.orders(
-                [row],
-                stack_id=names[row.traversal_id].id,
-                stack=names[row.traversal_id].name,
-                traversal_id=row.traversal_id,
-            )
-        )
+            places = {row.traversal_id: _place_of(connection, row.traversal_id) for row in rows}
+        return tuple(order for row in rows for order in self.orders([row], places[row.traversal_id]))
 
 
-def _stack_of(connection: sa.Connection, traversal_id: str) -> AnyRow:
-    sql = "SELECT s.id, s.name FROM stack s JOIN traversal t ON t.stack_id = s.id WHERE t.id = :id"
+def _place_of(connection: sa.Connection, traversal_id: str) -> AnyRow:
+    sql = (
+        "SELECT s.id AS stack_id, s.name AS stack, t.id AS traversal_id "
+        "FROM stack s JOIN traversal t ON t.stack_id = s.id WHERE t.id = :id"
+    )
     return connection.execute(text_of(sql), {"id": traversal_id}).one()
 
 

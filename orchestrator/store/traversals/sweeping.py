@@ -107,13 +107,7 @@ class Sweeper(Repository):
             self._write(connection, [change for _, change in settled])
             live = [row for row, change in settled if change["due_at"] is not None]
             lost = self._ledger.lost(connection) if _is_past(look.lost, now) else ()
-        orders = tuple(
-            order
-            for row in live
-            for order in self._nodes.orders(
-                [row], stack_id=row.stack_id, stack=row.stack, traversal_id=row.traversal_id
-            )
-        )
+        orders = tuple(order for row in live for order in self._nodes.orders([row], row))
         woken = tuple(
             order
             for row in rows
