@@ -228,6 +228,9 @@ class Database:
 
         On PostgreSQL one statement is a transaction by itself, without round trips for BEGIN and COMMIT. On SQLite,
         which has no data-modifying CTEs, every operation takes several statements.
+
+        Raises:
+            DBAPIError: the database refused, or the connection is lost.
         """
         if self.postgres:
             with driver_of(self._pool) as driver, driver.transaction() if statements > 1 else nullcontext():

@@ -155,7 +155,11 @@ class Stacks(Repository):
 
     @retrying
     def in_service(self, stack: StackRow) -> bool:
-        """Return whether all that a stack's last definition wants is made."""
+        """Return whether all that a stack's last definition wants is made.
+
+        Raises:
+            NoResultFound: there is no such stack, or it is purged.
+        """
         table = tables.stack
         with self._db.read() as connection:
             if stack.action in DEFINING and stack.status == "IN_PROGRESS":

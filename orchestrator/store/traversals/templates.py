@@ -88,12 +88,20 @@ class Templates(Repository):
         return template.id
 
     def load(self, template_id: str) -> StoredTemplate:
-        """Return a template by its id."""
+        """Return a template by its id.
+
+        Raises:
+            NoResultFound: there is no such template, or it is purged.
+        """
         sql = sa.select(tables.template.c.body).where(tables.template.c.id == template_id)
         return StoredTemplate.from_wire(self._codec.unpack(self._db.one(sql).body))
 
     def file(self, digest: str) -> str:
-        """Return a file's content by its digest."""
+        """Return a file's content by its digest.
+
+        Raises:
+            NoResultFound: there is no such file, or it is purged.
+        """
         sql = sa.select(tables.file.c.content).where(tables.file.c.id == digest)
         text: str = self._codec.unpack(self._db.one(sql).content)
         return text

@@ -245,7 +245,11 @@ class Traversals(Repository):
         return row is not None and row.state != "done" and bool(json.loads(row.options).get("rollback"))
 
     def options(self, traversal_id: str) -> dict[str, Any]:
-        """Return the flags of a traversal's operation."""
+        """Return the flags of a traversal's operation.
+
+        Raises:
+            NoResultFound: there is no such traversal, or it is purged.
+        """
         sql = sa.select(tables.traversal.c.options).where(tables.traversal.c.id == traversal_id)
         options: dict[str, Any] = json.loads(self._db.one(sql).options)
         return options
@@ -257,14 +261,22 @@ class Traversals(Repository):
         return self._db.value(sql) in ("done", None)
 
     def definition(self, traversal_id: str) -> tuple[str, float]:
-        """Return the id of a traversal's template, and its deadline; neither ever changes."""
+        """Return the id of a traversal's template, and its deadline; neither ever changes.
+
+        Raises:
+            NoResultFound: there is no such traversal, or it is purged.
+        """
         traversal = tables.traversal
         sql = sa.select(traversal.c.template_id, traversal.c.deadline).where(traversal.c.id == traversal_id)
         row = self._db.one(sql)
         return row.template_id, row.deadline
 
     def context(self, traversal_id: str) -> dict[str, Any]:
-        """Return the data that every check of a traversal needs; it never changes, so it may be cached."""
+        """Return the data that every check of a traversal needs; it never changes, so it may be cached.
+
+        Raises:
+            NoResultFound: there is no such traversal, or it is purged.
+        """
         sql = sa.select(tables.traversal.c.context).where(tables.traversal.c.id == traversal_id)
         context: dict[str, Any] = self._codec.unpack(self._db.one(sql).context)
         return context

@@ -126,7 +126,11 @@ class Podman(ContainerEngine):
             (directory / _VARIABLES).unlink(missing_ok=True)
 
     def signal(self, name: str, stop_signal: str) -> None:
-        """Signal the first process."""
+        """Signal the first process.
+
+        Raises:
+            HypervisorFault: it still runs, and cannot be signalled.
+        """
         try:
             self._do("kill", "--signal", stop_signal, self._container(name))
         except HypervisorFault:

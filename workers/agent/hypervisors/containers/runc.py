@@ -137,7 +137,11 @@ class Runc(ContainerEngine):
         return shell
 
     def signal(self, name: str, stop_signal: str) -> None:
-        """Signal the first process."""
+        """Signal the first process.
+
+        Raises:
+            HypervisorFault: it still runs, and cannot be signalled.
+        """
         if self.alive(name):
             try:
                 self._do("kill", name, stop_signal)

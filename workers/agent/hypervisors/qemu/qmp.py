@@ -63,7 +63,12 @@ class Qmp:
         return self.order(command, {name.replace("_", "-"): value for name, value in arguments.items()})
 
     def order(self, command: str, arguments: Mapping[str, Any]) -> Any:
-        """Execute a command with arguments in qemu's spelling, and return its answer; raises as :meth:`do`."""
+        """Execute a command with arguments in qemu's spelling, and return its answer.
+
+        Raises:
+            HypervisorFault: qemu refused.
+            QmpSilent: it does not answer in time.
+        """
         self._send({"execute": command, "arguments": dict(arguments)} if arguments else {"execute": command})
         while True:
             answer = self._line()
