@@ -53,7 +53,7 @@ def changes_of(
         ),
         added=tuple(sorted(now.keys() - was.keys())),
         removed=tuple(sorted(was.keys() - now.keys())),
-        changed=tuple(sorted(_changed(was, now))),
+        changed=tuple(sorted(name for name in was.keys() & now.keys() if was[name] != now[name])),
     )
 
 
@@ -125,9 +125,3 @@ def _environments(
     for name in sorted(before.keys() | after.keys()):
         if found := _diff(before.get(name, ""), after.get(name, "")):
             yield name, found
-
-
-def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
-    for name in before.keys() & after.keys():
-        if before[name] != after[name]:
-            yield name

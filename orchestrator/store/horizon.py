@@ -72,7 +72,8 @@ class Horizon:
                 # last finished one.
                 transaction = connection.execute(sa.text(_NEXT_TRANSACTION)).scalar_one()
                 at = database_time(connection, self._db)
-                self._add(_Mark(transaction=transaction, newest_event=seen, at=at))
+                with self._lock:
+                    self._marks.append(_Mark(transaction=transaction, newest_event=seen, at=at))
             if not self._marks:
                 return self._complete
             oldest = connection.execute(sa.text(f"SELECT {_OLDEST_OPEN}, {self._db.now}")).one()
@@ -109,10 +110,6 @@ class Horizon:
         with self._lock:
             last = self._marks[-1].newest_event if self._marks else self._complete
             return newest_event > last and len(self._marks) < _MOST_MARKS
-
-    def _add(self, mark: _Mark) -> None:
-        with self._lock:
-            self._marks.append(mark)
 
     def _passed(self, oldest_open: int, now: float) -> int:
         with self._lock:

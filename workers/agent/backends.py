@@ -192,18 +192,11 @@ def hypervisors_of(
         cls = entries.backend_class(name, Hypervisor, "hypervisor")  # type: ignore[type-abstract]
         return cls(_options(cls.Options, configured[name], f"agent.hypervisors.{name}"), directory / name)
 
-    backends = {
-        name: Backend(
-            f"hypervisor {name!r}",
-            name,
-            make=partial(make, name),
-            seconds=seconds,
-            options=configured[name],
-            begin=begin,
-        )
-        for name in sorted(configured)
-    }
-    return Backends("hypervisor", backends)
+    def backend(name: str) -> Backend[Hypervisor]:
+        who, options = f"hypervisor {name!r}", configured[name]
+        return Backend(who, name, make=partial(make, name), seconds=seconds, options=options, begin=begin)
+
+    return Backends("hypervisor", {name: backend(name) for name in sorted(configured)})
 
 
 def storage_of(
@@ -218,17 +211,11 @@ def storage_of(
         rest = {option: value for option, value in configured[name].items() if option != "type"}
         return cls(name, _options(cls.Options, rest, f"agent.storage.{name}"), directory / name)
 
-    backends = {
-        name: Backend(
-            f"storage unit {name!r}",
-            kinds[name],
-            make=partial(make, name),
-            seconds=seconds,
-            options=configured[name],
-        )
-        for name in sorted(configured)
-    }
-    return Backends("storage unit", backends)
+    def backend(name: str) -> Backend[Storage]:
+        who, options = f"storage unit {name!r}", configured[name]
+        return Backend(who, kinds[name], make=partial(make, name), seconds=seconds, options=options)
+
+    return Backends("storage unit", {name: backend(name) for name in sorted(configured)})
 
 
 class _Entries:

@@ -1,11 +1,10 @@
 """The client plugin ``nodes``: the nodes of this installation, their hypervisors and their storage."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from cache.node_state.errors import NodeError, NodeUnreachable, StateStoreFailed
-from cache.node_state.lease import Lease
 from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
@@ -87,7 +86,8 @@ class NodesClient(ClientPlugin):
         if entity == NODE:
             offers = {*leases, *silent}
         else:
-            offers = {each for lease in leases.values() for each in self._offered(entity, lease)}
+            parts = (each.hypervisors if entity == HYPERVISOR else each.storage for each in leases.values())
+            offers = {name for part in parts for name in part}
         if name not in offers and (entity == NODE or not silent):
             raise NotOffered(entity, name, tuple(sorted(offers)))
         return name
@@ -97,10 +97,6 @@ class NodesClient(ClientPlugin):
             return self.nodes.cache.store.names()
         except StateStoreFailed as error:
             raise Unavailable(f"the node state cache does not answer: {error}") from error
-
-    @staticmethod
-    def _offered(entity: str, lease: Lease) -> Iterable[str]:
-        return lease.hypervisors if entity == HYPERVISOR else lease.storage
 
     def probe(self) -> str:
         """Return the names of the nodes with an agent."""
