@@ -5,7 +5,6 @@ them, and nothing wakes them. Of a living stack, planning still reads the nodes 
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -224,7 +223,7 @@ def waits() -> Condition:
 # -- templates ---------------------------------------------------------------------------------------------------------
 
 
-def uses_of_templates(old: float, project: str | None) -> Any:
+def uses_of_templates(old: float, project: str | None) -> sa.Executable:
     """Return the query of all uses of templates, each with its stack and traversal, without rows that go."""
     going = is_tombstone(old) & tables.resource.c.stack_id.in_(
         living_stacks(project, "").with_only_columns(tables.stack.c.id)
