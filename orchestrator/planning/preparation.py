@@ -31,7 +31,7 @@ from orchestrator.plugins.clients import Clients
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.store.traversals.templates import StoredTemplate, digest_of
 from orchestrator.template.contents import MOST_BYTES
-from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
+from orchestrator.template.definitions import Definition, ResourceDefinition
 from orchestrator.template.locations import FilesFrom, is_template
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.resource_registry import Registry
@@ -266,10 +266,7 @@ def wanted_attributes(
     ``asks`` are references from outside of the stack: each a resource's name, and the path of an attribute.
     """
     wanted: defaultdict[str, set[AttributePath]] = defaultdict(set)
-    holders: Iterable[ResourceDefinition | OutputDefinition] = (
-        *template.resources.values(),
-        *template.outputs.values(),
-    )
+    holders: Iterable[Definition] = (*template.resources.values(), *template.outputs.values())
     for holder in holders:
         for name, path in holder.required_attributes:
             wanted[name].add(path)

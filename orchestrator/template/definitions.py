@@ -4,7 +4,8 @@ A resource's definition converts to a *fragment*, plain types that are stored on
 rebuilds it without the template.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -31,8 +32,31 @@ RETAIN: Final = "Retain"
 SNAPSHOT: Final = "Snapshot"
 
 
+class Definition(ABC):
+    """Base of the definitions of resources and outputs, whose values may refer to resources."""
+
+    @property
+    @abstractmethod
+    def calls(self) -> tuple[Function, ...]:
+        """The calls in its values."""
+
+    @cached_property
+    def required_attributes(self) -> frozenset[tuple[str, AttributePath]]:
+        """The attributes of resources that the calls read: resource name, attribute with its path."""
+        return frozenset(attribute for call in self.calls for attribute in call.required_attributes())
+
+    def place_of(self, name: str, attribute: AttributePath) -> Path:
+        """Return the path of the first call that reads this attribute of the resource ``name``."""
+        return self._readers[name, attribute]
+
+    @cached_property
+    def _readers(self) -> dict[tuple[str, AttributePath], Path]:
+        calls = reversed(self.calls)
+        return {attribute: call.path for call in calls for attribute in call.required_attributes()}
+
+
 @dataclass(frozen=True, kw_only=True)
-class ResourceDefinition:
+class ResourceDefinition(Definition):
     """One entry of the section ``resources``."""
 
     name: str
@@ -67,6 +91,11 @@ class ResourceDefinition:
         return (self.dialect.resources, self.name)
 
     @property
+    def calls(self) -> tuple[Function, ...]:
+        """The calls in the properties and the metadata."""
+        return (*self.properties_expression.calls, *self.metadata_expression.calls)
+
+    @property
     def position(self) -> Position:
         """The position of the resource's name in the template's text."""
         return self.positions.at(self.path)
@@ -74,34 +103,19 @@ class ResourceDefinition:
     @cached_property
     def requirements(self) -> frozenset[str]:
         """The resources that must be complete before this one, by depends_on and by calls."""
-        called = (*self.properties_expression.requirements(), *self.metadata_expression.requirements())
-        return frozenset((*self.depends_on, *called))
-
-    @cached_property
-    def required_attributes(self) -> frozenset[tuple[str, AttributePath]]:
-        """The attributes of other resources that the calls read: resource name, attribute with its path."""
-        expressions = (self.properties_expression, self.metadata_expression)
-        return frozenset(attribute for each in expressions for attribute in each.required_attributes())
+        return frozenset(self.depends_on).union(*(call.dependencies() for call in self.calls))
 
     @cached_property
     def required_files(self) -> frozenset[str]:
         """The keys of the files that the calls read; all files if a key is itself a call."""
         keys: set[str] = set()
-        for call in (*self.properties_expression.calls, *self.metadata_expression.calls):
+        for call in self.calls:
             files = call.required_files()
             if files is None:
                 # Often many keys for many resources: they share one set.
                 return frozenset(self.all_files)
             keys.update(files)
         return frozenset(keys)
-
-    def place_of(self, name: str, attribute: AttributePath) -> Path:
-        """Return the path of the first call that reads this attribute of the resource ``name``."""
-        return self._readers.get((name, attribute), self.path)
-
-    @cached_property
-    def _readers(self) -> dict[tuple[str, AttributePath], Path]:
-        return _first_readers((*self.properties_expression.calls, *self.metadata_expression.calls))
 
     def resolve_properties(self, stack: StackDefinition) -> dict[str, Any]:
         """Return the properties with all calls evaluated; values that are not known yet are ``UNKNOWN``.
@@ -150,9 +164,7 @@ class ResourceDefinition:
             "u": self.update_policy,
             "e": self.external_id,
             "n": self.description,
-            "c": sorted(
-                {call.name for call in (*self.properties_expression.calls, *self.metadata_expression.calls)}
-            ),
+            "c": sorted({call.name for call in self.calls}),
         }
         return {
             "t": self.type,
@@ -246,7 +258,7 @@ class FragmentPositions(PackedPositions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputDefinition:
+class OutputDefinition(Definition):
     """One entry of the section ``outputs``; one whose condition does not hold has the value null."""
 
     name: str
@@ -255,23 +267,15 @@ class OutputDefinition:
     description: str = ""
     expression: Expression = field(repr=False, compare=False)
 
+    @property
+    def calls(self) -> tuple[Function, ...]:
+        """The calls in the value."""
+        return self.expression.calls
+
     @cached_property
     def requirements(self) -> frozenset[str]:
         """The resources that the value refers to."""
         return frozenset(self.expression.requirements())
-
-    @cached_property
-    def required_attributes(self) -> frozenset[tuple[str, AttributePath]]:
-        """The attributes that the value reads: resource name, attribute with its path."""
-        return frozenset(self.expression.required_attributes())
-
-    def place_of(self, name: str, attribute: AttributePath) -> Path:
-        """Return the path of the first call that reads this attribute of the resource ``name``."""
-        return self._readers.get((name, attribute), self.path)
-
-    @cached_property
-    def _readers(self) -> dict[tuple[str, AttributePath], Path]:
-        return _first_readers(self.expression.calls)
 
     def resolve(self, stack: StackDefinition) -> object:
         """Return the value; parts that are not known yet are ``UNKNOWN``.
@@ -280,7 +284,3 @@ class OutputDefinition:
             ResolveError: a call failed.
         """
         return self.expression.resolve(stack)
-
-
-def _first_readers(calls: Sequence[Function]) -> dict[tuple[str, AttributePath], Path]:
-    return {attribute: call.path for call in reversed(calls) for attribute in call.required_attributes()}

@@ -10,7 +10,7 @@ from orchestrator.errors import Problem, cut
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.validating import outdated_properties
-from orchestrator.template.definitions import OutputDefinition, ResolveError, ResourceDefinition
+from orchestrator.template.definitions import Definition, ResolveError, ResourceDefinition
 from orchestrator.template.locations import is_template
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.rules import Types
@@ -70,9 +70,7 @@ def _of_type(
 
 
 def _of_attributes(
-    examined: Examined,
-    holder: ResourceDefinition | OutputDefinition,
-    kinds: Mapping[str, type[Resource]],
+    examined: Examined, holder: Definition, kinds: Mapping[str, type[Resource]]
 ) -> Iterator[Problem]:
     for name, attribute in sorted(holder.required_attributes, key=repr):
         schema = kinds[name].attributes_schema.get(str(attribute[0])) if name in kinds else None

@@ -18,7 +18,7 @@ from orchestrator.plugins.properties import (
 )
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.validating import property_faults
-from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
+from orchestrator.template.definitions import SNAPSHOT, Definition, ResolveError, ResourceDefinition
 from orchestrator.template.template import Template
 
 Types = Mapping[str, type[Resource]]
@@ -94,7 +94,7 @@ def policy_problems(
 
 def attribute_problems(
     template: Template,
-    holder: ResourceDefinition | OutputDefinition,
+    holder: Definition,
     types: Mapping[str, ReferencedType],
     nearest: Nearest,
 ) -> Iterator[Problem]:
