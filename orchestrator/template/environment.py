@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from orchestrator.config.limits import Limits
-from orchestrator.errors import InvalidInput, Problem
-from orchestrator.template.document import Document, dotted, read_document
-from orchestrator.template.environment_reader import EnvironmentReader
+from orchestrator.errors import Problem
+from orchestrator.template.document import dotted
 from orchestrator.template.given import Given
 from orchestrator.template.merging import Latest, Layer, fold
 from orchestrator.template.parameter_types import ParameterType
@@ -31,32 +29,6 @@ class Environment:
         """Return an environment of values that a job itself gives: they replace those of files."""
         given = {name: Given(value, dotted(("parameters", name))) for name, value in parameters.items()}
         return cls(layers=(Layer(parameters=given, replaces=True),) if given else ())
-
-    @classmethod
-    def parse(cls, source: str, *, file: str, limits: Limits, base: str = "") -> Self:
-        """Parse an environment file; it may be empty, and so may its sections.
-
-        The names of files in it are relative to ``base``: see :func:`~.locations.base_between`.
-
-        Raises:
-            InvalidInput: with every problem found.
-        """
-        document, problems = read_document(source, file=file, limits=limits)
-        environment = cls.of_document(document, problems, base=base)
-        if problems:
-            raise InvalidInput(problems)
-        return environment
-
-    @classmethod
-    def of_document(cls, document: Document, problems: list[Problem], *, base: str = "") -> Self:
-        """Return the environment of the valid parts of a document; add the problems with others to ``problems``."""
-        sections = EnvironmentReader(document, problems, base).read()
-        return cls(
-            layers=(sections.layer,) if sections.layer else (),
-            registry=sections.registry,
-            event_sinks=sections.event_sinks,
-            encrypted_names=sections.encrypted_names,
-        )
 
     def merge(self, *others: "Environment") -> "Environment":
         """Return the environments merged in order; of entries with the same name, the last counts.

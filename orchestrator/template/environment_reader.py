@@ -1,6 +1,5 @@
 """Reader of environment documents, section by section; all problems are gathered."""
 
-from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, Final
 
@@ -8,6 +7,7 @@ from hooks.events import NAMESPACE
 from hooks.values.nearest import Nearest
 from orchestrator.errors import Problem, cut
 from orchestrator.template.document import Document, Path, dotted
+from orchestrator.template.environment import Environment
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given
 from orchestrator.template.merging import Layer, Strategy
@@ -26,32 +26,21 @@ SECTIONS: Final = (
 _STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sections:
-    """The valid parts of one environment document."""
-
-    layer: Layer = field(default_factory=Layer)
-    registry: Registry = field(default_factory=Registry)
-    #: Each value is a map with the type of an installed event sink.
-    event_sinks: tuple[Given, ...] = ()
-    encrypted_names: frozenset[str] = frozenset()
-
-
 class EnvironmentReader:
     """Reads one environment document; an invalid part gives a problem and is left out."""
 
-    def __init__(self, document: Document, problems: list[Problem], base: str) -> None:
+    def __init__(self, document: Document, problems: list[Problem], base: str = "") -> None:
         """Record problems in ``problems``; names of files in the document are relative to ``base``."""
         self._document, self._problems, self._base = document, problems, base
         self._nearest = Nearest()
 
-    def read(self) -> Sections:
-        """Return the document's sections; the document and each section may be empty."""
+    def read(self) -> Environment:
+        """Return the environment of the valid parts; the document and each section may be empty."""
         data = {} if self._document.data is None else self._document.data
         if not isinstance(data, dict):
             message = f"expected an environment, a map, found {kind_of(data)}"
             self._fault((), message, f"sections: {', '.join(SECTIONS)}")
-            return Sections()
+            return Environment()
         for key in data:
             if key not in SECTIONS:
                 hint = self._nearest.hint(key, SECTIONS, f"sections: {', '.join(SECTIONS)}")
@@ -59,13 +48,14 @@ class EnvironmentReader:
         strategies = self._strategies(data)
         default = strategies.pop("default", None)
         registry = RegistryReader(self._document.positions, self._problems, self._nearest, self._base)
-        return Sections(
-            layer=Layer(
-                parameters=self._given(data, "parameters"),
-                parameter_defaults=self._given(data, "parameter_defaults"),
-                strategies=strategies,
-                default_strategy=default.value if default else None,
-            ),
+        layer = Layer(
+            parameters=self._given(data, "parameters"),
+            parameter_defaults=self._given(data, "parameter_defaults"),
+            strategies=strategies,
+            default_strategy=default.value if default else None,
+        )
+        return Environment(
+            layers=(layer,) if layer else (),
             registry=Registry(entries=registry.read(self._map(data, "resource_registry"))),
             event_sinks=self._event_sinks(data),
             encrypted_names=self._encrypted_names(data),

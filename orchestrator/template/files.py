@@ -12,6 +12,7 @@ from orchestrator.model.messages import EnvironmentSource
 from orchestrator.template.contents import Contents, Unreadable
 from orchestrator.template.document import Document, Path, dotted, read_document
 from orchestrator.template.environment import Environment
+from orchestrator.template.environment_reader import EnvironmentReader
 from orchestrator.template.given import Given
 from orchestrator.template.locations import (
     base_between,
@@ -135,7 +136,7 @@ class _Loading:
         document = self._document(text, file)
         if document:
             # Problems with the document and the environment are left to the parser.
-            environment = Environment.of_document(document, [], base=base_between(file, template))
+            environment = EnvironmentReader(document, [], base_between(file, template)).read()
             self._note(registry_references(environment, file))
         return EnvironmentSource(file=file, source=text)
 

@@ -6,7 +6,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import EnvironmentSource
 from orchestrator.template.document import Document, read_document
-from orchestrator.template.environment import Environment
+from orchestrator.template.environment_reader import EnvironmentReader
 from orchestrator.template.files import file_references, registry_references
 from orchestrator.template.locations import base_between, base_of_key
 
@@ -61,7 +61,7 @@ def _keys(document: Document, *, base: str) -> Iterator[str]:
 
 
 def _targets(document: Document, file: str, template_file: str) -> Iterator[str]:
-    environment = Environment.of_document(document, [], base=base_between(file, template_file))
+    environment = EnvironmentReader(document, [], base_between(file, template_file)).read()
     for reference in registry_references(environment, file):
         yield reference.key
 

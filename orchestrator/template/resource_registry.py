@@ -167,10 +167,6 @@ class Registry:
         """Return the number of patterns for resources' names at the level that has the most."""
         return self.entries.most_patterns()
 
-    def is_template(self, name: str) -> bool:
-        """Whether this (actual) type is a template file."""
-        return is_template(name)
-
     def hooks(self, resource_path: tuple[str, ...]) -> frozenset[str]:
         """Return the breakpoints of a resource: ``pre-create`` and others."""
         return _all_of(each.hooks for each in self._entries_for(resource_path))

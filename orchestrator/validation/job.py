@@ -21,6 +21,7 @@ from orchestrator.sinks.environments import sink_problems
 from orchestrator.template.contents import MOST_BYTES
 from orchestrator.template.document import dotted, read_document
 from orchestrator.template.environment import Environment
+from orchestrator.template.environment_reader import EnvironmentReader
 from orchestrator.template.locations import FilesFrom, base_between
 from orchestrator.template.nested_templates import environment_within
 from orchestrator.template.reader import most_nodes
@@ -120,7 +121,7 @@ def environment_of(job: StackJob, limits: Limits) -> tuple[Environment, list[Pro
             problems.append(document.positions.problem((), message, _FEWER))
             break
         base = base_between(source.file, root_file_of(job))
-        environment = environment.merge(Environment.of_document(document, faults, base=base))
+        environment = environment.merge(EnvironmentReader(document, faults, base).read())
         problems += faults
     if environment.registry.most_patterns() > MOST_PATTERNS:
         message = f"all environments together have more than {MOST_PATTERNS} names of resources with a '*'"

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.template.environment import Environment
 from orchestrator.template.files import load_stack
 from orchestrator.validation.job import examine_job
+from tests.unit.orchestrator.template.environments import parsed
 
 CORPUS = Path(__file__).parents[4].parent / "shared" / "corpus" / "heat-templates"
 FILES = sorted(
@@ -70,7 +69,7 @@ def outcome_of(corpus: Path, name: str) -> str:
     """Return what became of a file; what is wrong with it beyond missing types raises."""
     text = (corpus / name).read_text(encoding="utf-8-sig")
     if not re.search(r"(?i)^\s*['\"]?\w*template_?(format)?_?version", text, flags=re.MULTILINE):
-        Environment.parse(text, file=name, limits=Limits())
+        parsed(text, name)
         return ENVIRONMENT
     environments = [corpus / AGENT_ENVIRONMENT] if AGENT in text else []
     loaded = load_stack(str(corpus / name), [str(path) for path in environments])

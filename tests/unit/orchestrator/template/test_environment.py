@@ -13,11 +13,12 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.given import Given
 from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.template import Template
+from tests.unit.orchestrator.template.environments import parsed
 from tests.unit.orchestrator.template.settling import settled
 
 
 def parse(source: str) -> Environment:
-    return Environment.parse(source, file="env.yaml", limits=Limits())
+    return parsed(source)
 
 
 def refused(source: str) -> list[Problem]:
@@ -87,7 +88,7 @@ def test_aliases_of_aliases_are_followed_and_circles_end(name: str, actual: str)
 def test_names_of_files_start_where_the_environment_is() -> None:
     source = "resource_registry: {X: server.yaml}"
     assert parse(source).registry.actual("X") == "server.yaml"
-    environment = Environment.parse(source, file="e/env.yaml", limits=Limits(), base="e")
+    environment = parsed(source, "e/env.yaml", "e")
     assert environment.registry.actual("X") == "e/server.yaml"
 
 

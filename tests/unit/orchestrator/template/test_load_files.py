@@ -10,10 +10,10 @@ from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import EnvironmentSource
 from orchestrator.template.contents import Contents, Unreadable
-from orchestrator.template.environment import Environment
 from orchestrator.template.files import StackFiles, load_stack
-from orchestrator.template.locations import FilesFrom, base_between, base_of_key
+from orchestrator.template.locations import FilesFrom, base_between, base_of_key, is_template
 from tests.services.receiver import Reply
+from tests.unit.orchestrator.template.environments import parsed
 from tests.unit.orchestrator.template.web import Site
 
 VERSION = "heat_template_version: rocky\n"
@@ -249,7 +249,7 @@ def test_the_engine_finds_what_the_client_sends(
     monkeypatch.chdir("/")
     (sent,) = loaded.environments
     base = base_between(sent.file, template)
-    said = Environment.parse(sent.source, file=sent.file, limits=Limits(), base=base)
+    said = parsed(sent.source, sent.file, base)
     files = loaded.files
     stack = "stack/" if template.endswith("stack/t.yaml") else ""
     envs = "envs/" if environment.endswith("envs/e.yaml") else ""
@@ -505,11 +505,9 @@ def test_templates_that_people_wrote_are_read_with_what_they_name(path: Path) ->
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=name_of)
 def test_environments_that_people_wrote_lead_to_their_templates(path: Path) -> None:
     template = CORPUS / "hot" / "condition.yaml"
-    environment = Environment.parse(
-        path.read_text(), file=str(path), limits=Limits(), base=base_between(str(path), str(template))
-    )
+    environment = parsed(path.read_text(), str(path), base_between(str(path), str(template)))
     (target,) = environment.registry.entries.types.targets.values()
-    if environment.registry.is_template(target.name):
+    if is_template(target.name):
         assert target.name == os.path.relpath(path.parent / target.given.value, template.parent)
     loaded = loaded_or_absent(template, path)
     if isinstance(loaded, StackFiles):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.config.limits import Limits
 from orchestrator.errors import Problem
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameter_types import ParameterType, convert
+from tests.unit.orchestrator.template.environments import parsed
 
 KINDS = {
     "s": ParameterType.STRING,
@@ -23,11 +23,8 @@ KINDS = {
 
 def read(*files: dict[str, Any]) -> Environment:
     """Return files, which are called 1, 2 and so on, as one environment."""
-    parsed = (
-        Environment.parse(json.dumps(content), file=str(number), limits=Limits())
-        for number, content in enumerate(files, 1)
-    )
-    return Environment().merge(*parsed)
+    environments = (parsed(json.dumps(content), str(number)) for number, content in enumerate(files, 1))
+    return Environment().merge(*environments)
 
 
 def merged(*files: dict[str, Any], section: str = "parameters") -> dict[str, Any]:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.plugins import custom
@@ -20,6 +19,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.template import Template
+from tests.unit.orchestrator.template.environments import parsed
 from tests.unit.orchestrator.template.settling import settled as settled_under
 
 Parse = Callable[..., Template]
@@ -40,7 +40,7 @@ def refused(template: Template, environment: Environment | None = None, **given_
 
 
 def environment_of(source: str) -> Environment:
-    return Environment.parse(source, file="env.yaml", limits=Limits())
+    return parsed(source)
 
 
 @pytest.mark.parametrize(

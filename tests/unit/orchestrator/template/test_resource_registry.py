@@ -8,20 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.template.environment import Environment
+from orchestrator.template.locations import is_template
 from orchestrator.template.resource_registry import HOOKS, Registry
+from tests.unit.orchestrator.template.environments import parsed
 
 
 def read(*sections: dict[str, Any], base: str = "") -> Registry:
-    parsed = (
-        Environment.parse(
-            json.dumps({"resource_registry": each}), file="env.yaml", limits=Limits(), base=base
-        )
-        for each in sections
-    )
-    return Environment().merge(*parsed).registry
+    environments = (parsed(json.dumps({"resource_registry": each}), base=base) for each in sections)
+    return Environment().merge(*environments).registry
 
 
 def refused(section: Any) -> Problem:
@@ -225,14 +221,14 @@ def test_template_files_are_relative_to_the_environment_or_to_base_url(
     (target,) = registry.template_targets()
     assert (target.name, target.given.value) == (key, written)
     assert registry.actual("A", ("web",)) == key
-    assert registry.is_template(registry.actual("A", ("web",)))
+    assert is_template(registry.actual("A", ("web",)))
 
 
 def test_types_do_not_start_at_base_url() -> None:
     registry = read({"base_url": "t", "A": "B"}, base="envs")
     assert registry.actual("A") == "B"
     assert registry.template_targets() == ()
-    assert not registry.is_template("B")
+    assert not is_template("B")
 
 
 # -- single resources ------------------------------------------------------------------------------------------
