@@ -82,17 +82,8 @@ def _finite(_context: click.Context, _parameter: click.Parameter, minutes: float
     return minutes
 
 
-def template_options(command: Command) -> Command:
+def template_options(command: Command, *, required: bool = True) -> Command:
     """Add the options of a stack's definition: ``-t``, ``-e``, ``-P``."""
-    return _template_options(command, required=True)
-
-
-def optional_template_options(command: Command) -> Command:
-    """Add the same options with an optional template, for stacks that have one already."""
-    return _template_options(command, required=False)
-
-
-def _template_options(command: Command, *, required: bool) -> Command:
     decorators = [
         click.option(
             "-t",
@@ -125,6 +116,11 @@ def _template_options(command: Command, *, required: bool) -> Command:
     return command
 
 
+def optional_template_options(command: Command) -> Command:
+    """Add the same options with an optional template, for stacks that have one already."""
+    return template_options(command, required=False)
+
+
 def _read_tags(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> tuple[str, ...] | None:
@@ -139,43 +135,38 @@ def tags_option(words: str, name: str = "--tags") -> Callable[[Command], Command
     return click.option(name, metavar="TAG,...", callback=_read_tags, help=words)
 
 
-def timeout_option(command: Command) -> Command:
-    """Add the option ``--timeout``."""
-    return click.option(
-        "--timeout",
-        "timeout_minutes",
-        type=click.FloatRange(min=0, min_open=True),
-        callback=_finite,
-        metavar="MINUTES",
-        help="The operation fails if it takes longer.",
-    )(command)
-
-
-def rollback_option(command: Command) -> Command:
-    """Add the option ``--rollback``."""
-    return click.option(
-        "--rollback",
-        "rollback",
-        is_flag=True,
-        help="If the operation fails, roll back to the last complete state; a new stack is deleted.",
-    )(command)
-
-
-def rollback_again_option(command: Command) -> Command:
-    """Add the options ``--rollback`` and ``--no-rollback``; None if neither is given."""
-    return click.option(
-        "--rollback/--no-rollback",
-        "rollback",
-        default=None,
-        help="If the operation fails, roll back to the last complete state. With --existing the default is the choice "
-        "of the operation before.",
-    )(command)
-
-
-def wait_option(command: Command) -> Command:
-    """Add the options ``--wait`` (the default; as in Heat's client) and ``--no-wait``."""
-    return click.option(
-        "--wait/--no-wait",
-        default=True,
-        help="Follow the operation to its end (the default), or return once it is accepted.",
-    )(command)
+yes_option = click.option(
+    "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
+)
+traversal_option = click.option(
+    "--traversal",
+    "traversal_id",
+    metavar="ID",
+    help="The operation, as listed by isotherm stack history; the last one if left out.",
+)
+timeout_option = click.option(
+    "--timeout",
+    "timeout_minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=_finite,
+    metavar="MINUTES",
+    help="The operation fails if it takes longer.",
+)
+rollback_option = click.option(
+    "--rollback",
+    "rollback",
+    is_flag=True,
+    help="If the operation fails, roll back to the last complete state; a new stack is deleted.",
+)
+rollback_again_option = click.option(
+    "--rollback/--no-rollback",
+    "rollback",
+    default=None,
+    help="If the operation fails, roll back to the last complete state. With --existing the default is the choice "
+    "of the operation before.",
+)
+wait_option = click.option(
+    "--wait/--no-wait",
+    default=True,
+    help="Follow the operation to its end (the default), or return once it is accepted.",
+)

@@ -16,6 +16,7 @@ from orchestrator.cli.options import (
     template_options,
     timeout_option,
     wait_option,
+    yes_option,
 )
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
@@ -115,9 +116,7 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
 
 @shell_command("isotherm stack delete web", "isotherm stack delete web --yes --no-wait", group=stack)
 @click.argument("name")
-@click.option(
-    "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
-)
+@yes_option
 @wait_option
 def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None:
     """Delete a stack and all its resources."""

@@ -1,32 +1,26 @@
 """``isotherm stack export`` and ``isotherm stack abandon``: write a stack as a document, and give its objects up."""
 
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave, wait_for_end
 from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.formats import as_json, as_yaml, fields_table, printable, show
-from orchestrator.cli.options import shell_command, wait_option
+from orchestrator.cli.options import shell_command, wait_option, yes_option
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.secret_file import write_secret_file
 from orchestrator.cli.shell import Shell
 from orchestrator.views.stacks import StackView
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def output_option(command: Command) -> Command:
-    """Add the option ``-o``."""
-    return click.option(
-        "-o",
-        "--output-file",
-        "output",
-        metavar="FILE",
-        help="Where to write the document, readable by you alone; standard output if left out.",
-    )(command)
+output_option = click.option(
+    "-o",
+    "--output-file",
+    "output",
+    metavar="FILE",
+    help="Where to write the document, readable by you alone; standard output if left out.",
+)
 
 
 @shell_command(
@@ -53,9 +47,7 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
 )
 @click.argument("name")
 @output_option
-@click.option(
-    "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
-)
+@yes_option
 @wait_option
 def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: bool, form: str) -> None:
     """Delete a stack, but keep its objects.

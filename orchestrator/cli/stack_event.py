@@ -10,7 +10,7 @@ from orchestrator.cli.formats import Table, as_json, as_yaml, fields_table, mome
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.progress import PAGE, event_line, events_after
 from orchestrator.cli.shell import Shell
-from orchestrator.cli.times import Moment
+from orchestrator.cli.times import MOMENT
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.views.stacks import EventView
@@ -70,7 +70,7 @@ def event() -> None:
 )
 @click.option(
     "--since",
-    type=Moment(),
+    type=MOMENT,
     metavar="TIME",
     help="Only events since this time: 2026-03-01T12:00:00Z, or 90m ago, 12h, 2d.",
 )

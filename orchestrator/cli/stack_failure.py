@@ -13,7 +13,7 @@ from orchestrator.cli.formats import (
     show_tables,
     state_style,
 )
-from orchestrator.cli.options import shell_command
+from orchestrator.cli.options import shell_command, traversal_option
 from orchestrator.cli.shell import Shell
 from orchestrator.views.operations import FailedView, FailureView
 
@@ -30,12 +30,7 @@ MOST_NAMED = 5
     "isotherm stack failure web -f json",
 )
 @click.argument("name")
-@click.option(
-    "--traversal",
-    "traversal_id",
-    metavar="ID",
-    help="The operation, as listed by isotherm stack history; the last one if left out.",
-)
+@traversal_option
 def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> None:
     """Show why an operation failed.
 

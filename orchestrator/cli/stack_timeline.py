@@ -4,7 +4,7 @@ import click
 
 from orchestrator.cli.formats import console_for_results, moment, printable, show, state_style
 from orchestrator.cli.gantt import gantt, legend
-from orchestrator.cli.options import shell_command
+from orchestrator.cli.options import shell_command, traversal_option
 from orchestrator.cli.progress import duration
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.state_marks import has_signs
@@ -17,12 +17,7 @@ from orchestrator.views.operations import Timeline
     "isotherm stack timeline web --traversal 5f2b1a94-0c8f-4f0e-9a55-0a2f6f8d3c11 -f json",
 )
 @click.argument("name")
-@click.option(
-    "--traversal",
-    "traversal_id",
-    metavar="ID",
-    help="The operation, as listed by isotherm stack history; the last one if left out.",
-)
+@traversal_option
 @click.option(
     "--critical",
     "is_critical_only",

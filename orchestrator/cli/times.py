@@ -35,36 +35,27 @@ def moment_of(text: str, *, clock: Callable[[], float] = time.time) -> float | N
         return None
 
 
-class Moment(click.ParamType[float]):
-    """Parameter type of a time; its value is in seconds since the epoch."""
+def age_of(text: str) -> float | None:
+    """Return the seconds of a duration, in days if it has no unit; None if it is malformed."""
+    text = text.strip()
+    return span_seconds(text if text[-1:].isalpha() else f"{text}d")
 
-    name = "time"
+
+class Time(click.ParamType[float]):
+    """Parameter type of a time or a duration, in seconds; a malformed one is a usage error."""
+
+    def __init__(self, name: str, parse: Callable[[str], float | None], expected: str) -> None:
+        self.name, self._parse, self._expected = name, parse, expected
 
     def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the time in seconds since the epoch; a malformed one is a usage error."""
-        found = value if isinstance(value, float) else moment_of(str(value))
+        """Return the value in seconds."""
+        found = value if isinstance(value, float) else self._parse(str(value))
         if found is None:
-            self.fail(
-                f"expected a time such as 2026-03-01T12:00:00Z, or how long ago, such as 90m or 2d; got {value!r}",
-                param,
-                ctx,
-            )
+            self.fail(f"expected {self._expected}; got {value!r}", param, ctx)
         return found
 
 
-class Age(click.ParamType[float]):
-    """Parameter type of a duration, in days if it has no unit; its value is in seconds."""
-
-    name = "age"
-
-    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the duration in seconds; a malformed one is a usage error."""
-        if isinstance(value, float):
-            return value
-        text = str(value)
-        found = span_seconds(text) if text.strip()[-1:].isalpha() else span_seconds(f"{text.strip()}d")
-        if found is None:
-            self.fail(
-                f"expected a number of days, or a span of time such as 90m or 12h; got {value!r}", param, ctx
-            )
-        return found
+MOMENT: Final = Time(
+    "time", moment_of, "a time such as 2026-03-01T12:00:00Z, or how long ago, such as 90m or 2d"
+)
+AGE: Final = Time("age", age_of, "a number of days, or a span of time such as 90m or 12h")
