@@ -8,7 +8,7 @@ the server receives them.
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -56,6 +56,8 @@ class Granted(Warned):
 
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Warned)
+#: A message as plain JSON types.
+Document = Mapping[str, Any]
 
 
 class Leases:
@@ -69,7 +71,7 @@ class Leases:
         """
         self._sender = SignedSender(options)
         #: Undelivered settlements by operation, oldest first.
-        self._owed: dict[str, Mapping[str, Any]] = {}
+        self._owed: dict[str, Document] = {}
         self._lock = threading.Lock()
 
     def acquire(
@@ -129,7 +131,7 @@ class Leases:
                 self._owe(document)
             raise
 
-    def _owe(self, document: Mapping[str, Any]) -> None:
+    def _owe(self, document: Document) -> None:
         with self._lock:
             self._owed.setdefault(document["operation_id"], document)
             while len(self._owed) > MOST_OWED:
@@ -141,7 +143,7 @@ class Leases:
         reply = parsed(answer, model)
         return reply.model_copy(update={"warnings": tuple(map(self._sender.shown, reply.warnings))})
 
-    def _send(self, document: Mapping[str, Any], within_seconds: float) -> Answer:
+    def _send(self, document: Document, within_seconds: float) -> Answer:
         until = time.monotonic() + within_seconds
         # An earlier message must not delay a later one for long.
         answer = self._sent(document, within_seconds * 0.7)
@@ -165,7 +167,7 @@ class Leases:
             with self._lock:
                 self._owed.pop(operation_id, None)
 
-    def _sent(self, document: Mapping[str, Any], within_seconds: float) -> Answer:
+    def _sent(self, document: Document, within_seconds: float) -> Answer:
         phase = document["phase"]
         path = f"/leases/{quote(document['stack_id'], safe='')}"
         return self._sender.send(
@@ -178,14 +180,6 @@ class Leases:
         )
 
 
-def _document(holder: Leaseholder, phase: str, **fields: Any) -> Mapping[str, Any]:
+def _document(holder: Leaseholder, phase: str, **fields: object) -> Document:
     # The stack is in the body too, because the signature covers the body alone.
-    return {
-        "operation_id": holder.operation_id,
-        "phase": phase,
-        "action": holder.action,
-        "project": holder.project,
-        "stack_id": holder.stack_id,
-        "stack_name": holder.stack_name,
-        **fields,
-    }
+    return {**asdict(holder), "phase": phase, **fields}

@@ -1,6 +1,6 @@
 """Event filters: which events a sink delivers."""
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from hooks.builtin.wildcards import matches_any
 from hooks.events import Event
@@ -24,15 +24,11 @@ class EventChoice(HookOptions):
         default=(), description="Only events with these statuses: `IN_PROGRESS`, `COMPLETE`, `FAILED`."
     )
 
-    @field_validator("actions")
+    @field_validator("actions", "statuses")
     @classmethod
-    def _known_actions(cls, actions: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_known(action, ACTIONS) for action in actions)
-
-    @field_validator("statuses")
-    @classmethod
-    def _known_statuses(cls, statuses: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_known(status, STATUSES) for status in statuses)
+    def _in_capitals(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        known = ACTIONS if info.field_name == "actions" else STATUSES
+        return tuple(_known(word, known) for word in given)
 
     def wants(self, event: Event) -> bool:
         """Return whether an event passes."""

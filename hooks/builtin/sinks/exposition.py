@@ -19,18 +19,13 @@ class TotalsCollector(Collector):
         """Yield every metric, those without a count included."""
         totals = self.totals
         resources = CounterMetricFamily(
-            "isotherm_resource_actions",
-            "Events of resources.",
-            labels=("action", "status", "type"),
+            "isotherm_resource_actions", "Events of resources.", labels=("action", "status", "type")
         )
         for labels, count in sorted(totals.resources.items()):
             resources.add_metric(labels, count)
         yield resources
-        stacks = CounterMetricFamily(
-            "isotherm_stack_operations",
-            "Events of stacks themselves: operations that began and ended.",
-            labels=("action", "status"),
-        )
+        described = "Events of stacks themselves: operations that began and ended."
+        stacks = CounterMetricFamily("isotherm_stack_operations", described, labels=("action", "status"))
         for operation, count in sorted(totals.stacks.items()):
             stacks.add_metric(operation, count)
         yield stacks
@@ -42,14 +37,10 @@ class TotalsCollector(Collector):
         for operation, taken in sorted(totals.durations.items()):
             durations.add_metric(operation, _buckets(taken), taken.seconds)
         yield durations
-        yield GaugeMetricFamily(
-            "isotherm_events_last_id", "The id of the last event that was counted.", value=totals.last_id
-        )
-        yield GaugeMetricFamily(
-            "isotherm_events_last_timestamp_seconds",
-            "When the last event that was counted happened.",
-            value=totals.last_at,
-        )
+        described = "The id of the last event that was counted."
+        yield GaugeMetricFamily("isotherm_events_last_id", described, value=totals.last_id)
+        described = "When the last event that was counted happened."
+        yield GaugeMetricFamily("isotherm_events_last_timestamp_seconds", described, value=totals.last_at)
 
 
 def _buckets(taken: Durations) -> list[tuple[str, float]]:
