@@ -8,7 +8,7 @@ from collections import Counter as Counted
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import REGISTRY
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -28,6 +28,8 @@ from orchestrator.store.installation.processes import PRESENT, SILENT, STOPPED
 from orchestrator.store.store import Store
 from orchestrator.views.nodes import FAILING, UNREACHABLE, UP, NodeView
 from orchestrator.views.operations import STATES
+
+Family = TypeVar("Family", GaugeMetricFamily, CounterMetricFamily)
 
 #: How often stacks and processes are counted, and nodes are queried, in seconds.
 COUNT_SECONDS: Final = 10.0
@@ -85,7 +87,7 @@ class Metrics(Collector):
         if known is not None:
             yield from _stacks(known.count)
             yield from _caches(known.caches)
-            yield from _node_states(known.nodes)
+            yield _node_states(known.nodes)
             yield _processes(known.processes)
         nodes = self._nodes.answer
         if nodes:
@@ -93,17 +95,12 @@ class Metrics(Collector):
 
     def _own(self) -> Iterator[Metric]:
         answers = not self._hub.trouble and not self._known.trouble and self._known.answer is not None
-        yield GaugeMetricFamily(
-            "isotherm_store_up", "Whether the database answers the dashboard.", value=float(answers)
-        )
-        yield GaugeMetricFamily(
-            "isotherm_dashboard_streams", "Number of pages that listen to events.", value=self._hub.listeners
-        )
-        resyncs = CounterMetricFamily(
-            "isotherm_dashboard_resyncs", "Number of times that a page had to reload."
-        )
-        resyncs.add_metric((), self._hub.resyncs)
-        yield resyncs
+        described = "Whether the database answers the dashboard."
+        yield GaugeMetricFamily("isotherm_store_up", described, value=float(answers))
+        described = "Number of pages that listen to events."
+        yield GaugeMetricFamily("isotherm_dashboard_streams", described, value=self._hub.listeners)
+        described = "Number of times that a page had to reload."
+        yield CounterMetricFamily("isotherm_dashboard_resyncs", described, value=self._hub.resyncs)
 
     def _ask_store(self) -> Known:
         try:
@@ -135,56 +132,44 @@ def known_of(store: Store, clients: Collection[str] = ()) -> Known:
     )
 
 
+def _filled(family: Family, values: Mapping[tuple[str, ...], float]) -> Family:
+    """Return a family with a value for each combination of its labels."""
+    for labels, value in values.items():
+        family.add_metric(labels, value)
+    return family
+
+
 def _stacks(count: Count) -> Iterator[Metric]:
-    stacks = GaugeMetricFamily(
-        "isotherm_stacks",
-        "Stacks that are not deleted, nested ones included.",
-        labels=("action", "status"),
+    described = "Stacks that are not deleted, nested ones included."
+    yield _filled(
+        GaugeMetricFamily("isotherm_stacks", described, labels=("action", "status")),
+        {
+            labels: count.stacks.get(labels, 0)
+            for labels in sorted({*product(STACK_ACTIONS, STATUSES), *count.stacks})
+        },
     )
-    for labels in sorted({*product(STACK_ACTIONS, STATUSES), *count.stacks}):
-        stacks.add_metric(labels, count.stacks.get(labels, 0))
-    yield stacks
-    nodes = GaugeMetricFamily(
-        "isotherm_operation_nodes",
-        "Resources of operations in progress, by state.",
-        labels=("state",),
+    described = "Resources of operations in progress, by state."
+    yield _filled(
+        GaugeMetricFamily("isotherm_operation_nodes", described, labels=("state",)),
+        {(state,): count.nodes.get(state, 0) for state in STATES},
     )
-    for state in STATES:
-        nodes.add_metric((state,), count.nodes.get(state, 0))
-    yield nodes
-    yield GaugeMetricFamily(
-        "isotherm_queue_age_seconds",
-        "Longest time that a resource has waited for a worker.",
-        value=count.queue_age_seconds,
-    )
-    yield GaugeMetricFamily(
-        "isotherm_overdue_checks",
-        "Resources in progress whose worker's lease has expired.",
-        value=count.overdue,
-    )
+    described = "Longest time that a resource has waited for a worker."
+    yield GaugeMetricFamily("isotherm_queue_age_seconds", described, value=count.queue_age_seconds)
+    described = "Resources in progress whose worker's lease has expired."
+    yield GaugeMetricFamily("isotherm_overdue_checks", described, value=count.overdue)
 
 
 def _caches(caches: Mapping[str, Counts]) -> Iterator[Metric]:
-    lookups = CounterMetricFamily(
-        "isotherm_cache_lookups",
-        "Look-ups in the constraint caches: a hit was answered from the cache, a miss queried the system.",
-        labels=("client", "result"),
+    described = (
+        "Look-ups in the constraint caches: a hit was answered from the cache, a miss queried the system."
     )
-    answers = CounterMetricFamily(
-        "isotherm_cache_answers",
-        "Answers of other systems: yes is cached, no is not.",
-        labels=("client", "answer"),
-    )
-    faults = CounterMetricFamily(
-        "isotherm_cache_faults",
-        "Failed calls of a cache server, and entries that Isotherm did not write.",
-        labels=("client", "kind"),
-    )
-    evictions = CounterMetricFamily(
-        "isotherm_cache_evictions",
-        "Answers removed from full constraint caches.",
-        labels=("client",),
-    )
+    lookups = CounterMetricFamily("isotherm_cache_lookups", described, labels=("client", "result"))
+    described = "Answers of other systems: yes is cached, no is not."
+    answers = CounterMetricFamily("isotherm_cache_answers", described, labels=("client", "answer"))
+    described = "Failed calls of a cache server, and entries that Isotherm did not write."
+    faults = CounterMetricFamily("isotherm_cache_faults", described, labels=("client", "kind"))
+    described = "Answers removed from full constraint caches."
+    evictions = CounterMetricFamily("isotherm_cache_evictions", described, labels=("client",))
     for client, counts in sorted(caches.items()):
         lookups.add_metric((client, "hit"), counts.hits)
         lookups.add_metric((client, "miss"), counts.misses)
@@ -196,42 +181,34 @@ def _caches(caches: Mapping[str, Counts]) -> Iterator[Metric]:
     yield from (lookups, answers, faults, evictions)
 
 
-def _node_states(totals: NodeTotals) -> Iterator[Metric]:
-    lookups = CounterMetricFamily(
-        "isotherm_node_state_lookups",
-        "Look-ups of node states: a hit was answered from the cache, a miss queried the node.",
-        labels=("result",),
-    )
+def _node_states(totals: NodeTotals) -> Metric:
+    described = "Look-ups of node states: a hit was answered from the cache, a miss queried the node."
     stats = stats_of(totals)
-    lookups.add_metric(("hit",), stats.hits)
-    lookups.add_metric(("miss",), sum(stats.misses.values()))
-    yield lookups
+    return _filled(
+        CounterMetricFamily("isotherm_node_state_lookups", described, labels=("result",)),
+        {("hit",): stats.hits, ("miss",): sum(stats.misses.values())},
+    )
 
 
 def _processes(processes: Mapping[tuple[str, str], int]) -> Metric:
-    gauge = GaugeMetricFamily(
-        "isotherm_processes",
-        "Processes of the engine: present, silent (the lease has expired), or stopped (ended regularly).",
-        labels=("kind", "state"),
+    described = (
+        "Processes of the engine: present, silent (the lease has expired), or stopped (ended regularly)."
     )
     kinds = {*KINDS, *(kind for kind, _ in processes)}
-    for labels in product(sorted(kinds), (PRESENT, SILENT, STOPPED)):
-        gauge.add_metric(labels, processes.get(labels, 0))
-    return gauge
+    return _filled(
+        GaugeMetricFamily("isotherm_processes", described, labels=("kind", "state")),
+        {labels: processes.get(labels, 0) for labels in product(sorted(kinds), (PRESENT, SILENT, STOPPED))},
+    )
 
 
 def _machines(nodes: Sequence[NodeView], asked_seconds: float) -> Iterator[Metric]:
-    states = GaugeMetricFamily("isotherm_machines", "Nodes, by state.", labels=("state",))
-    for state in (UP, UNREACHABLE, FAILING):
-        states.add_metric((state,), sum(node.state == state for node in nodes))
-    yield states
-    ages = [node.age_seconds for node in nodes if node.age_seconds is not None]
-    oldest = GaugeMetricFamily(
-        "isotherm_node_state_age_seconds",
-        "Age of the oldest and of the newest node state.",
-        labels=("which",),
+    yield _filled(
+        GaugeMetricFamily("isotherm_machines", "Nodes, by state.", labels=("state",)),
+        {(state,): sum(node.state == state for node in nodes) for state in (UP, UNREACHABLE, FAILING)},
     )
-    for which, choose in (("oldest", max), ("newest", min)):
-        if ages:
-            oldest.add_metric((which,), choose(ages) + asked_seconds)
-    yield oldest
+    ages = [node.age_seconds + asked_seconds for node in nodes if node.age_seconds is not None]
+    described = "Age of the oldest and of the newest node state."
+    yield _filled(
+        GaugeMetricFamily("isotherm_node_state_age_seconds", described, labels=("which",)),
+        {("oldest",): max(ages), ("newest",): min(ages)} if ages else {},
+    )

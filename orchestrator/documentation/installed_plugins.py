@@ -41,39 +41,11 @@ _PREFIX: Final = "isotherm."
 WORKERS: Final = "isotherm.workers"
 
 
-def _check_type(entry: EntryPoint, found: Any) -> None:
-    refuse_stranger(entry, found, Resource, "resource type")
-    refuse_unknown_clients(entry.name, found)
-
-
-def _check_client(entry: EntryPoint, found: Any) -> None:
-    refuse_stranger(entry, found, ClientPlugin, "client plugin")
-    refuse_unfit(entry.name, found)
-
-
-def _check_constraint(entry: EntryPoint, found: Any) -> None:
-    refuse_stranger(entry, found, CustomConstraint, "custom constraint")
-    make_constraint(entry.name, found)
-
-
-def _check_function(entry: EntryPoint, found: object) -> None:
-    as_functions([(entry.name, found)])
-
-
-def _check_nothing(entry: EntryPoint, found: object) -> None:
-    """Accept every plugin that can be loaded."""
-
-
-#: By namespace: the further check of a loaded plugin.
-_CHECKS: Final[Mapping[str, Callable[[EntryPoint, Any], None]]] = {
-    RESOURCES: _check_type,
-    CLIENTS: _check_client,
-    CONSTRAINTS: _check_constraint,
-    FUNCTIONS: _check_function,
-    WORKERS: _check_nothing,
-    NODE_RPCS: _check_nothing,
-    HYPERVISORS: _check_nothing,
-    STORAGE: _check_nothing,
+#: By namespace: the base class of its plugins, its name in messages, and the further check of a class.
+_BASES: Final[Mapping[str, tuple[type, str, Callable[[str, Any], object]]]] = {
+    RESOURCES: (Resource, "resource type", refuse_unknown_clients),
+    CLIENTS: (ClientPlugin, "client plugin", refuse_unfit),
+    CONSTRAINTS: (CustomConstraint, "custom constraint", make_constraint),
 }
 #: By namespace: the options in templates, and the attributes of the class with their models.
 _ASKED_BY_TEMPLATES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -234,12 +206,17 @@ def _errors(entry: EntryPoint, rivals: Iterable[EntryPoint]) -> Iterator[str]:
     """Yield the errors of an entry point that is not a hook's."""
     for rival in rivals:
         yield f"another package brings one of the same name ({origin_of(rival)}): remove one"
-    check = _CHECKS.get(entry.group)
-    if check is None:
+    if entry.group not in NAMESPACES:
         yield f"nobody reads the namespace {entry.group!r}; {nearest(entry.group, NAMESPACES)}"
         return
     try:
-        check(entry, entry.load())
+        found = entry.load()
+        if entry.group in _BASES:
+            base, what, check = _BASES[entry.group]
+            refuse_stranger(entry, found, base, what)
+            check(entry.name, found)
+        elif entry.group == FUNCTIONS:
+            as_functions([(entry.name, found)])
     # Importing a module may have any effect, including an attempt to end the process.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         yield str(error) if str(error) else repr(error)

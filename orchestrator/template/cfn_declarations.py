@@ -18,7 +18,7 @@ from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.parameters import ParameterGroup, ParameterSchema
 from orchestrator.template.sections import SectionReader
 
-_Maker = Callable[[dict[str, Any], ParameterType, str, Limits], Constraint]
+_Maker = Callable[[Any, ParameterType, str, Limits], Constraint]
 
 _KEYS: Final = (
     "Type",
@@ -79,7 +79,7 @@ class CfnDeclarationReader(DeclarationReader):
             given = next((key for key in keys if raw.get(key) is not None), None)
             if given is None:
                 continue
-            made = partial(make, raw, kind, description, self._limits)
+            made = partial(make, raw if len(keys) > 1 else raw[given], kind, description, self._limits)
             constraint = self._made(constraint_class, (*path, given), kind, made)
             if constraint:
                 yield constraint
@@ -95,24 +95,13 @@ def _length(raw: dict[str, object], _kind: ParameterType, description: str, _lim
     return Length(min=low, max=high, description=description)
 
 
-def _allowed_values(
-    raw: dict[str, object], kind: ParameterType, description: str, limits: Limits
-) -> Constraint:
-    return allowed_values(raw["AllowedValues"], kind, description, limits)
-
-
-def _allowed_pattern(
-    raw: dict[str, object], kind: ParameterType, description: str, limits: Limits
-) -> Constraint:
-    return allowed_pattern(raw["AllowedPattern"], kind, description, limits)
-
-
-#: The keys of each constraint, its class, and the function that builds one from the whole declaration.
+#: The keys of each constraint, its class, and the function that builds one: from the value of the only key, else from
+#: the whole declaration.
 _MAKERS: Final[tuple[tuple[tuple[str, ...], type[Constraint], _Maker], ...]] = (
     (("MinValue", "MaxValue"), Range, _range),
     (("MinLength", "MaxLength"), Length, _length),
-    (("AllowedValues",), AllowedValues, _allowed_values),
-    (("AllowedPattern",), AllowedPattern, _allowed_pattern),
+    (("AllowedValues",), AllowedValues, allowed_values),
+    (("AllowedPattern",), AllowedPattern, allowed_pattern),
 )
 
 

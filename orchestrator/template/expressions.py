@@ -5,10 +5,11 @@ A map with exactly one key that names a function of the template's version is a 
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from hooks.values.nearest import Nearest
-from orchestrator.definition import SCALARS, UNKNOWN, AttributePath, StackDefinition, is_unknown
+from orchestrator.definition import UNKNOWN, StackDefinition, is_unknown
 from orchestrator.errors import Problem
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.template.document import Path
@@ -25,6 +26,7 @@ from orchestrator.template.functions.base import (
     is_open,
     plain_copy,
     resolve,
+    with_calls_replaced,
 )
 from orchestrator.template.functions.references import UnknownName
 from orchestrator.template.functions.registry import (
@@ -112,11 +114,6 @@ class Expression:
         """Yield the names of the resources that must be complete first."""
         for call in self.calls:
             yield from call.dependencies()
-
-    def required_attributes(self) -> Iterator[tuple[str, AttributePath]]:
-        """Yield the attributes of resources that the calls read."""
-        for call in self.calls:
-            yield from call.required_attributes()
 
     def missing(self, names: KnownNames, nearest: Nearest) -> Iterator[Problem]:
         """Yield a problem for each call that refers to something that does not exist."""
@@ -245,7 +242,7 @@ class _Building:
                 # A consequence of a mistake that is recorded already.
                 return UNKNOWN
             if function.early and self._deciding is not None and holds_call(built):
-                built = self._early(built, self._deciding.open)
+                built = with_calls_replaced(built, partial(self._early, self._deciding.open))
             if built is UNKNOWN:
                 return UNKNOWN
             call = function(built, scope=self.scope, path=path)
@@ -255,25 +252,19 @@ class _Building:
         self.calls.append(call)
         return call
 
-    def _early(self, value: object, parameters: StackDefinition) -> object:
-        """Return ``value`` with the calls evaluated that need parameters only."""
-        if isinstance(value, Function):
-            try:
-                found = value.resolve(parameters)
-            except ResolveError:
-                # It needs more than parameters, or is invalid: then later checks report it.
-                return value
-            most = self.scope.limits.max_bytes
-            if not self.scope.growth.add(found, most):
-                hint = f"all that is put into the template as it is read may have {most} characters and parts"
-                raise FunctionError("what this gives makes the template too large", hint=hint)
-            self.rewritten = True
-            return found
-        if isinstance(value, dict):
-            return {key: self._early(item, parameters) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._early(item, parameters) for item in value]
-        return value
+    def _early(self, parameters: StackDefinition, call: Function) -> object:
+        """Return the value of a call that needs parameters only, and any other call unchanged."""
+        try:
+            found = call.resolve(parameters)
+        except ResolveError:
+            # It needs more than parameters, or is invalid: then later checks report it.
+            return call
+        most = self.scope.limits.max_bytes
+        if not self.scope.growth.add(found, most):
+            hint = f"all that is put into the template as it is read may have {most} characters and parts"
+            raise FunctionError("what this gives makes the template too large", hint=hint)
+        self.rewritten = True
+        return found
 
     def settled(self, raw: object, path: Path) -> object:
         """Return ``raw`` as plain data, evaluated with parameters only.
@@ -355,15 +346,7 @@ class _MacroBuilder:
 
 def unbuilt(value: object) -> object:
     """Return a built value in plain types: calls as one-key maps."""
-    if value.__class__ in SCALARS:
-        return value
-    if isinstance(value, Function):
-        return {value.name: unbuilt(value.arguments)}
-    if isinstance(value, dict):
-        return {key: unbuilt(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [unbuilt(item) for item in value]
-    return value
+    return with_calls_replaced(value, lambda call: {call.name: unbuilt(call.arguments)})
 
 
 def _shown(value: object, stack: StackDefinition, hidden: Collection[str], later: object) -> object:

@@ -76,21 +76,17 @@ class NestedTemplates:
         self._nodes += draft.document.nodes
 
     def _refuse_more(self) -> None:
-        if self._resources > self._limits.max_resources:
-            raise CannotNest(
-                f"with the templates that are used here there are more than {self._limits.max_resources} resources",
-                "raise the setting max_resources_per_stack, or make several stacks of it",
-            )
-        if self._nodes > (most := _MOST_NODES * most_nodes(self._limits.max_bytes)):
-            raise CannotNest(
-                f"the templates that are used here have more than {most} keys and values",
-                "raise the setting max_template_bytes, or make several stacks of it",
-            )
-        if self._characters > _MOST_TEXT * self._limits.max_bytes:
-            raise CannotNest(
-                f"the templates that are used here have more than {_MOST_TEXT} times {self._limits.max_bytes} bytes",
-                "raise the setting max_template_bytes, or make several stacks of it",
-            )
+        limits, used = self._limits, "the templates that are used here"
+        more = "raise the setting {}, or make several stacks of it"
+        if self._resources > limits.max_resources:
+            message = f"with {used} there are more than {limits.max_resources} resources"
+            raise CannotNest(message, more.format("max_resources_per_stack"))
+        if self._nodes > (most := _MOST_NODES * most_nodes(limits.max_bytes)):
+            message = f"{used} have more than {most} keys and values"
+            raise CannotNest(message, more.format("max_template_bytes"))
+        if self._characters > _MOST_TEXT * limits.max_bytes:
+            message = f"{used} have more than {_MOST_TEXT} times {limits.max_bytes} bytes"
+            raise CannotNest(message, more.format("max_template_bytes"))
 
     def generated(self, source: str, file: str, base: str, within: tuple[str, ...]) -> Draft:
         """Return the template with this text, which a resource type generated, for use inside ``within``.

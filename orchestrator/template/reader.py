@@ -5,6 +5,7 @@ can exhaust the interpreter's stack or the memory. Knows nothing of templates.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import yaml
@@ -37,36 +38,23 @@ _MISSING: Final = object()
 _MERGE_KEY: Final = object()
 
 
+@dataclass(slots=True, eq=False)
 class _Frame:
     """A map or list under construction; a list's keys are its indexes."""
 
-    __slots__ = (
-        "anchor",
-        "before",
-        "data",
-        "height",
-        "key",
-        "key_where",
-        "merged",
-        "places",
-        "size",
-        "where",
-    )
-
-    def __init__(self, data: Any, event: Any, where: Where, before: int) -> None:
-        self.data: Any = data
-        self.anchor: str | None = event.anchor
-        #: The number of nodes before this one.
-        self.before = before
-        self.where = where
-        self.places: dict[Any, Where] = {}
-        self.key: Any = _MISSING
-        self.key_where: Where = where
-        self.merged: list[dict[str, Any]] = []
-        #: Characters and containers, with all aliases expanded.
-        self.size = 1
-        #: Levels of containers below and including this one.
-        self.height = 1
+    data: Any
+    anchor: str | None
+    where: Where
+    #: The number of nodes before this one.
+    before: int
+    places: dict[Any, Where] = field(default_factory=dict)
+    key: Any = _MISSING
+    key_where: Where = 0
+    merged: list[dict[str, Any]] = field(default_factory=list)
+    #: Characters and containers, with all aliases expanded.
+    size: int = 1
+    #: Levels of containers below and including this one.
+    height: int = 1
 
     def step(self) -> tuple[str | int, ...]:
         """Return the path from this container to the node being read; empty if its key is no text."""
@@ -195,7 +183,7 @@ class _Reader:
         self._check_depth(len(self._stack) + 1, where)
         if event.tag not in tags:
             self._fault(where, f"the tag {short_tag(event.tag)} is not supported here")
-        self._stack.append(_Frame(data, event, where, self.nodes))
+        self._stack.append(_Frame(data, event.anchor, where, self.nodes))
         self._count(1, event)
 
     def _add(self, value: object, where: Where, size: int, height: int) -> None:

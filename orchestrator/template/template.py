@@ -105,18 +105,13 @@ class Template:
         problems: list[Problem] = []
         for resource in self.resources.values():
             check_time(partial(self.problem, resource.path))
-            problems += self._missing(resource, names, nearest)
+            problems += self._missing_dependencies(resource, names, nearest)
+            problems += resource.properties_expression.missing(names, nearest)
+            problems += resource.metadata_expression.missing(names, nearest)
         for output in self.outputs.values():
             check_time(partial(self.problem, output.path))
             problems += output.expression.missing(names, nearest)
         return problems
-
-    def _missing(
-        self, resource: ResourceDefinition, names: KnownNames, nearest: Nearest
-    ) -> Iterator[Problem]:
-        yield from self._missing_dependencies(resource, names, nearest)
-        yield from resource.properties_expression.missing(names, nearest)
-        yield from resource.metadata_expression.missing(names, nearest)
 
     def _missing_dependencies(
         self, resource: ResourceDefinition, names: KnownNames, nearest: Nearest
@@ -211,7 +206,7 @@ class Draft:
     def known_names(self, disabled: Collection[str] = ()) -> KnownNames:
         """Return the names that calls in this template may refer to."""
         return KnownNames(
-            parameters=(*self._declared, *pseudo_parameters(self.version)),
+            parameters=self.unknown_values().keys(),
             resources=self._names(self.dialect.resources),
             files=self.files,
             disabled=disabled,

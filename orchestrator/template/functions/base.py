@@ -5,7 +5,7 @@ that calls it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final, Protocol
@@ -276,22 +276,15 @@ class Macro(ABC):
         """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnownNames:
     """The names that calls in one template may refer to."""
 
-    def __init__(
-        self,
-        *,
-        parameters: Iterable[str],
-        resources: Mapping[str, Any],
-        files: Mapping[str, str],
-        disabled: Collection[str] = (),
-    ) -> None:
-        self.parameters = dict.fromkeys(parameters)
-        #: All resources, including those that a condition disables.
-        self.resources = resources
-        self.files = files
-        self.disabled = disabled
+    parameters: Collection[str]
+    #: All resources, including those that a condition disables.
+    resources: Collection[str]
+    files: Collection[str]
+    disabled: Collection[str] = ()
 
 
 def resolve(value: object, stack: StackDefinition) -> object:
@@ -319,6 +312,17 @@ def plain_copy(value: object) -> object:
         return {key: plain_copy(item) for key, item in value.items()}
     if isinstance(value, list):
         return [plain_copy(item) for item in value]
+    return value
+
+
+def with_calls_replaced(value: object, replaced: Callable[[Function], object]) -> object:
+    """Return ``value`` with ``replaced`` applied to each call in it, in fresh maps and lists."""
+    if isinstance(value, Function):
+        return replaced(value)
+    if isinstance(value, dict):
+        return {key: with_calls_replaced(item, replaced) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_calls_replaced(item, replaced) for item in value]
     return value
 
 
