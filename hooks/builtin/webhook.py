@@ -179,7 +179,7 @@ class Webhook(LifecyclePlugin):
             matches_any(one.type, wanted) for each in stack.resources.values() for one in (each, *each.others)
         )
 
-    def _send(self, call: "_Call", **ending: Any) -> Answer:
+    def _send(self, call: "_Call", **ending: object) -> Answer:
         return self._sender.send(
             call.document(has_values=self.options.send_values) | ending,
             headers={"Idempotency-Key": f"{call.context.operation_id}/{call.phase}"},
@@ -197,7 +197,7 @@ class _Call:
     current_stack: FrozenStack | None
     action: str
 
-    def document(self, *, has_values: bool) -> dict[str, Any]:
+    def document(self, *, has_values: bool) -> dict[str, object]:
         """Return the body of the request."""
         context, current = self.context, self.current_stack
         ended = {"outcome": context.outcome, "reason": context.reason} if self.phase == POST else {}

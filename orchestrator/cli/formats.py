@@ -39,7 +39,7 @@ class Table:
     spare: tuple[str, ...] = ()
 
 
-def fields_table(fields: Mapping[str, Any], title: str = "") -> Table:
+def fields_table(fields: Mapping[str, object], title: str = "") -> Table:
     """Return a table of one object, a field a line."""
     rows = list(fields.items())
     return Table(columns=("field", "value"), rows=rows, title=title, keeps_lines=True, has_header=False)
@@ -145,7 +145,7 @@ def plain_lines(table: Table) -> Iterator[str]:
             yield "  ".join(padded).rstrip()
 
 
-def _cells(table: Table, row: Sequence[Any]) -> list[list[str]]:
+def _cells(table: Table, row: Sequence[object]) -> list[list[str]]:
     texts = [text_of(value).expandtabs(4) for value in row]
     if table.keeps_lines:
         return [text.split("\n") for text in texts]
@@ -191,7 +191,7 @@ def _framed(table: Table) -> "RenderableType":
     return framed
 
 
-def _style_of(table: Table, row: Sequence[Any], place: int, cell: str) -> str:
+def _style_of(table: Table, row: Sequence[object], place: int, cell: str) -> str:
     # In a table of fields the first cell names the value; in a list the column does.
     name = table.columns[place] if table.has_header else str(row[0])
     return state_style(cell) if name == "state" and (table.has_header or place) else ""

@@ -1,7 +1,7 @@
 """``isotherm template functions`` and ``versions``: functions and versions of the template language."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -84,7 +84,7 @@ def _changes(described: "VersionDescription") -> Iterator[str]:
 
 def _lifetime(
     described: "FunctionDescription", version: "TemplateVersion", *, in_conditions: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the first version that has a function, and the first that no longer has it, in the version's format."""
     from orchestrator.template.functions.description import Span
 

@@ -73,7 +73,9 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     )
 
 
-def _on_one_line(_logger: object, _method: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _on_one_line(
+    _logger: object, _method: str, fields: MutableMapping[str, object]
+) -> MutableMapping[str, object]:
     """Rename the field ``stack`` of a log line to ``stack_name``.
 
     The renderer takes ``stack`` for a stack trace, and would write it unescaped below the line: a stack name with line

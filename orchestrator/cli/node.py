@@ -249,11 +249,11 @@ def _reason(view: NodeView) -> str:
     return "; ".join(part for part in (view.drain_reason, view.reason, booted) if part)
 
 
-def _plain(view: NodeView) -> dict[str, Any]:
+def _plain(view: NodeView) -> dict[str, object]:
     return {**view.to_dict(), "states": view.states, "is_up": view.state == UP}
 
 
-def _pairs(values: Mapping[str, Any]) -> str:
+def _pairs(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 

@@ -1,7 +1,6 @@
 """``isotherm stack export`` and ``isotherm stack abandon``: write a stack as a document, and give its objects up."""
 
 import sys
-from typing import Any
 
 import click
 
@@ -79,7 +78,7 @@ def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: boo
         wait_for_end(shell, service, going, action="DELETE", wait=wait, after=after)
 
 
-def _write(document: dict[str, Any], output: str | None, form: str) -> None:
+def _write(document: dict[str, object], output: str | None, form: str) -> None:
     text = as_yaml(document) if form == "yaml" else as_json(document) + "\n"
     if output is None or output == "-":
         click.echo(text, nl=False)

@@ -1,7 +1,6 @@
 """``isotherm stack resource``: list, show and signal the resources of a stack."""
 
 import json
-from typing import Any
 
 import click
 
@@ -108,7 +107,7 @@ def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
         )
 
 
-def signal_details(data: str) -> dict[str, Any]:
+def signal_details(data: str) -> dict[str, object]:
     """Return the JSON object in ``data``.
 
     Raises:

@@ -79,7 +79,7 @@ def read_order(action: str, body: bytes) -> Order:
     return Order(action=action, **sent)
 
 
-def _unknown(sent: Mapping[str, Any], names: Sequence[str]) -> list[Problem]:
+def _unknown(sent: Mapping[str, object], names: Sequence[str]) -> list[Problem]:
     nearest, expected = Nearest(), f"expected are {', '.join(names)}"
     return [
         Problem(path=name, message="there is no such field", hint=nearest.hint(name, names, expected))
@@ -88,7 +88,7 @@ def _unknown(sent: Mapping[str, Any], names: Sequence[str]) -> list[Problem]:
     ]
 
 
-def _wrong(sent: Mapping[str, Any], action: str) -> list[Problem]:
+def _wrong(sent: Mapping[str, object], action: str) -> list[Problem]:
     needed = (*_ALWAYS, *(("resource",) if action == "signal" else ()))
     problems = [Problem(path=name, message="is needed") for name in needed if not sent.get(name)]
     for name, value in sent.items():
@@ -101,7 +101,7 @@ def _wrong(sent: Mapping[str, Any], action: str) -> list[Problem]:
     return problems
 
 
-def _unstorable(sent: Mapping[str, Any]) -> Iterator[Problem]:
+def _unstorable(sent: Mapping[str, object]) -> Iterator[Problem]:
     """Yield a problem for each field with a value that the JSON parser accepts, but databases do not."""
     for name, value in sent.items():
         wrong = next((each for each in map(_wrong_in, _parts(value)) if each), "")
@@ -109,7 +109,7 @@ def _unstorable(sent: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(path=name, message=f"it has {wrong}")
 
 
-def _parts(value: object) -> Iterator[tuple[Any, int]]:
+def _parts(value: object) -> Iterator[tuple[object, int]]:
     waiting = [(value, 0)]
     while waiting:
         part, depth = waiting.pop()
@@ -120,7 +120,7 @@ def _parts(value: object) -> Iterator[tuple[Any, int]]:
             waiting += [(each, depth + 1) for each in part]
 
 
-def _wrong_in(part: tuple[Any, int]) -> str:
+def _wrong_in(part: tuple[object, int]) -> str:
     value, depth = part
     if depth > DEEPEST:
         return f"lists or objects in each other, more than {DEEPEST} deep"
@@ -176,7 +176,7 @@ def check_order(order: Order, stack: StackRow, hooks: Sequence[HookView]) -> Non
         raise Conflict(why)
 
 
-def carry_out(order: Order, service: Service) -> dict[str, Any]:
+def carry_out(order: Order, service: Service) -> dict[str, object]:
     """Carry out an order, and return the result as JSON: a sentence, and the stack that changes because of it.
 
     Raises:
@@ -204,7 +204,7 @@ def carry_out(order: Order, service: Service) -> dict[str, Any]:
     return _came(f"cleared: {named}" if named else "no resource was held there any more", None)
 
 
-def _came(sentence: str, changed: StackView | None) -> dict[str, Any]:
+def _came(sentence: str, changed: StackView | None) -> dict[str, object]:
     return {
         "message": sentence,
         "stack_id": changed.id if changed else None,

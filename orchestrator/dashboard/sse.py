@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.store.history.observing import ObservedEvent
 
@@ -18,7 +18,7 @@ def message(event: str, data: str, *, last_id: int | None = None) -> bytes:
     return f"event: {event}\n{number}data: {data}\n\n".encode()
 
 
-def notice(event: str, data: Mapping[str, Any], *, last_id: int | None = None) -> bytes:
+def notice(event: str, data: Mapping[str, object], *, last_id: int | None = None) -> bytes:
     """Return a message whose data are encoded as JSON."""
     return message(event, json.dumps(data), last_id=last_id)
 

@@ -46,7 +46,7 @@ class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
                 self.rest(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
 
-    def on_event(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, object]) -> None:
         """Process an event, and wake the hub if it is a task's; in the receiver's thread."""
         super().on_event(event)
         if event["type"] in _WAKING:

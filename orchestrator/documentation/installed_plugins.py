@@ -169,7 +169,9 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
     return PluginDetails(plugin=view, description=_about(plugin), options=options, asked=asked)
 
 
-def _model_options(plugin: object, attribute: str, configured: Mapping[str, Any]) -> tuple[OptionView, ...]:
+def _model_options(
+    plugin: object, attribute: str, configured: Mapping[str, object]
+) -> tuple[OptionView, ...]:
     """Return the options of the model in this attribute of a class, which may be missing."""
     model = getattr(plugin, attribute, None)
     return (
@@ -247,7 +249,7 @@ def _hook_details(
     )
 
 
-def _client_options(kind: type[ClientPlugin], configured: Mapping[str, Any]) -> Iterator[OptionView]:
+def _client_options(kind: type[ClientPlugin], configured: Mapping[str, object]) -> Iterator[OptionView]:
     for name, schema in kind.options_schema.items():
         yield OptionView(
             name=name,

@@ -119,7 +119,9 @@ class _Reader:
             data={**data, ENTRIES: entry.get("resources")},
         )
 
-    def _faults(self, desired: DesiredResource, entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    def _faults(
+        self, desired: DesiredResource, entry: Mapping[str, object]
+    ) -> Iterator[tuple[str, str, str]]:
         """Yield the field, message and hint of each problem of an entry."""
         physical_id, kind = entry.get("resource_id"), entry.get("type")
         known = {desired.type, self._prepared.template.resources[desired.name].type}

@@ -28,7 +28,7 @@ class Cleanups:
         stack: StackRow,
         rows: Sequence[ResourceRow],
         planned: Mapping[str, Fragment],
-        load: Callable[[str, Mapping[str, Any]], Template],
+        load: Callable[[str, Mapping[str, object]], Template],
         *,
         registry: Registry,
         kept: Collection[str] = (),
@@ -57,7 +57,7 @@ class Cleanups:
             fragment["properties"] = self._interrupted(row)
         return fragment
 
-    def _interrupted(self, row: ResourceRow) -> dict[str, Any]:
+    def _interrupted(self, row: ResourceRow) -> dict[str, object]:
         """Return the properties of an interrupted create, without those that cannot be resolved."""
         begun = self._store.histories.begun(row.id) or self._planned.get(row.id)
         if begun is None:
@@ -73,7 +73,7 @@ class Cleanups:
     # Few updates need these, but then perhaps for many rows.
 
     @cached_property
-    def _context(self) -> Mapping[str, Any]:
+    def _context(self) -> Mapping[str, object]:
         return self._store.traversals.context(self._stack.traversal_id)
 
     @cached_property

@@ -196,7 +196,7 @@ def _names(schema: Mapping[str, Property], names: Iterable[str], *meanings: Acti
     return sorted(name for name in names if meaning_of(schema.get(name)) in meanings)
 
 
-def _seen(it: Subject, before: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+def _seen(it: Subject, before: Mapping[str, object]) -> tuple[Mapping[str, object] | None, str]:
     """Return the properties that can be seen, as they are, and why another takes the place of the object.
 
     None, and no reason, where only a worker knows.

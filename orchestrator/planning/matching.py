@@ -39,7 +39,7 @@ class Matcher:
         history: History,
         types: Types,
         *,
-        values_before: Mapping[str, Any] | None = None,
+        values_before: Mapping[str, object] | None = None,
         refresh: bool = False,
         renews: bool = False,
     ) -> None:
@@ -96,7 +96,7 @@ class Matcher:
             return None
         return min(rows, key=lambda row: (not _is_sound(row), row.created_at, row.replaced_by is None))
 
-    def _adopting(self, row: ResourceRow) -> dict[str, Any] | None:
+    def _adopting(self, row: ResourceRow) -> dict[str, object] | None:
         """Return the adoption data of a row whose object is not adopted yet; else None.
 
         ``certain``: the objects that it depends on are still as the adoption data describe them.
@@ -113,7 +113,7 @@ class Matcher:
         required = [self._by_id[each] for each in row.requires if each in self._by_id]
         return {**data, "certain": data["certain"] and all(map(_is_as_found, required))}
 
-    def _step_data(self, row: ResourceRow, *, is_other: bool) -> dict[str, Any]:
+    def _step_data(self, row: ResourceRow, *, is_other: bool) -> dict[str, object]:
         data: dict[str, Any] = {"refresh": True} if self._refresh else {}
         if is_other:
             data["reread"] = True

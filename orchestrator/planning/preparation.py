@@ -310,8 +310,8 @@ def check_timeout(minutes: float | None) -> None:
 
 
 def known_properties(
-    name: str, fragment: Mapping[str, Any], stack: Callable[[ResourceDefinition], StackDefinition]
-) -> dict[str, Any]:
+    name: str, fragment: Mapping[str, object], stack: Callable[[ResourceDefinition], StackDefinition]
+) -> dict[str, object]:
     """Return the properties of a resource by an earlier definition, as far as they are known in a stack."""
     try:
         definition = ResourceDefinition.from_fragment(name, fragment)
@@ -323,7 +323,7 @@ def known_properties(
 
 
 def definition_of_rows(
-    context: Mapping[str, Any], template: Template, rows: Iterable[NodeData], files: Mapping[str, str]
+    context: Mapping[str, object], template: Template, rows: Iterable[NodeData], files: Mapping[str, str]
 ) -> StackDefinition:
     """Return a stack with the node data of its rows, from which outputs are resolved."""
     known = {data.name: data for data in rows}

@@ -342,7 +342,7 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _key(value: object) -> tuple[bool, Any]:
+def _key(value: object) -> tuple[bool, object]:
     return isinstance(value, bool), value
 
 

@@ -157,7 +157,9 @@ def _version(declared: object, where: str) -> AllowedVersions:
         raise PluginMistake(f"{where}: {error}") from error
 
 
-def _each(declared: object, where: str, what: str, parse: Callable[[Any, str], Parsed]) -> tuple[Parsed, ...]:
+def _each(
+    declared: object, where: str, what: str, parse: Callable[[object, str], Parsed]
+) -> tuple[Parsed, ...]:
     found: list[Parsed] = []
     for index, each in enumerate(_filled(declared, where, what)):
         parsed = parse(each, f"{where}[{index}]")

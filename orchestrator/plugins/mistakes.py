@@ -4,7 +4,7 @@ Each is a sentence that begins with a path: ``properties_schema.networks.*.port`
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.properties import EVERY_ATTRIBUTE, Attribute, Property, PropertyType
@@ -27,13 +27,13 @@ def refuse_mistakes(owner: str, mistakes: Iterable[str]) -> None:
         raise PluginMistake(f"{owner}: {'; '.join(found)}")
 
 
-def property_mistakes(schema: Mapping[str, Any], path: str) -> Iterator[str]:
+def property_mistakes(schema: Mapping[str, object], path: str) -> Iterator[str]:
     """Yield the mistakes in the properties of a schema, including nested ones."""
     for name, prop in schema.items():
         yield from _mistakes(prop, f"{path}.{name}")
 
 
-def attribute_mistakes(schema: Mapping[str, Any], path: str) -> Iterator[str]:
+def attribute_mistakes(schema: Mapping[str, object], path: str) -> Iterator[str]:
     """Yield the mistakes in the attributes of a schema."""
     for name, attribute in schema.items():
         if name in EVERY_ATTRIBUTE:
@@ -42,7 +42,7 @@ def attribute_mistakes(schema: Mapping[str, Any], path: str) -> Iterator[str]:
             yield f"{path}.{name}: expected an Attribute, found {type(attribute).__name__}"
 
 
-def _mistakes(prop: Any, path: str) -> Iterator[str]:
+def _mistakes(prop: object, path: str) -> Iterator[str]:
     if not isinstance(prop, Property):
         yield f"{path}: expected a Property, found {type(prop).__name__}"
         return

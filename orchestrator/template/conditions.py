@@ -18,7 +18,7 @@ class Conditions:
     """The section ``conditions``; each condition is evaluated once, when first needed."""
 
     def __init__(
-        self, section: Mapping[str, Any], path: Path, reader: SectionReader, parameters: StackDefinition
+        self, section: Mapping[str, object], path: Path, reader: SectionReader, parameters: StackDefinition
     ) -> None:
         """Keep the section at ``path``; :meth:`read` builds its conditions."""
         self._section, self._path, self._reader, self._parameters = section, path, reader, parameters

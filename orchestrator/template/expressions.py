@@ -322,7 +322,7 @@ class _MacroBuilder:
         """Return data with the calls in it built."""
         return self._building.build(raw, (*self._path, *path))
 
-    def settled(self, raw: Any, *path: str | int) -> Any:
+    def settled(self, raw: object, *path: str | int) -> object:
         """Return plain data, evaluated with parameters only.
 
         Raises:

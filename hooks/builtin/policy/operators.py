@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from hooks.builtin.policy.truth import Truth, some
 from hooks.builtin.policy.values import (
@@ -36,14 +35,14 @@ def exists(wanted: bool) -> Operator:
     )
 
 
-def equals(wanted: Any) -> Operator:
+def equals(wanted: object) -> Operator:
     """Return the operator for this value, however it is spelt."""
     return Operator(
         f"is {in_words(wanted)}", lambda value: False if value is NOTHING else same(wanted, value)
     )
 
 
-def one_of(wanted: tuple[Any, ...]) -> Operator:
+def one_of(wanted: tuple[object, ...]) -> Operator:
     """Return the operator for each of these values."""
 
     def holds(value: object) -> Truth:
@@ -55,7 +54,7 @@ def one_of(wanted: tuple[Any, ...]) -> Operator:
     return Operator(f"is one of {', '.join(map(in_words, wanted))}", holds)
 
 
-def contains(wanted: Any) -> Operator:
+def contains(wanted: object) -> Operator:
     """Return the operator for a list with this item, a map with this key, and a text with this part."""
 
     def holds(value: object) -> Truth:

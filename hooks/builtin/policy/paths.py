@@ -73,7 +73,7 @@ def _step(found: re.Match[str]) -> Step:
     return found["quoted"] if found["quoted"] is not None else found["name"]
 
 
-def _first(properties: Mapping[str, Any], step: Step) -> object:
+def _first(properties: Mapping[str, object], step: Step) -> object:
     value = properties.get(step)  # type: ignore[arg-type]  # the first step is a name
     if value is None:
         return PERHAPS if _WHOLE in properties else NOTHING
@@ -90,7 +90,7 @@ def _next(value: object, step: Step) -> object:
     return NOTHING if found is None else found
 
 
-def _items(value: object) -> Iterable[Any]:
+def _items(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return [NOTHING if each is None else each for each in value.values()]
     if isinstance(value, list):

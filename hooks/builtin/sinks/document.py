@@ -1,7 +1,7 @@
 """Events for external systems: plain values under documented names."""
 
 from dataclasses import fields
-from typing import Any, Final
+from typing import Final
 
 from hooks.events import Event
 
@@ -11,6 +11,6 @@ VERSION: Final = 1
 _FIELDS: Final = tuple(each.name for each in fields(Event))
 
 
-def document(event: Event) -> dict[str, Any]:
+def document(event: Event) -> dict[str, object]:
     """Return an event's fields in their documented order, after the version of the schema."""
     return {"version": VERSION, **{name: getattr(event, name) for name in _FIELDS}}

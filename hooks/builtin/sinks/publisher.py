@@ -104,7 +104,7 @@ def _bindings_read_once(channel: Any) -> Iterator[None]:
         del channel.get_table
 
 
-def _transport_options(url: str) -> dict[str, Any]:
+def _transport_options(url: str) -> dict[str, object]:
     if url.startswith(("redis", "sentinel")):
         return {
             "socket_connect_timeout": SOCKET_SECONDS,

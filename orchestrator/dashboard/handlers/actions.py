@@ -78,7 +78,7 @@ class Act(DataHandler):
             who = None
         return log.bind(action=action, stack=name, who=who, address=self.request.remote_ip)
 
-    async def _carry_out(self, name: str, action: str) -> dict[str, Any]:
+    async def _carry_out(self, name: str, action: str) -> dict[str, object]:
         refused = refusal(self.application.mode, self.visitor, action, name)
         if refused:
             raise HTTPError(refused.status, "%s", refused.sentence)

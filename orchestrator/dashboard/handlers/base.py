@@ -102,7 +102,7 @@ class Written:
     is_packed: bool
 
 
-def written(value: Mapping[str, Any], *, packs: bool) -> Written:
+def written(value: Mapping[str, object], *, packs: bool) -> Written:
     """Return a value encoded as JSON, compressed if ``packs`` and it is large enough."""
     # Member by member: a single call that encodes millions of characters would block all other threads.
     members = (f"{_encode(name)}:{_member(each)}" for name, each in value.items())
@@ -244,7 +244,7 @@ class PageHandler(StackHandler):
             self.redirect(f"{self.get_login_url()}?{urlencode({'next': self.request.uri})}")
             raise Finish
 
-    def page(self, template: str, **values: Any) -> None:
+    def page(self, template: str, **values: object) -> None:
         """Render one of our templates."""
         self.render(f"stacks/{template}", section=self.section, sections=SECTIONS, **values)
 
@@ -269,11 +269,11 @@ class DataHandler(StackHandler):
         if not self.current_user:
             raise HTTPError(HTTPStatus.UNAUTHORIZED, "%s", NOT_LOGGED_IN)
 
-    def answer(self, value: Mapping[str, Any]) -> None:
+    def answer(self, value: Mapping[str, object]) -> None:
         """Send a value as JSON, compressed if the client accepts that and it is large enough."""
         self._send(written(value, packs=self._may_pack()))
 
-    async def reply(self, question: Callable[[], Mapping[str, Any]]) -> None:
+    async def reply(self, question: Callable[[], Mapping[str, object]]) -> None:
         """Send the result of a query to the store, which is encoded and compressed in the reading thread.
 
         Only for results that are the same for all visitors: concurrent requests for an address share the answer.

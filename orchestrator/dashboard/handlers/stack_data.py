@@ -26,7 +26,7 @@ _SAVED_AT_ONCE: Final = 1000
 Question = Callable[..., dict[str, Any]]
 
 
-def events(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+def events(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, object]:
     """Return a page of a stack's events, newest first; ``more`` is true if older ones match."""
     limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
     found = observer.queries.events(
@@ -52,12 +52,12 @@ def resources(observer: Observer, name: str, arguments: Mapping[str, str]) -> di
     return {"resources": rows, "stacks": observer.stacks_in(name)}
 
 
-def timeline(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+def timeline(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, object]:
     """Return the timeline of an operation."""
     return observer.timeline(name, traversal_id=arguments.get("traversal") or None).to_dict()
 
 
-def history(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+def history(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, object]:
     """Return a page of a stack's operations, newest first; ``more`` is true if there are older ones."""
     limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
     found = observer.queries.history(name, after=arguments.get("after", ""), limit=limit + 1)
@@ -69,7 +69,7 @@ def template(observer: Observer, name: str, arguments: Mapping[str, str], *, see
     return observer.definition(name, arguments.get("traversal") or None, shows_values=sees).to_dict()
 
 
-def changes(observer: Observer, name: str, arguments: Mapping[str, str], *, sees: bool) -> dict[str, Any]:
+def changes(observer: Observer, name: str, arguments: Mapping[str, str], *, sees: bool) -> dict[str, object]:
     """Return the changes of an operation's definition."""
     return observer.changes(name, arguments.get("traversal", ""), shows_values=sees).to_dict()
 
@@ -104,7 +104,7 @@ class VisitorData(StackData):
 
 def _answered(
     question: Question, observer: Observer, name: str, arguments: Mapping[str, str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     cursor, as_of = observer.moment()
     # A result with a moment of its own overrides this one.
     return {"cursor": cursor, "as_of": as_of, **question(observer, name, arguments)}
