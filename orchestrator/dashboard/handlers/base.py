@@ -6,6 +6,7 @@ be executed. Other sites cannot read our answers, whatever Flower allows.
 
 import gzip
 import json
+from abc import abstractmethod
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -215,15 +216,19 @@ class StackHandler(Known):
             return error.get_message() or otherwise
         return UNFORESEEN
 
-    def ask_for_credentials(self, status_code: int) -> None:
-        """Have the browser ask for a name and a password, if basic authentication is on."""
-        if status_code == HTTPStatus.UNAUTHORIZED and self.application.mode.users:
-            self.set_header("WWW-Authenticate", 'Basic realm="flower"')
-
-    def without_visitor(self) -> None:
-        """Make sure that an error page does not evaluate the refused credentials again."""
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer with a sentence, never with a traceback."""
         if not hasattr(self, "_current_user"):
+            # An error page must not evaluate the refused credentials again.
             self.current_user = None
+        if status_code == HTTPStatus.UNAUTHORIZED and self.application.mode.users:
+            # The browser asks for a name and a password.
+            self.set_header("WWW-Authenticate", 'Basic realm="flower"')
+        self.show_error(status_code, self.sentence_of(status_code, kwargs.get("exc_info", (None, None))[1]))
+
+    @abstractmethod
+    def show_error(self, status_code: int, sentence: str) -> None:
+        """Send an error as a page or as data."""
 
 
 class PageHandler(StackHandler):
@@ -248,11 +253,8 @@ class PageHandler(StackHandler):
         """Render one of our templates."""
         self.render(f"stacks/{template}", section=self.section, sections=SECTIONS, **values)
 
-    def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Render an error page with a sentence, never with a traceback."""
-        self.without_visitor()
-        self.ask_for_credentials(status_code)
-        sentence = self.sentence_of(status_code, kwargs.get("exc_info", (None, None))[1])
+    def show_error(self, status_code: int, sentence: str) -> None:
+        """Render an error page."""
         self.page("error.html", status=HTTPStatus(status_code), sentence=sentence)
 
 
@@ -295,8 +297,6 @@ class DataHandler(StackHandler):
             self.set_header("Content-Encoding", "gzip")
         self.finish(text.data)
 
-    def write_error(self, status_code: int, **kwargs: Any) -> None:
+    def show_error(self, status_code: int, sentence: str) -> None:  # noqa: ARG002  # it is in the status line
         """Send an error as JSON: ``{"error": SENTENCE}``."""
-        self.without_visitor()
-        self.ask_for_credentials(status_code)
-        self.answer({"error": self.sentence_of(status_code, kwargs.get("exc_info", (None, None))[1])})
+        self.answer({"error": sentence})

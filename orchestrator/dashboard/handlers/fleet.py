@@ -50,21 +50,21 @@ class WorkersData(FleetData):
         await super().get(self.application.events.state.workers)
 
 
+#: Our pages: the end of the address, the end of the name, the section and the template.
+_PAGES: Final = (
+    ("nodes", "nodes", "nodes", "nodes.html"),
+    ("nodes/([^/]+)", "node", "nodes", "node.html"),
+    ("cache", "cache", "cache", "cache.html"),
+    ("workers", "workers", "workers", "workers.html"),
+)
 ROUTES: Final[list[Any]] = [
-    url(r"/stacks/nodes", FleetPage, {"section": "nodes", "template": "nodes.html"}, name="stacks_nodes"),
-    # The page of a node called ``data`` is reached by another spelling: %64ata.
+    # Before the pages: that of a node called ``data`` is reached by another spelling, %64ata.
     url(r"/stacks/nodes/data", FleetData, {"question": Fleet.nodes}, name="stacks_nodes_data"),
-    url(
-        r"/stacks/nodes/([^/]+)", FleetPage, {"section": "nodes", "template": "node.html"}, name="stacks_node"
-    ),
     url(r"/stacks/nodes/([^/]+)/data", FleetData, {"question": Fleet.node}, name="stacks_node_data"),
-    url(r"/stacks/cache", FleetPage, {"section": "cache", "template": "cache.html"}, name="stacks_cache"),
     url(r"/stacks/cache/data", FleetData, {"question": Fleet.caches}, name="stacks_cache_data"),
-    url(
-        r"/stacks/workers",
-        FleetPage,
-        {"section": "workers", "template": "workers.html"},
-        name="stacks_workers",
-    ),
     url(r"/stacks/workers/data", WorkersData, {"question": Fleet.workers}, name="stacks_workers_data"),
+    *(
+        url(rf"/stacks/{path}", FleetPage, {"section": section, "template": template}, name=f"stacks_{name}")
+        for path, name, section, template in _PAGES
+    ),
 ]
