@@ -22,6 +22,7 @@ from orchestrator.errors import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
 #: Exit codes. Ctrl-C has the shell's own 130.
@@ -126,12 +127,7 @@ def warn(warnings: Sequence[Problem], form: str) -> None:
     """Write warnings on stderr if the format is ``table``; in other formats the result holds them."""
     if form != "table" or not warnings:
         return
-    console = console_for_messages()
-    for problem in warnings:
-        for line in _lines(
-            problem, snippet_width=console.width if console.is_terminal else 0, is_warning=True
-        ):
-            console.print(line, soft_wrap=True)
+    _print(console_for_messages(), warnings, is_warning=True)
 
 
 def _write(kind: str, problems: tuple[Problem, ...], form: str) -> None:
@@ -140,11 +136,16 @@ def _write(kind: str, problems: tuple[Problem, ...], form: str) -> None:
         click.echo(as_json([{"error": kind, **problem.to_wire()} for problem in problems]), err=True)
         return
     console = console_for_messages()
-    for problem in problems:
-        for line in _lines(problem, snippet_width=console.width if console.is_terminal else 0):
-            console.print(line, soft_wrap=True)
+    _print(console, problems)
     if len(problems) > 1:
         console.print(f"{len(problems)} problems", style="bold", soft_wrap=True)
+
+
+def _print(console: "Console", problems: Sequence[Problem], *, is_warning: bool = False) -> None:
+    for problem in problems:
+        width = console.width if console.is_terminal else 0
+        for line in _lines(problem, snippet_width=width, is_warning=is_warning):
+            console.print(line, soft_wrap=True)
 
 
 def _lines(problem: Problem, *, snippet_width: int, is_warning: bool = False) -> Iterator["Text"]:

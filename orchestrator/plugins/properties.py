@@ -174,7 +174,7 @@ class Property:
                 if not isinstance(value, Mapping):
                     raise _Unfit
                 if isinstance(self.schema, Mapping):
-                    return _convert_map(self.schema, value, path, walk)
+                    return convert_map(self.schema, value, path, walk)
                 return dict(value)
             case PropertyType.LIST:
                 if not isinstance(value, (list, tuple)):
@@ -227,7 +227,7 @@ def check_properties(
         PropertyNotVerified: another system could not be queried.
     """
     errors: list[PropertyError] = []
-    _convert_map(schema, given, (), Walk(errors.append, constraints=True, clients=clients), accepts_anything)
+    convert_map(schema, given, (), Walk(errors.append, constraints=True, clients=clients), accepts_anything)
     return errors
 
 
@@ -251,18 +251,7 @@ def convert_properties(
         PropertyNotVerified: another system could not be queried.
     """
     walk = _CONVERTING._replace(clients=clients) if constraints else _CONVERTING_ONLY
-    return _convert_map(schema, given, (), walk, accepts_anything)
-
-
-def convert_by(
-    schema: Mapping[str, Property], given: Mapping[str, object], walk: Walk, *, accepts_anything: bool = False
-) -> dict[str, object]:
-    """Return the same as :func:`convert_properties`, with ``UNKNOWN`` in place of values reported to ``walk``.
-
-    Raises:
-        PropertyNotVerified: another system could not be queried.
-    """
-    return _convert_map(schema, given, (), walk, accepts_anything)
+    return convert_map(schema, given, (), walk, accepts_anything)
 
 
 def _checked(constraint: Constraint, value: object, path: PropertyPath, walk: Walk) -> str | None:
@@ -272,13 +261,18 @@ def _checked(constraint: Constraint, value: object, path: PropertyPath, walk: Wa
         raise PropertyNotVerified(PropertyError(path, str(error), veiled=constraint.doubt())) from error
 
 
-def _convert_map(
+def convert_map(
     schema: Mapping[str, Property],
     given: Mapping[str, object],
     path: PropertyPath,
     walk: Walk,
     accepts_anything: bool = False,
 ) -> dict[str, object]:
+    """Return the same as :func:`convert_properties`, with ``UNKNOWN`` in place of values reported to ``walk``.
+
+    Raises:
+        PropertyNotVerified: another system could not be queried.
+    """
     converted: dict[str, Any] = {}
     found = 0
     for name, prop in schema.items():

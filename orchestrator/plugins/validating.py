@@ -17,7 +17,7 @@ from orchestrator.plugins.properties import (
     PropertyNotVerified,
     PropertyPath,
     Walk,
-    convert_by,
+    convert_map,
 )
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.translating import Translated, translate
@@ -114,7 +114,7 @@ def _sound(
 
 
 def _made(kind: type[Resource], given: Mapping[str, object], walk: Walk) -> Translated:
-    properties = convert_by(kind.properties_schema, given, walk, accepts_anything=kind.accepts_anything)
+    properties = convert_map(kind.properties_schema, given, (), walk, kind.accepts_anything)
     rules = kind.translation_rules(properties)
     if not rules:
         return Translated(properties=properties, given=given)

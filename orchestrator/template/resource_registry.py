@@ -132,14 +132,6 @@ class Entries:
             yield from entries.targets()
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The result of following aliases, and the last entry for all resources used; None if the last was another one."""
-
-    name: str
-    entry: str | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
     """The section ``resource_registry`` of all environments, as it applies to one stack; immutable."""
@@ -161,7 +153,7 @@ class Registry:
         prefix. ``resource_path`` is the resource's name, in nested stacks preceded by the names of the resources that
         these belong to. A circle ends where it closes.
         """
-        return self._find(type_name, resource_path).name
+        return self._find(type_name, resource_path)[0]
 
     def most_patterns(self) -> int:
         """Return the number of patterns for resources' names at the level that has the most."""
@@ -181,12 +173,12 @@ class Registry:
         Of the entries for single resources, those inside this one apply. If the type is an alias of a template, that
         entry does not apply: the template may use the type that it replaces.
         """
-        found = self._find(own_type, (resource_name,))
+        actual, entry = self._find(own_type, (resource_name,))
         left_out, base = self.left_out, self.base
-        if is_template(found.name):
-            base = base_of_key(found.name)
-            if found.entry is not None:
-                left_out |= {found.entry}
+        if is_template(actual):
+            base = base_of_key(actual)
+            if entry is not None:
+                left_out |= {entry}
         entries = Entries(types=self.entries.types, resources=self.entries.inside(resource_name))
         return Registry(entries=entries, left_out=left_out, base=base)
 
@@ -194,13 +186,14 @@ class Registry:
         """Return every target that is a template file."""
         return tuple(target for target in self.entries.targets() if is_template(target.name))
 
-    def _find(self, name: str, resource_path: tuple[str, ...]) -> _Found:
+    def _find(self, name: str, resource_path: tuple[str, ...]) -> tuple[str, str | None]:
+        """Return the end of a chain of aliases, and the last entry used if it is one for all resources, else None."""
         own = self._own(resource_path)
         seen, entry = {name}, None
         for _ in range(_LONGEST_CHAIN):
             if is_template(name):
                 # The target of an entry is a key already.
-                return _Found(name if len(seen) > 1 else key_of(name, self.base), entry)
+                return name if len(seen) > 1 else key_of(name, self.base), entry
             level, found = self._entry(name, own)
             if found is None:
                 break
@@ -209,7 +202,7 @@ class Registry:
                 break
             seen.add(target)
             name, entry = target, None if level is own else found
-        return _Found(name, entry)
+        return name, entry
 
     def _entry(self, name: str, own: Entries) -> tuple[Entries, str | None]:
         entry = own.types.entry_for(name)

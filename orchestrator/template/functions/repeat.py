@@ -96,14 +96,10 @@ class Repeat(Function):
         return count
 
     def _check_permutations(self, permutations: object) -> None:
-        if isinstance(permutations, Function):
-            raise FunctionError(
-                f"expected true or false written out, found {kind_of(permutations)}", path=("permutations",)
-            )
-        if not isinstance(permutations, (bool, *LATER)):
-            raise FunctionError(
-                f"expected true or false, found {kind_of(permutations)}", path=("permutations",)
-            )
+        is_call = isinstance(permutations, Function)
+        if is_call or not isinstance(permutations, (bool, *LATER)):
+            expected = f"expected true or false{' written out' if is_call else ''}"
+            raise FunctionError(f"{expected}, found {kind_of(permutations)}", path=("permutations",))
 
     def _check_lists(self, arguments: dict[str, object]) -> None:
         for_each, combines = arguments["for_each"], self._combines(arguments)
