@@ -176,10 +176,6 @@ def _confirmed(service: "Service", view: StackView) -> bool:
     return click.confirm(question, err=True)
 
 
-def _tags_field(tags: Sequence[str]) -> dict[str, str]:
-    return {"tags": ", ".join(tags)} if tags else {}
-
-
 def _tables(view: StackView) -> list[Table]:
     fields: dict[str, Any] = {
         "name": view.name,
@@ -192,7 +188,7 @@ def _tables(view: StackView) -> list[Table]:
         "created": moment(view.created_at),
         "updated": moment(view.updated_at),
         "timeout": f"{view.timeout_minutes:g} min",
-        **_tags_field(view.tags),
+        **({"tags": ", ".join(view.tags)} if view.tags else {}),
     }
     tables = [fields_table(fields)]
     if view.parameters:

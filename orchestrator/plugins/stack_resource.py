@@ -285,9 +285,8 @@ class StackResource(Resource):
         """Begin to create the child."""
         return self.begin(self.child())
 
-    def resume_create(self) -> Any:
-        """Continue an interrupted create: the child is updated to its present definition."""
-        return self.begin(self.child())
+    #: An interrupted create continues with the child's present definition.
+    resume_create = handle_create
 
     def handle_update(self, changes: PropertyChanges) -> Any:
         """Begin to update the child."""

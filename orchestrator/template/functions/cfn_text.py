@@ -42,8 +42,8 @@ class FnSplit(Function):
 
     def check(self) -> None:
         for index, item in enumerate(self.arguments):
-            if not isinstance(item, (str, *LATER)):
-                raise FunctionError(f"expected text, found {kind_of(item)}", path=(index,))
+            if not isinstance(item, LATER):
+                expect_text(item, index)
 
     def call(self, arguments: list[object], stack: StackDefinition) -> list[str]:
         delimiter, text = (expect_text(item, index) for index, item in enumerate(arguments))
