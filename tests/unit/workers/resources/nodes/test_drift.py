@@ -107,7 +107,7 @@ def test_a_stack_with_a_process_is_suspended_resumed_and_deleted(stack: Machine)
     assert run("stack", "suspend", "s").exit_code == 0
     assert process.status() == psutil.STATUS_STOPPED
     assert run("stack", "resume", "s").exit_code == 0
-    assert process.status() == psutil.STATUS_SLEEPING
+    assert process.status() != psutil.STATUS_STOPPED
     assert run("stack", "suspend", "s").exit_code == 0
     assert run("stack", "delete", "s", "--yes").exit_code == 0
     assert has_ended(process)
