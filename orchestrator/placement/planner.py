@@ -125,8 +125,6 @@ class Planner:
                 return found
         raise Unplaceable(f"others were faster {TRIES} times to take the room that was found; try again")
 
-    # -- inventory ---------------------------------------------------------------------------------------------
-
     def _read_inventory(self) -> Inventory:
         # Read once for all tries.
         if self._inventory is None:
@@ -183,8 +181,6 @@ class Planner:
             for each, row in self._rows.items()
         ]
         return [*own, *others]
-
-    # -- solution ----------------------------------------------------------------------------------------------
 
     def _question(
         self, promised: Promised, hosts: Mapping[str, Host], groups: Sequence[Group], *, either: Fate

@@ -103,9 +103,6 @@ PropertiesGroup = Combination | VersionedProperties
 VersionOf = Callable[[str], str]
 
 
-# -- evaluating --------------------------------------------------------------------------------------------------
-
-
 def group_errors(
     groups: Iterable[PropertiesGroup], given: Mapping[str, object], clients: NamedClients | None = None
 ) -> list[PropertyError]:
@@ -259,9 +256,6 @@ def _common(paths: Sequence[GivenPath]) -> PropertyPath:
             break
         common += 1
     return first[:common]
-
-
-# -- in words ----------------------------------------------------------------------------------------------------
 
 
 def in_words(group: PropertiesGroup, name: Callable[[GivenPath], str] = str) -> str:

@@ -135,8 +135,6 @@ class Delivery:
         self._close()
         self._cursors.release(claim.name, owner=claim.owner, attempt=claim.attempt)
 
-    # -- the cursor --------------------------------------------------------------------------------------------
-
     def _taken(self) -> CursorClaim | None:
         """Claim the cursor and make the sink; None if either is not possible now."""
         self._renewed_at = self._clock()
@@ -187,8 +185,6 @@ class Delivery:
     def _lost(self) -> None:
         log.warning("another process has taken over an event sink", sink=self.name)
         self._close()
-
-    # -- the sink ----------------------------------------------------------------------------------------------
 
     def _make_into(self, served: GuardedSink, claim: CursorClaim) -> None:
         served.sink = self._make(claim)

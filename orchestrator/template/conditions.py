@@ -63,8 +63,6 @@ class Conditions:
                 error = FunctionError(f"{call.name} of a resource cannot stand in a condition", hint=hint)
                 self._reader.problems.append(call.problem(error))
 
-    # -- used by functions and definitions ---------------------------------------------------------------------
-
     def refuse_unknown(self, name: str) -> None:
         """Check that a condition with this name exists.
 

@@ -79,8 +79,6 @@ class DeclarationReader:
             parameters=tuple(name for name in names if isinstance(name, str)),
         )
 
-    # -- one declaration ---------------------------------------------------------------------------------------
-
     def _schema(self, name: str, raw: object, path: Path) -> ParameterSchema | None:
         reader = self._reader
         if name.startswith(("OS::", "AWS::")):
@@ -152,8 +150,6 @@ class DeclarationReader:
         except ValueError as error:
             place = (*schema.path, schema.default_key)
             self._reader.fault(place, f"the default is no value for this parameter: {error}")
-
-    # -- constraints -------------------------------------------------------------------------------------------
 
     def _constraints(self, raw: object, path: Path, kind: ParameterType) -> tuple[Constraint, ...]:
         if raw is None:

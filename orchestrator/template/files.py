@@ -120,8 +120,6 @@ class _Loading:
             raise InvalidInput(self.problems)
         return StackFiles(template=text, environments=sources, files=files)
 
-    # -- files of the command itself ---------------------------------------------------------------------------
-
     def template(self, file: str) -> str:
         """Return the root template's text, and note its references."""
         text = self._argument(file)
@@ -157,8 +155,6 @@ class _Loading:
                     break
                 self._noted.add(named)
                 self._references.append(reference)
-
-    # -- files that they refer to ------------------------------------------------------------------------------
 
     def files(self) -> dict[str, str]:
         """Return the files that are referred to, directly or through other files, by key."""

@@ -198,9 +198,6 @@ class _DifferentKinds(ValueError):
     """Two valid values whose kinds cannot be merged."""
 
 
-# -- by type ---------------------------------------------------------------------------------------------------
-
-
 def _append(old: Any, new: Any, _strategy: Strategy) -> object:
     return old + new
 

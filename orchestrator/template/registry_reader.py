@@ -50,8 +50,6 @@ class RegistryReader:
         resources = self._resources(raw.get("resources"), (*path, "resources"), directory)
         return replace(resources, types=types, removed=removed)
 
-    # -- types -------------------------------------------------------------------------------------------------
-
     def _types(self, raw: dict[str, object], path: Path, directory: str) -> tuple[Aliases, frozenset[str]]:
         """Return the aliases of types, and the names of types whose earlier aliases are removed."""
         types, removed = {}, set()
@@ -97,8 +95,6 @@ class RegistryReader:
             return outer
         directory = key_of(value, outer)
         return f"{directory.rstrip('/')}/" if is_url(directory) else directory
-
-    # -- single resources --------------------------------------------------------------------------------------
 
     def _resources(self, raw: object, path: Path, directory: str) -> Entries:
         if raw is None:

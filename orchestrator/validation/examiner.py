@@ -196,8 +196,6 @@ class Examiner:
                 examined.parameters.hidden,
             )
 
-    # -- templates as types ------------------------------------------------------------------------------------
-
     def _examine_nested(
         self, examined: Examined, definition: ResourceDefinition, place: Place
     ) -> Examined | None:
@@ -223,8 +221,6 @@ class Examiner:
         if problems:
             return None
         return self.examine(draft, environment, _inside(examined, definition, place, key, base_of_key(key)))
-
-    # -- types that are stacks ---------------------------------------------------------------------------------
 
     def _examine_generated(
         self, examined: Examined, definition: ResourceDefinition, kind: type[StackResource], place: Place

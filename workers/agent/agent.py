@@ -98,8 +98,6 @@ class Agent:
         )
         self.answer, self.carry_out = self._answering.answer, self._answering.carry_out
 
-    # -- identity ----------------------------------------------------------------------------------------------
-
     @cached_property
     def incarnation(self) -> str:
         """The incarnation: a new one with every start, and for a shared agent with every boot."""
@@ -175,8 +173,6 @@ class Agent:
         self._watching.close()
         self.hypervisors.close()
         self.storage.close()
-
-    # -- for RPCs ----------------------------------------------------------------------------------------------
 
     def hypervisor(self, name: str) -> Hypervisor:
         """Return a hypervisor.

@@ -85,8 +85,6 @@ class Reader:
             ]
             raise Unreadable("\n".join(lines))
 
-    # -- values ----------------------------------------------------------------------------------------------------
-
     def map(
         self, node: Node, what: str, known: Collection[str] | None = None
     ) -> dict[str, tuple[Node, Node]]:

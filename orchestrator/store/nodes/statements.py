@@ -188,8 +188,6 @@ LOST_EVENT = Statement(
     """
 )
 
-# -- finish ------------------------------------------------------------------------------------------------------------
-
 # A wake-up during the step makes the node due at once, because the step may not have seen its cause.
 _FINISH_NODE = """
     UPDATE node SET

@@ -167,8 +167,6 @@ class Function(ABC):
             check_time(self._place)
             self.call(plain_copy(self.arguments), _NO_STACK)
 
-    # -- implemented by functions ------------------------------------------------------------------------------
-
     def check(self) -> None:  # noqa: B027 - most functions need no more than the default
         """Check the shape of :attr:`arguments`, as far as the template fixes it.
 
@@ -204,8 +202,6 @@ class Function(ABC):
     def is_open(self, hidden: Collection[str]) -> bool:
         """Whether the result may be shown: it depends only on the template and on parameters that are not hidden."""
         return self.pure and is_open(self.arguments, hidden)
-
-    # -- called by the engine ----------------------------------------------------------------------------------
 
     def resolve(self, stack: StackDefinition) -> object:
         """Return the value; ``UNKNOWN`` if it depends on a resource still to be made.

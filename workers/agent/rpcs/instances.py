@@ -128,9 +128,6 @@ def instance_forget_snapshot(agent: Agent, *, hypervisor: str, name: str, tag: s
         agent.hypervisor(hypervisor).forget_snapshot(name, tag)
 
 
-# -- shared ----------------------------------------------------------------------------------------------------
-
-
 def allowed_instance(
     agent: Agent, hypervisor: str, spec: Mapping[str, Any]
 ) -> tuple[Hypervisor, InstanceSpec]:

@@ -167,8 +167,6 @@ class LvmVg(Storage):
                 raise self._strange(name)
             self._tools.change("lvremove", f"{self._group}/{name}")
 
-    # -- reports -----------------------------------------------------------------------------------------------
-
     def _find_group(self) -> Mapping[str, str] | None:
         """Return the group, unless it is missing or must not be written to."""
         fields = ("vg_name", "vg_size", "vg_free", "vg_attr", "vg_extent_size")
@@ -210,8 +208,6 @@ class LvmVg(Storage):
         return StorageFault(
             f"logical volume {self._group}/{name} was not made by an agent, and is not touched"
         )
-
-    # -- space -------------------------------------------------------------------------------------------------
 
     def _disks(self) -> list[PhysicalVolume]:
         fields = ("pv_name", "pv_size", "pv_free", "pv_attr")

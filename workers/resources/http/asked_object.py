@@ -28,8 +28,6 @@ class AskedObject(Resource):
         #: The answer to reading the object in this step; None: not read yet.
         self._document: tuple[Any] | None = None
 
-    # -- requests ----------------------------------------------------------------------------------------------
-
     def _properties_of(self, name: str) -> Mapping[str, Any]:
         return self.properties[name] or {}
 
@@ -76,8 +74,6 @@ class AskedObject(Resource):
             if not self._http.is_over_limit(error):
                 raise
             return Wait(max(self._interval, min(error.retry_after, _LONGEST_PAUSE_SECONDS)))
-
-    # -- waits -------------------------------------------------------------------------------------------------
 
     def _is_ready(self) -> bool | Wait:
         status = self._properties_of("status")

@@ -57,8 +57,6 @@ class NodeResource(Resource):
         wanted = changes.after.get("node") if "node" in changes.names else None
         return bool(wanted) and wanted != self.state.on_node
 
-    # -- placement ---------------------------------------------------------------------------------------------
-
     @property
     def node(self) -> str:
         """The node that it is on, or is to be on.
@@ -123,8 +121,6 @@ class NodeResource(Resource):
         if lease is None:
             raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
         return tuple(sorted(lease.storage))
-
-    # -- RPCs --------------------------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> NodeClient:

@@ -169,8 +169,6 @@ class Runc(ContainerEngine):
         limits = ["--memory", memory, "--cpu-quota", str(cpu_quota(vcpus))]
         self._do("update", *limits, *(["--memory-swap", memory] if _swap_counts() else []), name)
 
-    # -- the runtime -------------------------------------------------------------------------------------------
-
     @property
     def _command(self) -> list[str]:
         return [self._program, "--root", str(self._root)]

@@ -144,8 +144,6 @@ class RunningMachine:
         finally:
             os.close(handle)
 
-    # -- size --------------------------------------------------------------------------------------------------
-
     def resize(self, *, memory_mib: int, vcpus: int) -> list[Plugged]:
         """Hot-plug processors and memory, or have the guest return memory; return what was plugged in.
 
@@ -157,8 +155,6 @@ class RunningMachine:
             if memory_mib * BYTES_PER_MIB != qmp.do("query-balloon")["actual"]:
                 _fill_balloon(qmp, memory_mib)
             return plugged
-
-    # -- saved states ----------------------------------------------------------------------------------------------
 
     def keep(self, nodes: list[str], tag: str) -> None:
         """Save memory and disks; the first disk holds the memory."""

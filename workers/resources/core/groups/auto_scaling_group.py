@@ -183,8 +183,6 @@ outputs:
         """Return the batching of ``rolling_updates``; the first members are made all at once."""
         return batching_of(None if creating else self.properties["rolling_updates"])
 
-    # -- scaling -----------------------------------------------------------------------------------------------
-
     def current_size(self) -> int:
         """Return the target number of members."""
         return self.roster.size or 0
@@ -208,8 +206,6 @@ outputs:
             ROSTER: (following or roster).to_data(),
             _SCALED_AT: self.now,
         }
-
-    # -- attributes --------------------------------------------------------------------------------------------
 
     def named(self, path: AttributePath) -> AttributePath:
         """Return a path with a member's position, oldest first, replaced by its name."""

@@ -51,8 +51,6 @@ class MemberStack(StackResource, ABC):
         """Return the path of ``resource.NAME...`` with the member's real name in it."""
         return path
 
-    # -- attributes --------------------------------------------------------------------------------------------
-
     def asks(self) -> tuple[AttributePath, ...]:
         """Return the members' attributes that this resource's requested attributes need."""
         wanted = [self.named(tuple(path)) for path in self.wanted]

@@ -172,8 +172,6 @@ outputs:
         """Return the definition with the member's name in its properties."""
         return _expanded(definition, self.properties["index_var"], name)
 
-    # -- attributes --------------------------------------------------------------------------------------------
-
     @property
     def removed(self) -> Mapping[str, Sequence[str]]:
         """The names that are not reused, each with the ids by which the member was known."""
