@@ -56,4 +56,6 @@ def settle() -> None:
     """
     gc.collect()
     gc.freeze()
+    # The interpreter compares new objects with those that the last full collection left, frozen ones included.
+    gc.collect()
     gc.set_threshold(*_SETTLED)
