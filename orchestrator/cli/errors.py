@@ -123,7 +123,7 @@ def _problems(error: IsothermError) -> tuple[Problem, ...]:
     return (error.problem if isinstance(error, NotVerified) else Problem(message=str(error)),)
 
 
-def warn(warnings: Sequence[Problem], form: str) -> None:
+def warn(warnings: Sequence[Problem], form: str = "table") -> None:
     """Write warnings on stderr if the format is ``table``; in other formats the result holds them."""
     if form != "table" or not warnings:
         return

@@ -75,6 +75,12 @@ def split_pairs(
     return values
 
 
+class _Minutes(click.FloatRange):
+    """A positive number; click calls its own type "float range" in errors."""
+
+    name = "number of minutes"
+
+
 def _finite(_context: click.Context, _parameter: click.Parameter, minutes: float | None) -> float | None:
     # click's range lets nan through: it is neither below nor above anything.
     if minutes is not None and not math.isfinite(minutes):
@@ -91,7 +97,7 @@ def template_options(command: Command, *, required: bool = True) -> Command:
             "template",
             required=required,
             metavar="FILE",
-            help="The template: HOT or CFN, in YAML or JSON.",
+            help="The template: HOT or CFN, in YAML or JSON; - reads standard input.",
         ),
         click.option(
             "-e",
@@ -147,7 +153,7 @@ traversal_option = click.option(
 timeout_option = click.option(
     "--timeout",
     "timeout_minutes",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_Minutes(min=0, min_open=True),
     callback=_finite,
     metavar="MINUTES",
     help="The operation fails if it takes longer.",

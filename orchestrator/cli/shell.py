@@ -1,5 +1,6 @@
 """Environment of a command: settings, the service, and whether a terminal can answer questions."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from orchestrator.cli.errors import warn
 from orchestrator.cli.logs import configure_logs
+from orchestrator.errors import Problem
 
 if TYPE_CHECKING:
     # pydantic takes half of the time that `isotherm --help` may take, and help needs no settings.
@@ -17,14 +20,23 @@ if TYPE_CHECKING:
 
 
 def read_settings() -> "Settings":
-    """Read the settings of this process.
+    """Read the settings of this process; warn on stderr of variables that are nearly a setting's.
 
     Raises:
         InvalidInput: a setting has an unknown name or a bad value.
     """
-    from orchestrator.config.settings import load_settings
+    from orchestrator.config.problems import unread_variables
+    from orchestrator.config.settings import Settings, load_settings
 
-    return load_settings()
+    settings = load_settings()
+    unread = unread_variables(Settings, os.environ)
+    warn(
+        [
+            Problem(path=name, message="there is no such setting", hint=f"did you mean {near}?")
+            for name, near in unread
+        ]
+    )
+    return settings
 
 
 def open_service(settings: "Settings") -> "Service":

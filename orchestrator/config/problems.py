@@ -3,7 +3,7 @@
 No value is shown but numbers that are out of bounds: any other may be a key, or a URL with a password.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, get_args
 
@@ -18,6 +18,8 @@ PREFIX: Final = "ISOTHERM_"
 _OTHER_VARIABLES: Final = frozenset({"ISOTHERM_CONFIG", "ISOTHERM_DEBUG"})
 #: How similar a variable must be to a setting's to count as a misspelling of it.
 _ALIKE: Final = 0.85
+#: The fewest characters that count as the beginning of a setting's name.
+_SHORTEST: Final = 3
 
 _EXPECTED: Final = {
     "bool": "true or false",
@@ -60,7 +62,7 @@ def variable_of(place: Sequence[str | int]) -> str:
 
 
 def unread_variables(settings: type[BaseModel], variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each variable that seems a misspelling of a setting's, with the right one."""
+    """Yield each variable that seems a misspelling or the beginning of a setting's, with the right one."""
     known = [variable_of(place) for place in _places(settings)]
     for name in sorted(variables):
         spelt = name.upper()
@@ -70,8 +72,15 @@ def unread_variables(settings: type[BaseModel], variables: Mapping[str, str]) ->
             continue
         # Compared without the common prefix, which would make all similar.
         rests = [each.removeprefix(PREFIX) for each in known]
-        if near := Nearest(alike=_ALIKE).among(spelt.removeprefix(PREFIX), rests):
+        spelt = spelt.removeprefix(PREFIX)
+        near = Nearest(alike=_ALIKE).among(spelt, rests) or next(filter(_beginning_with(spelt), rests), None)
+        if near:
             yield name, PREFIX + near
+
+
+def _beginning_with(name: str) -> Callable[[str], bool]:
+    """Return whether a setting is what an abbreviation, such as BROKER or STATE_DIR, stands for."""
+    return lambda known: len(name) >= _SHORTEST and known.startswith(name)
 
 
 def _problem(

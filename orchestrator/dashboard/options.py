@@ -101,13 +101,17 @@ def argument_problems(arguments: Sequence[str]) -> Iterator[Problem]:
 
     Flower would ignore the former silently, and take any word for true.
     """
-    known, nearest = _by_name(), Nearest()
+    known, nearest, before = _by_name(), Nearest(), ""
     for argument in arguments:
         name, has_value, value = argument.lstrip("-").partition("=")
         name = name.replace("-", "_")
         if not argument.startswith("-"):
+            # Without the argument: it may be a password.
+            hint = f"write --{before}=VALUE" if before else "write --name=value"
             yield Problem(
-                message="an option is expected, and found is something else", hint="write --name=value"
+                path=f"--{before}" if before else "",
+                message="an option is expected, found a value",
+                hint=hint,
             )
         elif name not in known:
             near = nearest.among(name, known)
@@ -120,6 +124,7 @@ def argument_problems(arguments: Sequence[str]) -> Iterator[Problem]:
         elif has_value and not _fits(known[name], value, _WORDS.__contains__):
             kind = known[name].type.__name__
             yield Problem(path=f"--{name}", message=f"its value is no {kind}", hint=_HINTS.get(kind, ""))
+        before = name if argument.startswith("-") and name in known and not has_value else ""
 
 
 def _by_name() -> dict[str, Any]:

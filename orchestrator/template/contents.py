@@ -1,6 +1,7 @@
 """Contents of a user's files: text from the disk or, where allowed, from the network."""
 
 import posixpath
+import sys
 import time
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,8 @@ from orchestrator.template.locations import is_url, is_web, shown
 #: The limit of all files of one job together, which contains them all.
 MOST_BYTES: Final = 64 * 1024 * 1024
 
+#: The name under which a user gives standard input.
+STANDARD_INPUT: Final = "-"
 #: The limit for all fetches together; the last one may exceed it.
 _FETCHING_SECONDS = 600.0
 _ENABLE = "set ISOTHERM_FETCH_URLS=true to let this machine fetch it"
@@ -53,8 +56,8 @@ class Contents:
     def text(self, location: str, *, named_by_file: bool = False) -> str:
         """Return the text at a location: a path, relative to the working directory, or a URL.
 
-        A user may give a pipe or a device. A file that is ``named_by_file`` must be a regular one: reading others may
-        never end, or never begin.
+        A user may give a pipe, a device, or ``-`` for standard input. A file that is ``named_by_file`` must be a
+        regular one: reading others may never end, or never begin.
 
         Raises:
             Unreadable: the file is missing, too large, no text, or may not be fetched.
@@ -82,6 +85,8 @@ class Contents:
             self._seconds_left -= time.monotonic() - begun
 
     def _read(self, location: str, named_by_file: bool) -> bytes:
+        if location == STANDARD_INPUT and not named_by_file:
+            return sys.stdin.buffer.read(self._limits.max_bytes + 1)
         path = Path(_local_path(location))
         try:
             if named_by_file and not (path.is_file() or path.is_dir()) and path.exists():

@@ -98,6 +98,8 @@ def test_a_file_that_was_named_must_be_there(monkeypatch: pytest.MonkeyPatch, tm
         ("ISOTHERM_CACHE_BACKNED", "ISOTHERM_CACHE_BACKEND"),
         ("ISOTHERM_CONSTRAINT_CACHE_ENABLED", "ISOTHERM_CONSTRAINT_CACHE__ENABLED"),
         ("isotherm_broker_ulr", "ISOTHERM_BROKER_URL"),
+        ("ISOTHERM_BROKER", "ISOTHERM_BROKER_URL"),
+        ("ISOTHERM_STATE_DIR", "ISOTHERM_STATE_DIRECTORY"),
     ],
 )
 def test_a_variable_that_is_nearly_a_settings_one_is_found(variable: str, meant: str) -> None:
