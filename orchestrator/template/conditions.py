@@ -1,8 +1,8 @@
 """Conditions of a template, evaluated with the values of its parameters."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import cut
@@ -10,8 +10,17 @@ from orchestrator.sandbox.budget import check_time
 from orchestrator.template.document import Path
 from orchestrator.template.expressions import Expression, ExpressionParser
 from orchestrator.template.functions.base import FunctionError, KnownNames, ResolveError, kind_of
-from orchestrator.template.functions.logic import ConditionName
 from orchestrator.template.sections import SectionReader
+
+_HINT: Final = "a parameter of the type boolean is true or false; 'equals' compares other values"
+
+
+class _Undecided(Exception):
+    """The condition under evaluation needs another one first, whose name a call gave."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 class Conditions:
@@ -77,45 +86,64 @@ class Conditions:
         """Return whether the condition holds; ``UNKNOWN`` if that depends on a value not known yet.
 
         Raises:
-            FunctionError: it refers to itself.
+            FunctionError: there is none of this name, or it refers to itself.
+            _Undecided: another condition is being evaluated, and needs this one first.
         """
         self.refuse_unknown(name)
-        if name in self._verdicts:
-            return self._verdicts[name]
         if name in self._under_way:
             names = list(self._under_way)
             circle = " -> ".join((*names[names.index(name) :], name))
             raise FunctionError(f"conditions refer to each other in a circle: {circle}")
-        self._decide(name)
+        if name not in self._verdicts and self._under_way:
+            raise _Undecided(name)
+        if name not in self._verdicts:
+            self._decide(name)
         return self._verdicts[name]
 
+    def judged(self, value: object) -> Any:
+        """Return whether a computed condition holds: true, false, or the name of a condition.
+
+        ``UNKNOWN`` if that depends on a value not known yet.
+
+        Raises:
+            FunctionError: ``value`` is something else; the message does not show it, since it may be a secret.
+            _Undecided: see :meth:`verdict`.
+        """
+        if isinstance(value, bool) or value is UNKNOWN:
+            return value
+        if isinstance(value, str) and value in self._section:
+            return self.verdict(value)
+        found = "text that names none" if isinstance(value, str) else kind_of(value)
+        raise FunctionError(f"expected true, false or the name of a condition, found {found}", hint=_HINT)
+
     def _decide(self, name: str) -> None:
-        """Evaluate a condition, after those it refers to; iterative, for a chain may exceed the interpreter's stack."""
-        waiting = [(name, self._named_by(name))]
+        """Evaluate a condition, and those whose values it needs; iterative, for a chain may exceed Python's stack."""
         self._under_way[name] = None
         try:
-            while waiting:
-                current, named = waiting[-1]
-                needed = next((each for each in named if self._is_open(each)), None)
-                if needed is not None:
-                    waiting.append((needed, self._named_by(needed)))
-                    self._under_way[needed] = None
-                    continue
-                self._verdicts[current] = self._evaluate(self._expressions[current])
-                waiting.pop()
-                del self._under_way[current]
+            while self._under_way:
+                current = next(reversed(self._under_way))
+                check_time(partial(self._reader.positions.problem, (*self._path, current)))
+                try:
+                    self._verdicts[current] = self._of_section(current)
+                    del self._under_way[current]
+                except _Undecided as error:
+                    # It is evaluated again after the one that it needs.
+                    self._under_way[error.name] = None
         finally:
-            for each, _ in waiting:
-                del self._under_way[each]
+            self._under_way.clear()
 
-    def _is_open(self, name: str) -> bool:
-        """Whether a condition is still to be evaluated; :meth:`verdict` refuses one that is under way as a circle."""
-        return name not in self._verdicts and name not in self._under_way
-
-    def _named_by(self, name: str) -> Iterator[str]:
-        for call in self._expressions[name].calls:
-            operands = call.arguments if isinstance(call.arguments, list) else [call.arguments]
-            yield from (each.arguments for each in (call, *operands) if isinstance(each, ConditionName))
+    def _of_section(self, name: str) -> object:
+        """Return the value of a condition of the section; ``UNKNOWN``, with a problem recorded, if it is no boolean."""
+        try:
+            value = self._expressions[name].resolve(self._parameters)
+        except ResolveError as error:
+            self._reader.problems.append(error.problem)
+            return UNKNOWN
+        if isinstance(value, bool) or value is UNKNOWN:
+            return value
+        message = f"expected a condition that is true or false, found {kind_of(value)}"
+        self._reader.fault((*self._path, name), message, _HINT)
+        return UNKNOWN
 
     def verdicts(self) -> dict[str, bool | None]:
         """Return the value of each condition; None where it is not known, or cannot be evaluated."""
@@ -155,12 +183,9 @@ class Conditions:
         if not isinstance(expression.plain, bool) and not expression.is_call:
             found = kind_of(expression.plain)
             raise FunctionError(f"expected a condition's name, true, false or a call, found {found}")
-        return self._evaluate(expression)
-
-    def _evaluate(self, expression: Expression) -> object:
         try:
             value = expression.resolve(self._parameters)
         except ResolveError as error:
             self._reader.problems.append(error.problem)
             return UNKNOWN
-        return UNKNOWN if value is UNKNOWN else bool(value)
+        return self.judged(value)

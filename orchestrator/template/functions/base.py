@@ -102,6 +102,13 @@ class Verdicts(Protocol):
             FunctionError: it refers to itself, or cannot be evaluated.
         """
 
+    def judged(self, value: object) -> object:
+        """Return whether a computed condition holds: true, false, or the name of a condition; or ``UNKNOWN``.
+
+        Raises:
+            FunctionError: ``value`` is something else, or names a condition that refers to itself.
+        """
+
     def holds(self, raw: object, path: Path) -> object:
         """Return whether the condition at ``path`` holds: a condition's name, true, false, null (true), or a call.
 

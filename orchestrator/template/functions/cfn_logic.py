@@ -6,7 +6,6 @@ from orchestrator.definition import StackDefinition
 from orchestrator.template.functions.base import (
     Builder,
     Example,
-    Function,
     FunctionError,
     expect_list,
     kind_of,
@@ -16,10 +15,12 @@ from orchestrator.template.functions.logic import (
     ConditionName,
     Equals,
     If,
+    Not,
     Or,
-    as_condition,
+    check_condition,
+    negated,
 )
-from orchestrator.template.versions import CFN_AWS_ONLY, NEVER
+from orchestrator.template.versions import CFN_AWS_ONLY
 
 
 class FnIf(If):
@@ -55,11 +56,10 @@ class FnEquals(Equals):
     examples = (Example("Fn::Equals: [{Ref: size}, '1']", False, {"size": 1}, version="2010-09-09"),)
 
 
-class FnNot(Function):
+class FnNot(Not):
     """``Fn::Not: [condition]``: whether the condition does not hold."""
 
     name = "Fn::Not"
-    lifetime = NEVER
     in_conditions = CFN_AWS_ONLY
     expected_items = (1, "one condition")
     examples: ClassVar[tuple[Example, ...]] = (
@@ -67,10 +67,10 @@ class FnNot(Function):
     )
 
     def check(self) -> None:
-        self.arguments = [as_condition(self.arguments[0], self.scope, self.path, (0,))]
+        check_condition(self.arguments[0], self.scope, (0,))
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> bool:
-        return not arguments[0]
+    def call(self, arguments: list[object], stack: StackDefinition) -> object:
+        return negated(arguments[0], self.scope, (0,))
 
 
 class FnAnd(And):

@@ -1,6 +1,6 @@
 """Functions on conditions: if; and those that only conditions can call: equals, not, and, or."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.template.document import Path
@@ -58,14 +58,12 @@ class If(Macro):
 
 
 class ConditionName(Function):
-    """The name of a condition in place of a condition."""
+    """A call that gives the value of a condition by its name."""
 
-    name = "the condition"
     lifetime = NEVER
 
     def check(self) -> None:
-        if self.scope.conditions is not None:
-            self.scope.conditions.refuse_unknown(self.arguments)
+        _refuse_unknown(self.arguments, self.scope, ())
 
     def call(self, arguments: str, stack: StackDefinition) -> object:
         return UNKNOWN if self.scope.conditions is None else self.scope.conditions.verdict(arguments)
@@ -98,14 +96,17 @@ class Not(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        self.arguments = as_condition(self.arguments, self.scope, self.path, ())
+        check_condition(self.arguments, self.scope, ())
 
-    def call(self, arguments: object, stack: StackDefinition) -> bool:
-        return not arguments
+    def call(self, arguments: Any, stack: StackDefinition) -> object:
+        return negated(arguments, self.scope, ())
 
 
 class And(Function):
-    """``and: [condition, condition ...]``: whether all of at least two conditions hold."""
+    """``and: [condition, condition ...]``: whether all of at least two conditions hold.
+
+    The values of conditions after one that does not hold do not matter.
+    """
 
     name = "and"
     examples: ClassVar[tuple[Example, ...]] = (
@@ -115,14 +116,17 @@ class And(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        self.arguments = as_conditions(self.arguments, self.scope, self.path)
+        _check_conditions(self.arguments, self.scope)
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> bool:
-        return all(arguments)
+    def call(self, arguments: list[object], stack: StackDefinition) -> object:
+        return _decided(arguments, self.scope, by=False)
 
 
 class Or(Function):
-    """``or: [condition, condition ...]``: whether any of at least two conditions holds."""
+    """``or: [condition, condition ...]``: whether any of at least two conditions holds.
+
+    The values of conditions after one that holds do not matter.
+    """
 
     name = "or"
     examples: ClassVar[tuple[Example, ...]] = (
@@ -132,37 +136,66 @@ class Or(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        self.arguments = as_conditions(self.arguments, self.scope, self.path)
+        _check_conditions(self.arguments, self.scope)
 
-    def call(self, arguments: list[object], stack: StackDefinition) -> bool:
-        return any(arguments)
+    def call(self, arguments: list[object], stack: StackDefinition) -> object:
+        return _decided(arguments, self.scope, by=True)
 
 
-def as_conditions(arguments: object, scope: Scope, path: Path) -> list[object]:
-    """Return a list of at least two operands, each converted by :func:`as_condition`.
+def check_condition(operand: object, scope: Scope, place: Path) -> None:
+    """Check that an operand is true, false, a call, or the name of a condition.
 
     Raises:
-        FunctionError: the arguments are no such list.
+        FunctionError: it is something else, or a name that no condition has; ``place`` is its path.
     """
+    if isinstance(operand, (bool, *LATER)):
+        return
+    if not isinstance(operand, str):
+        message = f"expected a condition's name, true, false or a call, found {kind_of(operand)}"
+        raise FunctionError(message, path=place)
+    _refuse_unknown(operand, scope, place)
+
+
+def negated(operand: object, scope: Scope, place: Path) -> object:
+    """Return whether an operand, with its calls resolved, does not hold; ``UNKNOWN`` if that is not known yet.
+
+    Raises:
+        FunctionError: it is neither true, false nor the name of a condition; ``place`` is its path.
+    """
+    verdict = _verdict_of(operand, scope, place)
+    return verdict if verdict is UNKNOWN else not verdict
+
+
+def _check_conditions(arguments: object, scope: Scope) -> None:
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of conditions, found {kind_of(arguments)}")
     if len(arguments) < 2:
         raise FunctionError(f"expected at least two conditions, found {len(arguments)}")
-    return [as_condition(operand, scope, path, (index,)) for index, operand in enumerate(arguments)]
+    for index, operand in enumerate(arguments):
+        check_condition(operand, scope, (index,))
 
 
-def as_condition(operand: object, scope: Scope, path: Path, place: Path) -> object:
-    """Return a condition's operand as true, false or a call; a name becomes a call.
+def _decided(operands: list[object], scope: Scope, *, by: bool) -> object:
+    """Return ``by`` if an operand has this value, else the opposite; the operands after it are not judged."""
+    for index, operand in enumerate(operands):
+        verdict = _verdict_of(operand, scope, (index,))
+        if verdict is UNKNOWN or verdict is by:
+            return verdict
+    return not by
 
-    Raises:
-        FunctionError: the operand is something else, or a name that no condition has.
-    """
-    if isinstance(operand, (bool, *LATER)):
-        return operand
-    if not isinstance(operand, str):
-        message = f"expected a condition's name, true, false or a call, found {kind_of(operand)}"
-        raise FunctionError(message, path=place)
+
+def _verdict_of(operand: object, scope: Scope, place: Path) -> object:
+    if scope.conditions is None:
+        return UNKNOWN
     try:
-        return ConditionName(operand, scope=scope, path=(*path, *place))
+        return scope.conditions.judged(operand)
+    except FunctionError as error:
+        raise FunctionError(str(error), path=place, hint=error.hint) from None
+
+
+def _refuse_unknown(name: str, scope: Scope, place: Path) -> None:
+    try:
+        if scope.conditions is not None:
+            scope.conditions.refuse_unknown(name)
     except FunctionError as error:
         raise FunctionError(str(error), path=place, hint=error.hint) from None

@@ -58,7 +58,6 @@ def holds(
         ("{equals: [{get_param: [zones, 1]}, b]}", True),
         ("{equals: [{get_param: [zones, 7]}, '']}", True),
         ("{get_param: big}", False),
-        ("{get_param: count}", True),
         ("{not: {get_param: big}}", True),
         ("{not: true}", False),
         ("{and: [true, {get_param: big}]}", False),
@@ -179,6 +178,112 @@ def test_condition_functions_are_data_outside_conditions() -> None:
     assert template.problems == ()
     value = template.outputs["o"].resolve(StackDefinition(name="s", id=""))
     assert value == [{"equals": [1, 1]}, {"not": True}, {"and": [True, True]}, {"or": []}]
+
+
+# -- what a call gives in place of a condition ------------------------------------------------------------------
+
+#: Every place of a condition, with a call in it.
+PLACES = {
+    "section": ("conditions: {c: CALL}\nresources: {r: {type: X, condition: c}}", "conditions.c"),
+    "resource": ("resources: {r: {type: X, condition: CALL}}", "resources.r.condition"),
+    "output": ("outputs: {r: {value: 1, condition: CALL}}", "outputs.r.condition"),
+    "if": ("outputs: {r: {value: {if: [CALL, 1, 2]}}}", "outputs.r.value.if[0]"),
+    "not": ("resources: {r: {type: X, condition: {not: CALL}}}", "resources.r.condition.not"),
+    "and": ("resources: {r: {type: X, condition: {and: [true, CALL]}}}", "resources.r.condition.and[1]"),
+    "or": ("resources: {r: {type: X, condition: {or: [CALL, true]}}}", "resources.r.condition.or[0]"),
+    "deep": (
+        "conditions: {c: {or: [false, {not: CALL}]}}\nresources: {r: {type: X, condition: c}}",
+        "conditions.c.or[1].not",
+    ),
+}
+CALLS = {
+    "get_param": "{get_param: zones}",
+    "get_param with a path": "{get_param: [zones, 0]}",
+    "yaql": "{yaql: {expression: $.data, data: {get_param: zones}}}",
+}
+NO_CONDITIONS = ["false", "true", "", "x", 0, 1, 1.5, [], [True], {}, {"a": False}, None]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("call", CALLS)
+def test_only_a_boolean_or_a_name_is_a_condition_wherever_it_comes_from(place: str, call: str) -> None:
+    body, path = PLACES[place]
+    for value in NO_CONDITIONS:
+        given = [value] if "path" in call else value
+        template = under(body.replace("CALL", CALLS[call]), {"zones": given})
+        (problem,) = template.problems
+        assert problem.path == path, value
+        assert problem.message.startswith("expected ")
+        assert "found " in problem.message
+        assert "boolean" in problem.hint
+        assert problem.position is not None
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("value", [True, False])
+def test_a_boolean_is_a_condition_wherever_it_comes_from(place: str, call: str, value: bool) -> None:
+    given = [value] if "path" in call else value
+    template = under(PLACES[place][0].replace("CALL", CALLS[call]), {"zones": given})
+    assert template.problems == ()
+    expected = {"not": not value, "deep": not value, "or": True}.get(place, value)
+    if place == "if":
+        assert template.outputs["r"].resolve(StackDefinition(name="s", id="")) == (1 if value else 2)
+    elif place == "output":
+        assert template.outputs["r"].resolve(StackDefinition(name="s", id="")) == (1 if value else None)
+    else:
+        assert ("r" in template.resources) is expected
+
+
+@pytest.mark.parametrize(("name", "expected"), [("f", False), ("t", True), ("of_f", True)])
+def test_a_text_that_a_call_gives_is_the_name_of_a_condition(name: str, expected: bool) -> None:
+    more = "f: false, t: true, of_f: {not: {get_param: [zones, 0]}}"
+    values = {"env": name, "zones": ["f"]}
+    assert holds("{get_param: env}", values, more=more) is expected
+    assert holds("{not: {not: {get_param: env}}}", values, more=more) is expected
+    assert holds("{and: [true, {get_param: env}]}", values, more=more) is expected
+    assert holds("{or: [false, {get_param: env}]}", values, more=more) is expected
+    # In the section, a name alone defines no condition.
+    template = under(
+        "conditions: {f: false, c: {get_param: env}}\nresources: {r: {type: X, condition: c}}", {"env": "f"}
+    )
+    (problem,) = template.problems
+    assert (problem.path, "found text" in problem.message) == ("conditions.c", True)
+
+
+def test_a_hidden_value_in_place_of_a_condition_is_not_shown() -> None:
+    body = "resources: {r: {type: X, condition: {not: {get_param: env}}}}"
+    draft = Draft.read(HEAD.format(version="wallaby") + body, file="t.yaml", files={}, limits=Limits())
+    (problem,) = draft.under({**VALUES, "env": "geheim"}, hidden={"env"}).problems
+    assert "geheim" not in f"{problem}"
+
+
+@pytest.mark.parametrize(
+    "condition", ["{or: [true, {get_param: env}]}", "{or: [false, t, wrong]}", "{not: {and: [f, wrong]}}"]
+)
+def test_an_operand_behind_a_decided_one_is_not_judged(condition: str) -> None:
+    more = "t: true, f: false, wrong: {get_param: env}"
+    assert holds(condition, {"env": ""}, more=more)
+    assert holds(f"{{not: {{not: {condition}}}}}", {"env": ""}, more=more)
+    assert holds("by_name", {"env": ""}, more=f"{more}, by_name: {condition}")
+
+
+def test_a_wrong_condition_is_reported_once_with_its_own_place() -> None:
+    body = """
+conditions: {wrong: {get_param: env}, a: {not: wrong}, b: {and: [true, a]}}
+resources: {r: {type: X, condition: a}, s: {type: X, condition: b}, t: {type: X, condition: {not: wrong}}}
+"""
+    (problem,) = under(body).problems
+    assert problem.path == "conditions.wrong"
+
+
+def test_computed_names_in_a_circle_and_in_a_long_chain_are_followed() -> None:
+    circle = "conditions: {a: {not: {get_param: env}}}\nresources: {r: {type: X, condition: a}}"
+    (problem,) = under(circle, {"env": "a"}).problems
+    assert "in a circle: a -> a" in problem.message
+    links = ", ".join(f"c{i}: {{not: {{get_param: [zones, {i}]}}}}" for i in range(2000))
+    zones = [f"c{i + 1}" for i in range(2000)]
+    assert holds("c0", {"zones": zones}, more=f"{links}, c2000: false") is False
 
 
 # -- what a condition governs --------------------------------------------------------------------------------

@@ -190,3 +190,32 @@ def test_without_the_aws_format_all_of_them_are_data(call: Any, data: Any, versi
 @pytest.mark.parametrize("name", ["Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or", "Condition"])
 def test_outside_conditions_what_decides_is_data(name: str) -> None:
     assert chosen({name: [1, 1]}) == {name: [1, 1]}
+
+
+@pytest.mark.parametrize("value", ["false", "true", "", 0, 1, [], {}, None])
+@pytest.mark.parametrize("by_name", [True, False])
+@pytest.mark.parametrize(
+    ("wrap", "path"),
+    [
+        (lambda call: call, ""),
+        (lambda call: {"Fn::Not": [call]}, ".Fn::Not[0]"),
+        (lambda call: {"Fn::And": [True, call]}, ".Fn::And[1]"),
+        (lambda call: {"Fn::Or": [False, call]}, ".Fn::Or[1]"),
+        (lambda call: {"Fn::Not": [{"Fn::Or": [call, True]}]}, ".Fn::Not[0].Fn::Or[0]"),
+    ],
+)
+def test_only_a_boolean_or_a_name_is_a_condition(wrap: Any, path: str, by_name: bool, value: Any) -> None:
+    condition = wrap({"Ref": "env"})
+    if by_name:
+        template = under({"c": condition}, condition="c", values={"env": value})
+    else:
+        template = under(condition=condition, values={"env": value})
+    (problem,) = template.problems
+    assert problem.path == ("Conditions.c" if by_name else "Resources.r.Condition") + path
+    assert problem.message.startswith("expected ")
+
+
+def test_a_text_that_a_map_gives_is_no_condition_but_may_name_one() -> None:
+    call = {"Fn::FindInMap": ["stages", "prod", "size"]}
+    assert "found text" in problem_of(call).message
+    assert holds({"Fn::Not": [call]}, {"L": {"Fn::Equals": [1, 2]}})
