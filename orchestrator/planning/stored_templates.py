@@ -7,6 +7,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles
 from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.plugins.registry import installed_types
 from orchestrator.store.store import Store
 from orchestrator.template.locations import FilesFrom
 from orchestrator.template.nested_templates import environment_within
@@ -34,7 +35,7 @@ def load_registry(store: Store, template_id: str, settings: Settings) -> Registr
     stored = store.templates.load(template_id)
     sources = tuple(EnvironmentSource(file=file, source=source) for file, source in stored.environments)
     job = StackJob(name="", template="", template_file=stored.file, environments=sources)
-    environment, _ = environment_of(job, Limits.of(settings))
+    environment, _ = environment_of(job, Limits.of(settings), installed_types())
     if stored.nesting is not None:
         environment, _ = environment_within(environment, stored.nesting, {})
     return environment.registry

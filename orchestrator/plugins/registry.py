@@ -32,6 +32,12 @@ class ResourceTypes(PluginsByName[type[Resource]]):
 
 
 @cache
+def installed_types() -> frozenset[str]:
+    """Return the names of the installed resource types, without importing them."""
+    return frozenset(entry_points(group=NAMESPACE).names)
+
+
+@cache
 def _load(namespace: str) -> ResourceTypes:
     types = load_classes(namespace, Resource, "resource type")
     for name, kind in types.items():

@@ -16,6 +16,8 @@ HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-u
 _LONGEST_CHAIN: Final = 100
 #: The longest name that an alias from ``*`` to ``*`` yields: two of them could otherwise alternate for ever.
 _LONGEST_NAME: Final = 1_000
+#: The most names that are tried for one type, if targets of wildcards do not exist.
+_MOST_TRIES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +45,22 @@ class Aliases:
 
     def entry_for(self, type_name: str, left_out: Collection[str] = ()) -> str | None:
         """Return the name of the entry for a type: its own, else that of the longest matching prefix."""
+        return next(self.entries_for(type_name, left_out), None)
+
+    def entries_for(self, type_name: str, left_out: Collection[str] = ()) -> Iterator[str]:
+        """Yield the names of the entries for a type: its own, then those of matching prefixes, the longest first."""
         if type_name in self.targets and type_name not in left_out:
-            return type_name
+            yield type_name
         for length in self._lengths[bisect_left(self._lengths, -len(type_name), key=neg) :]:
             entry = f"{type_name[:length]}*"
             target = self.targets.get(entry)
-            if target and entry not in left_out and _covers(entry, target.name, type_name):
-                return entry
-        return None
+            if (
+                entry != type_name
+                and target
+                and entry not in left_out
+                and _covers(entry, target.name, type_name)
+            ):
+                yield entry
 
     def merge(self, later: "Aliases", removed: Collection[str]) -> "Aliases":
         """Return both merged, the ``later`` over these; ``removed`` aliases are dropped from these."""
@@ -141,6 +151,8 @@ class Registry:
     left_out: frozenset[str] = frozenset()
     #: The base of the names of template files in the stack's template; see :func:`~.locations.key_of`.
     base: str = ""
+    #: The names of the installed types; None if every type counts as installed.
+    installed: Collection[str] | None = field(default=None, compare=False)
 
     def merge(self, later: "Registry") -> "Registry":
         """Return both merged; where both have an entry, the later counts."""
@@ -149,9 +161,10 @@ class Registry:
     def actual(self, type_name: str, resource_path: tuple[str, ...] = ()) -> str:
         """Return the type or the key of a template file that a type is an alias of; aliases of aliases are followed.
 
-        Entries for the resource take precedence over those for all, and a type's own entry over that of the longest
-        prefix. ``resource_path`` is the resource's name, in nested stacks preceded by the names of the resources that
-        these belong to. A circle ends where it closes.
+        Entries for the resource take precedence over those for all, a type's own entry over those of prefixes, and a
+        longer prefix over a shorter one. An entry of a prefix whose target does not exist is passed over; if no entry
+        is left, the type stands for itself. A circle ends where it closes. ``resource_path`` is the resource's name, in
+        nested stacks preceded by the names of the resources that these belong to.
         """
         return self._find(type_name, resource_path)[0]
 
@@ -180,7 +193,7 @@ class Registry:
             if entry is not None:
                 left_out |= {entry}
         entries = Entries(types=self.entries.types, resources=self.entries.inside(resource_name))
-        return Registry(entries=entries, left_out=left_out, base=base)
+        return Registry(entries=entries, left_out=left_out, base=base, installed=self.installed)
 
     def template_targets(self) -> tuple[Target, ...]:
         """Return every target that is a template file."""
@@ -189,12 +202,20 @@ class Registry:
     def _find(self, name: str, resource_path: tuple[str, ...]) -> tuple[str, str | None]:
         """Return the end of a chain of aliases, and the last entry used if it is one for all resources, else None."""
         own = self._own(resource_path)
+        if self.installed is not None:
+            found = _Search(self, own).end_of(name)
+            if found is not None:
+                return found
+        return self._best(name, own)
+
+    def _best(self, name: str, own: Entries) -> tuple[str, str | None]:
+        """Return the same as :meth:`_find` for the best matches, whether their targets exist or not."""
         seen, entry = {name}, None
         for _ in range(_LONGEST_CHAIN):
             if is_template(name):
                 # The target of an entry is a key already.
                 return name if len(seen) > 1 else key_of(name, self.base), entry
-            level, found = self._entry(name, own)
+            level, found = next(self.matches(name, own), (own, None))
             if found is None:
                 break
             target = _target(found, level.types.targets[found].name, name)
@@ -204,11 +225,12 @@ class Registry:
             name, entry = target, None if level is own else found
         return name, entry
 
-    def _entry(self, name: str, own: Entries) -> tuple[Entries, str | None]:
-        entry = own.types.entry_for(name)
-        if entry is not None:
-            return own, entry
-        return self.entries, self.entries.types.entry_for(name, self.left_out)
+    def matches(self, name: str, own: Entries) -> Iterator[tuple[Entries, str]]:
+        """Yield the entries for a type, the best first: those among ``own``, then those for all resources."""
+        for entry in own.types.entries_for(name):
+            yield own, entry
+        for entry in self.entries.types.entries_for(name, self.left_out):
+            yield self.entries, entry
 
     def _own(self, resource_path: tuple[str, ...]) -> Entries:
         """Return the entries under the resource's exact name."""
@@ -225,6 +247,39 @@ class Registry:
         for name in resource_path[:-1]:
             level = Entries(resources=level.inside(name))
         return level
+
+
+class _Search:
+    """The search for the first type that exists, among all chains of aliases that begin with one type."""
+
+    def __init__(self, registry: Registry, own: Entries) -> None:
+        self._registry, self._own = registry, own
+        self._installed = registry.installed or ()
+        #: The names on the way, and those that lead to no type.
+        self._tried: set[str] = set()
+
+    def end_of(self, name: str, depth: int = 0) -> tuple[str, str | None] | None:
+        """Return the end of the first chain to a type that exists, and its last entry; None if there is none."""
+        if is_template(name):
+            return (name if depth else key_of(name, self._registry.base)), None
+        self._tried.add(name)
+        for level, entry in self._registry.matches(name, self._own):
+            target = _target(entry, level.types.targets[entry].name, name)
+            if self._may_try(target, depth):
+                end = self.end_of(target, depth + 1)
+                if end is not None:
+                    reached, last = end
+                    direct = last is None and reached == target
+                    return reached, (None if level is self._own else entry) if direct else last
+                if entry == name:
+                    # A type that stands for one other by its full name is meant to: the other is reported as missing.
+                    return None
+            elif entry == name:
+                break
+        return (name, None) if name in self._installed else None
+
+    def _may_try(self, target: str, depth: int) -> bool:
+        return target not in self._tried and depth < _LONGEST_CHAIN and len(self._tried) < _MOST_TRIES
 
 
 def _covers(entry: str, target: str, type_name: str) -> bool:

@@ -4,7 +4,7 @@ Nothing is stored. Other systems are queried only through the clients that the c
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -61,7 +61,7 @@ def examine_job(
     problems = [*_size_problems(job, limits)]
     if problems:
         raise InvalidInput(problems)
-    environment, faults = environment_of(job, limits)
+    environment, faults = environment_of(job, limits, types)
     within: tuple[str, ...] = ()
     if isinstance(job, NestedJob):
         environment, within = environment_within(environment, job.nesting, job.parameters)
@@ -102,12 +102,15 @@ def examine_job(
     return examined
 
 
-def environment_of(job: StackJob, limits: Limits) -> tuple[Environment, list[Problem]]:
+def environment_of(
+    job: StackJob, limits: Limits, installed: Collection[str] | None = None
+) -> tuple[Environment, list[Problem]]:
     """Return the merged environment of a job, from its valid parts, and the problems with the others.
 
-    For a nested stack, it is the environment of the outermost stack, without the values of its parameters.
+    For a nested stack, it is the environment of the outermost stack, without the values of its parameters. Without the
+    names of the ``installed`` types, aliases with wildcards lead to types that do not exist, too.
     """
-    environment, nodes = Environment(), 0
+    environment, nodes = Environment(registry=Registry(installed=installed)), 0
     problems = [*_environment_problems(job, limits)]
     for source in job.environments if not problems else ():
         try:

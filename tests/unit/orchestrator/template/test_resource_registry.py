@@ -1,6 +1,7 @@
 """What resource types stand for, and what is said of single resources."""
 
 import json
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -73,6 +74,63 @@ def test_a_type_stands_for_what_the_best_match_says(section: dict[str, str], nam
     assert read(section).actual(name) == actual
 
 
+def among(installed: str, section: dict[str, Any]) -> Registry:
+    """Return the registry of an installation with these types."""
+    return replace(read(section), installed=frozenset(installed.split()))
+
+
+@pytest.mark.parametrize(
+    ("installed", "section", "name", "actual"),
+    [
+        # The built-in type.
+        ("O::X", {"O::*": "M::*"}, "O::X", "O::X"),
+        ("O::X", {"*": "None"}, "O::X", "O::X"),
+        ("O::X M::X", {"O::*": "M::*"}, "O::X", "M::X"),
+        # The next match.
+        ("O::N::X W", {"O::N::*": "L::*", "O::*": "W"}, "O::N::X", "W"),
+        ("O::N::X S::N::X", {"O::N::*": "L", "O::*": "W::*", "O*": "S*"}, "O::N::X", "S::N::X"),
+        ("O::N::X", {"O::N::*": "L::*", "O::*": "W"}, "O::N::X", "O::N::X"),
+        # One that exists by further entries.
+        ("C::X A::X", {"A::*": "B::*", "B::*": "C::*"}, "A::X", "C::X"),
+        ("C A::X", {"A::*": "B::*", "B::X": "C"}, "A::X", "C"),
+        ("A::X", {"A::*": "B::*", "B::X": "C"}, "A::X", "A::X"),
+        ("A::X", {"A::*": "B::*", "B::X": "x.yaml"}, "A::X", "x.yaml"),
+        ("A::X", {"A::*": "B::*", "B::*": "A::*"}, "A::X", "A::X"),
+        ("B::X", {"A::*": "B::*", "B::*": "A::*"}, "A::X", "B::X"),
+        # A resource's own entries before those for all.
+        ("O::X G", {"O::*": "G", "resources": {"web": {"O::*": "M::*"}}}, "O::X", "G"),
+        ("O::X G M", {"O::*": "G", "resources": {"web": {"O*": "M"}}}, "O::X", "M"),
+        # A template file is there or is reported as missing.
+        ("O::X", {"O::*": "x.yaml"}, "O::X", "x.yaml"),
+        # What is named in full does not fall through.
+        ("A W", {"A": "B", "A*": "W"}, "A", "B"),
+        ("B", {"A": "B", "B": "A"}, "A", "B"),
+        # Nothing exists: the best match is reported.
+        ("", {"O::N::*": "L::*", "O::*": "W"}, "O::N::X", "L::X"),
+        ("", {}, "O::X", "O::X"),
+    ],
+)
+def test_a_wildcard_without_a_target_is_passed_over(
+    installed: str, section: dict[str, Any], name: str, actual: str
+) -> None:
+    assert among(installed, section).actual(name, ("web",)) == actual
+
+
+def test_inside_a_template_a_wildcard_without_a_target_is_passed_over_too() -> None:
+    registry = among("O::X", {"T": "t.yaml", "O::*": "M::*"})
+    assert registry.for_nested("web", "T").actual("O::X") == "O::X"
+    # The template that a passed-over match leads to is left out inside itself.
+    wild = among("O::X", {"O::X*": "Nope::*", "O::*": "t.yaml"})
+    assert wild.actual("O::X") == "t.yaml"
+    assert wild.for_nested("web", "O::X").actual("O::X") == "O::X"
+
+
+def test_wildcards_that_lead_nowhere_by_many_ways_end() -> None:
+    section = {f"{'A' * i}*": f"{'A' * j}B*" for i in range(1, 40) for j in (i, i + 1)}
+    assert among("A" * 50, section).actual("A" * 50) == "A" * 50
+    assert among("", section).actual("A" * 50)
+
+
 @pytest.mark.parametrize(
     "section", [{"A::*": "B::A::*", "B::*": "A::B::*"}, {f"T{i}": f"T{i + 1}" for i in range(5000)}]
 )
@@ -101,6 +159,8 @@ def test_every_type_stands_for_something(section: dict[str, str], name: str) -> 
         return
     assert registry.actual(name)
     assert registry.actual(name, ("web",)) == registry.actual(name)
+    # Only the type itself exists: it, or what is reported as missing.
+    assert replace(registry, installed={name}).actual(name) in {name, registry.actual(name)}
 
 
 @pytest.mark.parametrize(
