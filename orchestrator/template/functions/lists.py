@@ -12,7 +12,7 @@ from orchestrator.template.functions.base import (
     expect_text,
     kind_of,
 )
-from orchestrator.template.functions.bounds import check_parts
+from orchestrator.template.functions.bounds import MOST_PARTS, check_parts
 from orchestrator.template.functions.numbers import as_whole
 from orchestrator.template.versions import OCATA, PIKE, V2015_10_15, Lifetime
 
@@ -21,7 +21,8 @@ class StrSplit(Function):
     """``str_split: [delimiter, text]`` or ``str_split: [delimiter, text, index]``: the parts of a text, or one of them.
 
     The index is a whole number, or text that is one; a negative index counts from the end, and one out of range is
-    refused. A null in place of the text gives null. The delimiter cannot be empty.
+    refused. A null in place of the text gives null. The delimiter cannot be empty; a null in its place splits the text
+    at white space, however much, and gives no empty parts.
     """
 
     name = "str_split"
@@ -29,6 +30,7 @@ class StrSplit(Function):
     pure = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example("str_split: [',', 'a,b,,c']", ["a", "b", "", "c"]),
+        Example("str_split: [null, ' a  b ']", ["a", "b"]),
         Example("str_split: ['/', {get_param: network}, -1]", "24", {"network": "10.0.0.0/24"}),
     )
 
@@ -48,7 +50,8 @@ class StrSplit(Function):
         if text is None:
             return None
         delimiter, text = _expect_delimiter(delimiter), expect_text(text, 1)
-        count = text.count(delimiter) + 1
+        # One part more than allowed is enough to refuse it.
+        count = text.count(delimiter) + 1 if delimiter else len(text.split(None, MOST_PARTS))
         check_parts(count, "items")
         parts = text.split(delimiter)
         if not index:
@@ -169,11 +172,12 @@ def _expect_split(arguments: object) -> list[object]:
     return arguments
 
 
-def _expect_delimiter(delimiter: object) -> str:
-    if not isinstance(delimiter, str):
+def _expect_delimiter(delimiter: object) -> str | None:
+    """Return the delimiter; null stands for white space."""
+    if delimiter is not None and not isinstance(delimiter, str):
         raise FunctionError(f"expected the delimiter as text, found {kind_of(delimiter)}", path=(0,))
-    if not delimiter:
-        raise FunctionError("the delimiter cannot be empty", path=(0,))
+    if delimiter == "":
+        raise FunctionError("the delimiter cannot be empty", path=(0,), hint="null splits at white space")
     return delimiter
 
 

@@ -50,6 +50,14 @@ def split(*arguments: Any) -> dict[str, Any]:
         ([",", "a,b,c", 1.0], "b"),
         ([",", None], None),
         ([",", None, 7], None),
+        ([None, None], None),
+        # A null splits at white space.
+        ([None, " a\tb\n\u00a0c "], ["a", "b", "c"]),
+        ([None, "a"], ["a"]),
+        ([None, ""], []),
+        ([None, " \n"], []),
+        ([None, " a  b ", 1], "b"),
+        ([None, " a  b ", "-2"], "a"),
     ],
 )
 def test_str_split(call: Any, version: str, arguments: list[Any], result: Any) -> None:
@@ -66,7 +74,10 @@ def test_str_split(call: Any, version: str, arguments: list[Any], result: Any) -
         ([","], "", "expected a delimiter, a text and perhaps an index, found 1 items"),
         ([",", "a", 0, 0], "", "expected a delimiter, a text and perhaps an index, found 4 items"),
         (["", "a"], "[0]", "the delimiter cannot be empty"),
-        ([None, "a"], "[0]", "expected the delimiter as text, found null"),
+        ([False, "a"], "[0]", "expected the delimiter as text, found a boolean"),
+        ([None, 7], "[1]", "expected text, found a number"),
+        ([None, " a b ", 2], "[2]", "the index is out of range: the text has 2 parts"),
+        ([None, " ", 0], "[2]", "the index is out of range: the text has 0 parts"),
         ([7, "a"], "[0]", "expected the delimiter as text, found a number"),
         ([",", 7], "[1]", "expected text, found a number"),
         ([",", ["a"]], "[1]", "expected text, found a list"),
@@ -95,6 +106,7 @@ def test_str_split_takes_calls_everywhere(call: Any, stack: Stack) -> None:
     assert call.fails(value, stack({"d": "", "t": "a/b", "i": 1})).path.endswith("str_split[0]")
     assert call.fails(value, stack({"d": "/", "t": 7, "i": 1})).path.endswith("str_split[1]")
     assert call.fails(value, stack({"d": "/", "t": "a/b", "i": "secret"})).path.endswith("str_split[2]")
+    assert call(value, stack({"d": None, "t": " a  b ", "i": 1})) == "b"
     whole = {"str_split": {"get_param": "all"}}
     assert call(whole, stack({"all": ["/", "a/b", 0]})) == "a"
     assert "found text" in call.fails(whole, stack({"all": "a/b"})).message
@@ -103,6 +115,8 @@ def test_str_split_takes_calls_everywhere(call: Any, stack: Stack) -> None:
 def test_str_split_cannot_fill_the_memory(call: Any) -> None:
     assert f"at most {MOST_PARTS} are allowed" in call.refused(split(",", "," * MOST_PARTS)).message
     assert len(call(split(",", "," * (MOST_PARTS - 1)))) == MOST_PARTS
+    assert f"at most {MOST_PARTS} are allowed" in call.refused(split(None, "a " * (MOST_PARTS + 5))).message
+    assert len(call(split(None, "a " * MOST_PARTS))) == MOST_PARTS
 
 
 @given(st.text(",-", min_size=1, max_size=2), st.lists(st.text("ab", max_size=3), min_size=1, max_size=4))
