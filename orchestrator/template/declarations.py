@@ -141,7 +141,8 @@ class DeclarationReader:
         return ()
 
     def _check_default(self, schema: ParameterSchema) -> None:
-        if schema.default is None:
+        """Record a problem if the default violates a constraint; one of a wrong type is reported where it is used."""
+        if schema.default is None or not _is_convertible(schema.type, schema.default):
             return
         # Custom constraints check the effective value, which may be another one than the default.
         own = tuple(each for each in schema.constraints if not isinstance(each, Custom))
@@ -205,6 +206,14 @@ class DeclarationReader:
         except ValueError as error:
             self._reader.fault(place, str(error))
             return None
+
+
+def _is_convertible(kind: ParameterType, value: object) -> bool:
+    try:
+        convert(kind, value)
+    except ValueError:
+        return False
+    return True
 
 
 def _range(raw: object, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:

@@ -316,7 +316,6 @@ def test_what_every_stack_has_cannot_be_given_or_declared(name: str) -> None:
         ("{Type: String, NoEcho: perhaps}", ".NoEcho", "expected true or false"),
         ("{Type: String, Label: []}", ".Label", "expected text"),
         ("{Type: String, ConstraintDescription: []}", ".ConstraintDescription", "expected text"),
-        ("{Type: Number, Default: x}", ".Default", "the default is no value for this parameter"),
         ("{Type: Number, Default: 5, MaxValue: 4}", ".Default", "5 is out of range"),
         ("{Type: Number, MinValue: x}", ".MinValue", "'MinValue': expected a number"),
         ("{Type: Number, MinValue: 1, MaxValue: x}", ".MinValue", "'MaxValue': expected a number"),

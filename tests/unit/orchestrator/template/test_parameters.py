@@ -16,6 +16,8 @@ from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import CustomConstraint, CustomConstraints
 from orchestrator.template.environment import Environment
+from orchestrator.template.given import Given
+from orchestrator.template.merging import Layer
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.template import Template
@@ -153,8 +155,6 @@ def test_a_declaration_says_everything(parse: Parse) -> None:
         ("type: string, hidden: perhaps", "p.hidden", "expected true or false"),
         ("type: string, tags: a", "p.tags", "list of text"),
         ("type: string, label: [a]", "p.label", "expected text"),
-        ("type: string, default: [a]", "p.default", "the default is no value for this parameter"),
-        ("type: number, default: a", "p.default", "the default is no value for this parameter"),
         ("type: number, default: 5, constraints: [{range: {max: 4}}]", "p.default", "5 is out of range"),
         ("type: number, constraints: {}", "p.constraints", "found a map"),
         ("type: number, constraints: [7]", "p.constraints[0]", "found a number"),
@@ -245,6 +245,34 @@ def test_a_wrong_declaration_is_named_with_its_path(
     assert problem.path == f"parameters.{path}"
     assert message in problem.message
     assert problem.position is not None
+
+
+@pytest.mark.parametrize(
+    ("declaration", "value", "message"),
+    [
+        ("type: string, default: [a]", "x", "expected text, found a list"),
+        ("type: number, default: a", 7, "expected a number, found text that is none"),
+        ("type: comma_delimited_list, default: 7", ["x"], "expected a list or text with commas"),
+        ("type: comma_delimited_list, default: {a: b}", ["x"], "expected a list or text with commas"),
+        ("type: json, default: '{'", {"a": 1}, "not valid JSON"),
+        ("type: boolean, default: maybe", False, "expected true or false, found text"),
+        ("type: number, default: a, constraints: [{range: {max: 8}}]", 7, "expected a number"),
+        ("type: string, default: {a: 1}, constraints: [{length: {max: 3}}]", "x", "expected text"),
+    ],
+)
+def test_a_default_of_a_wrong_type_is_an_error_only_where_it_is_used(
+    parse: Parse, declaration: str, value: Any, message: str
+) -> None:
+    template = parse(declare(declaration))
+    assert settled(template, p=value).values["p"] == value
+    defaults = Environment(layers=(Layer(parameter_defaults={"p": Given(value)}),))
+    assert settled_under(template, defaults, pseudo=PSEUDO).values["p"] == value
+    for given_values in ({}, {"p": None}):
+        (problem,) = refused(template, **given_values)
+        assert message in problem.message
+        assert problem.path == "parameters.p.default"
+        assert problem.position is not None
+        assert "'p' has the type" in problem.hint
 
 
 @pytest.mark.parametrize(
