@@ -202,10 +202,14 @@ def _append(old: Any, new: Any, _strategy: Strategy) -> object:
     return old + new
 
 
+#: The empty values of a json parameter; 0 and false are none.
+_EMPTY: Final[tuple[object, ...]] = ({}, [], "")
+
+
 def _merge_json(old: object, new: object, strategy: Strategy) -> object:
-    """Return two maps or two lists merged; an empty value yields the other."""
-    if not old or not new:
-        return old or new
+    """Return two maps or two lists merged; an empty map, list or text yields the other."""
+    if old in _EMPTY or new in _EMPTY:
+        return new if old in _EMPTY else old
     if isinstance(old, dict) and isinstance(new, dict):
         return _deep(old, new) if strategy is Strategy.DEEP_MERGE else {**old, **_without_nulls(new)}
     if isinstance(old, list) and isinstance(new, list):

@@ -110,8 +110,8 @@ def _as_json(value: object) -> object:
         if not value:
             return ""
         value = _parse_json(value)
-    elif not isinstance(value, (dict, list)):
-        raise ValueError(f"expected a map, a list or JSON text, found {kind_of(value)}")
+    elif not isinstance(value, (dict, list, bool, int, float)):
+        raise ValueError(f"expected a map, a list, a number, a boolean or JSON text, found {kind_of(value)}")
     _check_json(value)
     return value
 

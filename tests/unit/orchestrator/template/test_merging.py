@@ -167,6 +167,9 @@ def test_a_strategy_for_what_nobody_declares_is_no_conflict() -> None:
             "expected two maps or two lists, found a list to be merged with a map",
         ),
         ("j", ["47{11", {"a": 1}], "1", "not valid JSON"),
+        ("j", [4711, {"a": 1}], "2", "found a map to be merged with a number"),
+        ("j", [{"a": 4711}, 0], "2", "found a number to be merged with a map"),
+        ("j", [False, [4711]], "2", "found a list to be merged with a boolean"),
         ("s", [["4711"], "x"], "1", "expected text, found a list"),
     ],
 )

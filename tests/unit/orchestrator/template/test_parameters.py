@@ -65,6 +65,14 @@ def environment_of(source: str) -> Environment:
         ("json", '{"a": 1}', {"a": 1}),
         ("json", "[1]", [1]),
         ("json", "", ""),
+        ("json", 7, 7),
+        ("json", 0, 0),
+        ("json", 1.5, 1.5),
+        ("json", True, True),
+        ("json", False, False),
+        ("json", "7", 7),
+        ("json", "false", False),
+        ("json", '"text"', "text"),
         *[("boolean", raw, True) for raw in (True, 1, "1", "t", "TRUE", "On", "y", "yes")],
         *[("boolean", raw, False) for raw in (False, 0, "0", "F", "false", "off", "n", "NO")],
     ],
@@ -93,7 +101,9 @@ def test_what_each_type_makes_of_a_value(kind: str, raw: Any, value: Any) -> Non
         ("comma_delimited_list", {"a": 1}, "found a map"),
         ("comma_delimited_list", ["a", {"b": 1}], "item 1 is a map"),
         ("json", "{", "not valid JSON"),
-        ("json", 7, "found a number"),
+        ("json", 2**64, "64 bits"),
+        ("json", float("nan"), "finite"),
+        ("json", b"7", "expected a map, a list, a number, a boolean or JSON text"),
         ("json", "[" * 100_000, "nested deeper"),
         ("json", "[" * 300 + "]" * 300, "nested deeper"),
         ("json", '{"a": NaN}', "finite"),
@@ -110,6 +120,20 @@ def test_what_each_type_makes_of_a_value(kind: str, raw: Any, value: Any) -> Non
 def test_what_each_type_refuses(kind: str, raw: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         convert(ParameterType(kind), raw)
+
+
+@given(st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_json_parameter_takes_a_bare_value_as_its_text(value: Any) -> None:
+    found = convert(ParameterType.JSON, value)
+    assert (found, type(found)) == (value, type(value))
+    assert convert(ParameterType.JSON, json.dumps(value)) == value
+
+
+@pytest.mark.parametrize("value", [7, 0, True, False, 1.5])
+def test_a_bare_value_has_no_length(parse: Parse, value: Any) -> None:
+    template = parse(declare("type: json, constraints: [{length: {min: 0}}]"))
+    (problem,) = refused(template, p=value)
+    assert "has no length" in problem.message
 
 
 @given(
@@ -252,6 +276,7 @@ def test_a_wrong_declaration_is_named_with_its_path(
     [
         ("type: string, default: [a]", "x", "expected text, found a list"),
         ("type: number, default: a", 7, "expected a number, found text that is none"),
+        ("type: json, default: '{'", 7, "not valid JSON"),
         ("type: comma_delimited_list, default: 7", ["x"], "expected a list or text with commas"),
         ("type: comma_delimited_list, default: {a: b}", ["x"], "expected a list or text with commas"),
         ("type: json, default: '{'", {"a": 1}, "not valid JSON"),
