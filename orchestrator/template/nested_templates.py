@@ -6,7 +6,7 @@ from typing import Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
-from orchestrator.definition import ParentResourceProxy, StackDefinition
+from orchestrator.definition import UNKNOWN, ParentResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.model.nested_stack import Nesting
 from orchestrator.plugins.properties import PropertyType
@@ -150,20 +150,24 @@ def nested_environment(
     draft: Draft,
     stack: StackDefinition,
     hidden: Collection[str],
+    *,
+    values_required: bool,
 ) -> tuple[Environment, list[Problem]]:
     """Return the environment of a resource's nested template, and the problems with its parameters.
 
-    Its parameters are the resource's properties; ``parameter_defaults`` and the registry are inherited.
+    Its parameters are the resource's properties, ``UNKNOWN`` if these cannot be evaluated; ``parameter_defaults`` and
+    the registry are inherited. Without ``values_required``, parameters may have no value.
     """
     positions = definition.positions
     place = (*definition.path, definition.dialect.properties)
     try:
         properties = definition.resolve_properties(stack)
         keep(properties)
-    except ResolveError as error:
-        return environment, [error.problem]
-    except TooMuch as error:
-        return environment, [positions.problem(place, f"what is given here {error}")]
+    except (ResolveError, TooMuch) as error:
+        too_much = positions.problem(place, f"what is given here {error}")
+        problem = error.problem if isinstance(error, ResolveError) else too_much
+        unknown = {name: Given(UNKNOWN, dotted(place)) for name in draft.parameters}
+        return environment.for_nested(definition.name, definition.type, unknown), [problem]
     given = {}
     for name, value in properties.items():
         is_secret = definition.properties_expression.covered((name,), hidden) is not None
@@ -172,7 +176,7 @@ def nested_environment(
     defaults = environment.parameter_defaults
     problems = [
         positions.problem(place, f"a value of {schema.name!r} is required by {draft.file}")
-        for schema in draft.parameters.values()
+        for schema in (draft.parameters.values() if values_required else ())
         if schema.required and properties.get(schema.name) is None and schema.name not in defaults
     ]
     return environment.for_nested(definition.name, definition.type, given), problems

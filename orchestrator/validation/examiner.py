@@ -95,7 +95,7 @@ class Examiner:
 
         With ``offline``, constraints whose plugin is not installed are skipped. ``clients`` query other systems about
         parameters; for properties see :mod:`orchestrator.validation.external`. Without ``values_required``, parameters
-        of the root template may have no value.
+        may have no value, those of nested templates included.
         """
         self.problems: list[Problem] = []
         self._types, self._settings, self._files = types, settings, files
@@ -215,11 +215,14 @@ class Examiner:
         if facade is not None:
             self.problems += facade_problems(template, definition, facade, draft)
         environment, problems = nested_environment(
-            examined.environment, definition, draft, examined.blank, examined.parameters.hidden
+            examined.environment,
+            definition,
+            draft,
+            examined.blank,
+            examined.parameters.hidden,
+            values_required=self._values_required,
         )
         self.problems += problems
-        if problems:
-            return None
         return self.examine(draft, environment, _inside(examined, definition, place, key, base_of_key(key)))
 
     def _examine_generated(

@@ -1,6 +1,7 @@
 """What is told of a template, and of a stack that is not there yet."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -205,3 +206,63 @@ def test_the_time_that_lifecycle_plugins_take_is_no_time_of_evaluating(
     monkeypatch.setattr("orchestrator.placement.joining.lifecycle_plugins", lambda _: (Slow(),))
     source = "{heat_template_version: 2021-04-16, outputs: {o: {value: {list_join: ['-', [a, b]]}}}}"
     assert preview_job(StackJob(name="web", template=source), Settings()).outputs == {"o": "a-b"}
+
+
+# -- nested templates --------------------------------------------------------------------------------------------
+
+ROOT = "heat_template_version: wallaby\nresources: {m: {type: middle.yaml}}"
+GROUPED = """\
+heat_template_version: wallaby
+resources:
+  g: {type: OS::Heat::ResourceGroup, properties: {count: 2, resource_def: {type: middle.yaml}}}"""
+MIDDLE = """\
+heat_template_version: wallaby
+parameters: {name: {type: string}, size: {type: number}}
+conditions: {large: {equals: [{get_param: size}, 9]}}
+resources:
+  a: {type: inner.yaml, properties: {size: {get_param: size}}}
+  b: {type: inner.yaml, condition: large}
+  c: {type: inner.yaml, properties: {tags: [x]}}"""
+
+
+@pytest.mark.parametrize("root", [ROOT, GROUPED])
+def test_parameters_of_nested_templates_may_have_no_value_either(root: str) -> None:
+    files = {"middle.yaml": MIDDLE, "inner.yaml": INNER}
+    assert validate_job(job(root, files=files), SETTINGS).version == "2021-04-16"
+    environment = "parameter_defaults: {name: x, size: 3}"
+    assert validate_job(job(root, files=files, environments=(environment,)), SETTINGS)
+    # A create needs them: parameter_defaults may give them, too.
+    with pytest.raises(InvalidInput) as caught:
+        preview_job(job(root, files=files), SETTINGS)
+    messages = [problem.message for problem in caught.value.problems]
+    assert any("a value of 'name' is required by middle.yaml" in each for each in messages)
+    assert any("a value of 'size' is required by inner.yaml" in each for each in messages)
+    with pytest.raises(InvalidInput) as caught:
+        preview_job(job(root, files=files, environments=("parameter_defaults: {name: x}",)), SETTINGS)
+    assert all("size" in problem.message for problem in caught.value.problems)
+    preview_job(job(root, files=files, environments=(environment,)), SETTINGS)
+
+
+def test_a_wrong_value_for_a_nested_template_is_still_refused() -> None:
+    files = {"middle.yaml": MIDDLE.replace("{tags: [x]}", "{size: 70}"), "inner.yaml": INNER}
+    with pytest.raises(InvalidInput) as caught:
+        validate_job(job(ROOT, files=files), SETTINGS)
+    (problem,) = caught.value.problems
+    assert "70 is out of range" in problem.message
+
+
+@pytest.mark.parametrize("missing", ["", "properties: {name: {get_file: nope}, size: {str_split: 7}}"])
+@pytest.mark.parametrize("examine", [validate_job, preview_job])
+def test_mistakes_of_all_levels_are_found_in_one_run(examine: Any, missing: str) -> None:
+    files = {
+        "middle.yaml": f"{MIDDLE}\n  wrong: {{type: OS::Heat::Nonee}}",
+        "inner.yaml": INNER.replace("RandomString", "RandomSting"),
+    }
+    root = ROOT.replace("type: middle.yaml", f"type: middle.yaml, {missing}") + "\noutputs: {o: {vale: 1}}"
+    with pytest.raises(InvalidInput) as caught:
+        examine(job(root, files=files), SETTINGS)
+    found = {problem.position.file for problem in caught.value.problems if problem.position}
+    assert found == {"t.yaml", "middle.yaml", "inner.yaml"}
+    messages = " ".join(problem.message for problem in caught.value.problems)
+    for word in ("RandomSting", "Nonee", "vale"):
+        assert word in messages
