@@ -18,9 +18,9 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.sandbox.budget import TooMuch, evaluation, keep
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.expressions import Expression
-from orchestrator.validation.deprecations import outdated_warnings
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.job import examine_job
+from orchestrator.validation.warnings import warnings_of
 from orchestrator.views.stacks import ResourcePreview, StackPreview
 
 #: Shown in place of a value that is known only once a resource exists.
@@ -60,7 +60,7 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
             outputs={
                 name: kept(_shown(output.expression, examined)) for name, output in template.outputs.items()
             },
-            warnings=(*outdated_warnings(examined, types), *advice.warnings),
+            warnings=(*warnings_of(examined, types), *advice.warnings),
             annotations=advice.annotations,
         )
 

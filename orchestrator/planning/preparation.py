@@ -36,10 +36,10 @@ from orchestrator.template.locations import FilesFrom, is_template
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
-from orchestrator.validation.deprecations import outdated_warnings
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.job import examine_job
 from orchestrator.validation.rules import Types
+from orchestrator.validation.warnings import warnings_of
 
 #: The characters of a file's digest.
 _DIGEST: Final = 64
@@ -198,7 +198,7 @@ def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
         facade=nested.nesting.facade if nested else None,
         family=nested.family if nested else None,
         event_sinks=tuple(each.value for each in examined.environment.event_sinks),
-        warnings=outdated_warnings(examined, types),
+        warnings=warnings_of(examined, types),
     )
 
 

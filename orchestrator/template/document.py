@@ -77,6 +77,8 @@ class Document:
     source: str
     #: The number of keys and values, with all aliases expanded.
     nodes: int
+    #: The parts that were read, though perhaps not as meant.
+    warnings: tuple[Problem, ...] = ()
 
 
 def parse_document(source: str, *, file: str, limits: Limits) -> Document:
@@ -85,8 +87,8 @@ def parse_document(source: str, *, file: str, limits: Limits) -> Document:
     Dates stay text; anchors, aliases and merge keys (``<<``) work, as long as their expansion keeps the limits.
 
     Raises:
-        InvalidInput: the text cannot be parsed, or has invalid values, duplicate keys or keys that are not text; with
-            a problem for each.
+        InvalidInput: the text cannot be parsed, or has invalid values, duplicate keys or keys that are maps or lists;
+            with a problem for each.
     """
     document, problems = read_document(source, file=file, limits=limits)
     if problems:
@@ -107,7 +109,8 @@ def read_document(source: str, *, file: str, limits: Limits) -> tuple[Document, 
         positions = Positions(file, Reading(None, {}, []))
         raise InvalidInput([_problem(positions, error.fault)]) from error
     positions = Positions(file, reading)
-    document = Document(reading.data, positions, file, source, reading.nodes)
+    warnings = tuple(_problem(positions, f) for f in reading.warnings)
+    document = Document(reading.data, positions, file, source, reading.nodes, warnings)
     return document, [_problem(positions, f) for f in reading.faults]
 
 

@@ -23,6 +23,8 @@ class Environment:
     event_sinks: tuple[Given, ...] = ()
     #: The parameters whose values are secrets, even where their declarations are not hidden.
     encrypted_names: frozenset[str] = frozenset()
+    #: About the files it was read from; not in the environments of nested stacks.
+    warnings: tuple[Problem, ...] = ()
 
     @classmethod
     def of_parameters(cls, parameters: Mapping[str, object]) -> Self:
@@ -42,6 +44,7 @@ class Environment:
                 registry=merged.registry.merge(other.registry),
                 event_sinks=(*merged.event_sinks, *other.event_sinks),
                 encrypted_names=merged.encrypted_names | other.encrypted_names,
+                warnings=(*merged.warnings, *other.warnings),
             )
         return merged
 

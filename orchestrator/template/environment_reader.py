@@ -59,6 +59,7 @@ class EnvironmentReader:
             registry=Registry(entries=registry.read(self._map(data, "resource_registry"))),
             event_sinks=self._event_sinks(data),
             encrypted_names=self._encrypted_names(data),
+            warnings=self._document.warnings,
         )
 
     def _map(self, data: dict[str, object], section: str) -> dict[str, object]:

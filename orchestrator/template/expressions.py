@@ -115,6 +115,12 @@ class Expression:
         for call in self.calls:
             yield from call.dependencies()
 
+    def warnings(self) -> Iterator[Problem]:
+        """Yield a warning for each part of a call that is accepted, though perhaps not meant."""
+        for call in self.calls:
+            for warning in call.warnings():
+                yield call.problem(warning)
+
     def missing(self, names: KnownNames, nearest: Nearest) -> Iterator[Problem]:
         """Yield a problem for each call that refers to something that does not exist."""
         for call in self.calls:

@@ -34,6 +34,8 @@ _MORE_BYTES: Final = "make it smaller, or raise the setting max_template_bytes"
 _MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
 _LIST_TAGS = (None, "!", "tag:yaml.org,2002:seq")
 _TEXT_TAGS = ("!", STR)
+#: By the type of a key that is no text: its kind, for warnings.
+_KEYS_BESIDES_TEXT: Final = {type(None): "null", bool: "a boolean", int: "a number", float: "a number"}
 _MISSING: Final = object()
 _MERGE_KEY: Final = object()
 
@@ -66,14 +68,14 @@ class _Frame:
 def read(source: str, *, max_bytes: int, max_depth: int) -> Reading:
     """Parse one document; the data of an empty one is None.
 
-    Maps keep their order. Keys that are not text, duplicate keys and invalid values are left out and reported as
-    faults.
+    Maps keep their order. Keys that are numbers, booleans or null become the texts that JSON has for them, with a
+    warning. Keys that are maps or lists, duplicate keys and invalid values are left out and reported as faults.
 
     Raises:
         Unreadable: the syntax is wrong, or a limit is exceeded.
     """
     reader = _Reader(source, max_bytes=max_bytes, max_depth=min(max_depth, DEEPEST))
-    return Reading(reader.run(), reader.places, reader.faults, reader.nodes)
+    return Reading(reader.run(), reader.places, reader.faults, reader.nodes, reader.warnings)
 
 
 def most_nodes(max_bytes: int) -> int:
@@ -99,6 +101,7 @@ class _Reader:
         self.nodes = 0
         self.places: dict[int, dict[Any, Where]] = {}
         self.faults: list[Fault] = []
+        self.warnings: list[Fault] = []
 
     def run(self) -> object:
         """Return the data; fill :attr:`places` and :attr:`faults`."""
@@ -200,6 +203,8 @@ class _Reader:
             data.append(value)
         elif frame.key is _MISSING:
             frame.key, frame.key_where = value, where
+            if value.__class__ in _KEYS_BESIDES_TEXT:
+                self._convert_key(frame)
         else:
             self._add_entry(frame, value)
             frame.key = _MISSING
@@ -209,9 +214,8 @@ class _Reader:
         if key is _MERGE_KEY:
             self._merge(frame, value)
         elif key.__class__ is not str:
-            kind = "a map" if isinstance(key, dict) else "a list" if isinstance(key, list) else _written(key)
-            hint = "" if isinstance(key, (dict, list)) else "put it in quotes"
-            self._fault(frame.key_where, f"keys must be text, found {kind}", hint)
+            kind = "a map" if isinstance(key, dict) else "a list"
+            self._fault(frame.key_where, f"keys must be text, found {kind}")
         elif key in frame.data:
             first = frame.places[key]
             self._fault(
@@ -221,6 +225,14 @@ class _Reader:
         else:
             frame.data[key] = value
             frame.places[key] = frame.key_where
+
+    def _convert_key(self, frame: _Frame) -> None:
+        """Replace a key by the text that it becomes in JSON, as Heat's clients send it."""
+        kind, frame.key = _KEYS_BESIDES_TEXT[frame.key.__class__], _written(frame.key)
+        if len(self.warnings) < MOST_PROBLEMS:
+            message = f"this key is {kind}, and is taken as the text {cut(frame.key)!r}"
+            fault = Fault(self._path(), frame.key_where, message, "put the key in quotes")
+            self.warnings.append(fault)
 
     def _merge(self, frame: _Frame, value: Any) -> None:
         maps = value if isinstance(value, list) else [value]

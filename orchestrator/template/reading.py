@@ -1,5 +1,6 @@
 """Results of parsing a text: data and positions, or the error."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 #: A packed position, line << 32 | column, both counted from 0: small enough to keep one for every key.
@@ -26,10 +27,12 @@ class Unreadable(Exception):
 class Reading(NamedTuple):
     """A parsed text: its data, the positions by the container's ``id()`` and key, and the invalid parts.
 
-    ``nodes`` is the number of keys and values in the data, with all aliases expanded.
+    ``nodes`` is the number of keys and values in the data, with all aliases expanded. ``warnings`` are parts that were
+    read, though perhaps not as meant.
     """
 
     data: Any
     places: dict[int, dict[Any, Where]]
     faults: list[Fault]
     nodes: int = 0
+    warnings: Sequence[Fault] = ()

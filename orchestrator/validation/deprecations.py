@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
-from typing import Final
 
 from orchestrator.definition import is_unknown
 from orchestrator.errors import Problem, cut
@@ -15,20 +13,12 @@ from orchestrator.template.locations import is_template
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.rules import Types
 
-#: The most warnings that are returned: they are stored with each traversal.
-MOST_WARNINGS: Final = 50
 
-
-def outdated_warnings(examined: Examined, types: Types) -> tuple[Problem, ...]:
-    """Return the warnings about a template and its nested templates, in the order of resources, up to the limit."""
+def outdated_warnings(examined: Examined, types: Types) -> Iterator[Problem]:
+    """Yield the warnings about a template and its nested templates, in the order of resources."""
     outdated = {name: kind for name, kind in types.items() if _has_outdated(kind)}
-    if not outdated:
-        return ()
-    found = tuple(islice(dict.fromkeys(_warnings(examined, outdated)), MOST_WARNINGS + 1))
-    if len(found) <= MOST_WARNINGS:
-        return found
-    more = Problem(message=f"these are the first {MOST_WARNINGS - 1} warnings; there are more")
-    return (*found[: MOST_WARNINGS - 1], more)
+    if outdated:
+        yield from _warnings(examined, outdated)
 
 
 def _warnings(examined: Examined, outdated: Types) -> Iterator[Problem]:

@@ -13,8 +13,8 @@ from orchestrator.sandbox.budget import evaluation
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.parameters import ParameterSchema
 from orchestrator.template.template import Template
-from orchestrator.validation.deprecations import outdated_warnings
 from orchestrator.validation.job import examine_job
+from orchestrator.validation.warnings import warnings_of
 from orchestrator.views.stacks import TemplateView
 
 
@@ -30,7 +30,7 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
     with evaluation(Limits.of(settings)):
         types = ResourceTypes.load()
         examined = examine_job(job, types, settings, offline=True, values_required=False)
-        conditions, warnings = examined.template.verdicts(), outdated_warnings(examined, types)
+        conditions, warnings = examined.template.verdicts(), warnings_of(examined, types)
     template, shown = examined.template, examined.parameters.shown()
     missing = {name for name, value in examined.parameters.values.items() if is_unknown(value)}
     return TemplateView(

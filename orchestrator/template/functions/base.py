@@ -206,6 +206,10 @@ class Function(ABC):
         """Return an error if the call refers to something that does not exist."""
         return None
 
+    def warnings(self) -> Iterable[FunctionError]:
+        """Return what is accepted in the arguments as written, though perhaps not meant."""
+        return ()
+
     def is_open(self, hidden: Collection[str]) -> bool:
         """Whether the result may be shown: it depends only on the template and on parameters that are not hidden."""
         return self.pure and is_open(self.arguments, hidden)

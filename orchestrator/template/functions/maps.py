@@ -1,6 +1,8 @@
 """Functions that return maps: map_merge, map_replace."""
 
+import json
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from orchestrator.definition import StackDefinition
@@ -46,7 +48,8 @@ class MapMerge(Function):
 class MapReplace(Function):
     """``map_replace: [map, {keys: {old: new}, values: {old: new}}]``: the map with keys and values replaced.
 
-    Either table may be left out. A new key of null keeps the old key. A new key that the map already has, or that
+    Either table may be left out. A new key of null keeps the old key; a number or a boolean becomes the text that JSON
+    has for it. A new key that the map already has, or that
     another entry was given before, is refused. Among the values only text is replaced; the replacement may be anything,
     including null. A null in place of the map or of a table counts as an empty one.
     """
@@ -61,6 +64,14 @@ class MapReplace(Function):
             {"size": 7},
         ),
     )
+
+    def warnings(self) -> Iterator[FunctionError]:
+        tables = self.arguments[1] if isinstance(self.arguments, list) else None
+        keys = tables.get("keys") if isinstance(tables, dict) else None
+        for key, new in keys.items() if isinstance(keys, dict) else ():
+            if isinstance(new, (bool, int, float)):
+                message = f"this new key is {kind_of(new)}, and is taken as the text {json.dumps(new)!r}"
+                yield FunctionError(message, path=(1, "keys", key), hint="put the key in quotes")
 
     def check(self) -> None:
         if isinstance(self.arguments, LATER):
@@ -89,9 +100,10 @@ def _check_extent(entries: dict[str, object], values: dict[str, object]) -> None
     sum(put_in, start=Extent(len(entries), 0)).check()
 
 
-def _new_key(key: str, new: str | None, entries: dict[str, object], replaced: dict[str, object]) -> str:
-    if new is None:
+def _new_key(key: str, given: object, entries: dict[str, object], replaced: dict[str, object]) -> str:
+    if given is None:
         return key
+    new = given if isinstance(given, str) else json.dumps(given)
     path = (1, "keys", key)
     if new in entries and new != key:
         raise FunctionError("the new key is a key of the map already", path=path)
@@ -124,5 +136,5 @@ def _check_tables(tables: Any) -> None:
         _expect_map(table, (1, name))
     keys = tables.get("keys")
     for key, new in keys.items() if isinstance(keys, dict) else ():
-        if new is not None and not isinstance(new, (str, *LATER)):
+        if not isinstance(new, (str, bool, int, float, type(None), *LATER)):
             raise FunctionError(f"expected a key as text, found {kind_of(new)}", path=(1, "keys", key))

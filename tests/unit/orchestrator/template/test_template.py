@@ -134,7 +134,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_text(problems_of: Problem
         ("t.yaml:6:3", "resources.b"),
         ("t.yaml:7:33", "resources.c.properties.x.str_replace"),
         ("t.yaml:9:7", "parameters.p.type"),
-        ("t.yaml:10:1", ""),
+        ("t.yaml:10:1", "80"),
         ("t.yaml:11:1", "resorces"),
     ]
     assert found[2].hint == "did you mean 'properties'?"

@@ -20,8 +20,8 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.sandbox.budget import evaluation
-from orchestrator.validation.deprecations import MOST_WARNINGS
 from orchestrator.validation.report import validate_job
+from orchestrator.validation.warnings import MOST_WARNINGS
 
 DEPRECATED = SupportStatus(status=Support.DEPRECATED, version="5.0", message="use network")
 HIDDEN = SupportStatus(status=Support.HIDDEN, version="6.0", previous=DEPRECATED)

@@ -89,6 +89,8 @@ def test_map_merge_cannot_fill_the_memory(call: Any, stack: Stack) -> None:
         ({"a": "x"}, {"keys": None, "values": None}, {"a": "x"}),
         # A new key of null keeps the old one; a new value of null is null.
         ({"a": "x"}, {"keys": {"a": None}, "values": {"x": None}}, {"a": None}),
+        ({"a": "x", "b": "y"}, {"keys": {"a": 80, "b": True}}, {"80": "x", "true": "y"}),
+        ({"a": "x", "b": "y"}, {"keys": {"a": 1.5, "b": False}}, {"1.5": "x", "false": "y"}),
         ({"a": "x"}, {"keys": {"a": "a"}}, {"a": "x"}),
         # Only text is replaced, and keys are no values.
         (
@@ -136,7 +138,7 @@ def test_new_keys_cannot_collide(call: Any, entries: Any, keys: Any, path: str, 
         ([{}, {"keys": ["a"]}], "[1].keys", "expected a map, found a list"),
         ([{}, {"values": "text"}], "[1].values", "expected a map, found text"),
         ([{}, {"key": {}}], "[1].key", "this is none of the two tables"),
-        ([{}, {"keys": {"a": 7}}], "[1].keys.a", "expected a key as text, found a number"),
+        ([{}, {"keys": {"a": {}}}], "[1].keys.a", "expected a key as text, found a map"),
         ([{}, {"keys": {"a": ["b"]}}], "[1].keys.a", "expected a key as text, found a list"),
     ],
 )
@@ -157,7 +159,7 @@ def test_map_replace_takes_calls_everywhere(call: Any, stack: Stack) -> None:
     assert call(value, stack({"m": {"a": "x"}, "k": "b", "v": {"x": "y"}})) == {"b": "y"}
     assert call(value, stack({"m": None, "k": None, "v": None})) == {}
     assert call.fails(value, stack({"m": "text", "k": "b", "v": {}})).path.endswith("map_replace[0]")
-    assert call.fails(value, stack({"m": {}, "k": 7, "v": {}})).path.endswith("map_replace[1].keys.a")
+    assert call.fails(value, stack({"m": {}, "k": [7], "v": {}})).path.endswith("map_replace[1].keys.a")
     assert call.fails(value, stack({"m": {}, "k": "b", "v": []})).path.endswith("map_replace[1].values")
     whole = {"map_replace": {"get_param": "all"}}
     assert call(whole, stack({"all": [{"a": 1}, None]})) == {"a": 1}
@@ -166,7 +168,7 @@ def test_map_replace_takes_calls_everywhere(call: Any, stack: Stack) -> None:
 
 def test_a_mistake_in_a_parameter_shows_no_key_of_it(call: Any, stack: Stack) -> None:
     value = {"map_replace": [{"get_param": "m"}, {"get_param": "t"}]}
-    mistakes: list[dict[str, Any]] = [{"secret": {}}, {"keys": {"secret": 7}}, {"keys": {"a": "secret"}}]
+    mistakes: list[dict[str, Any]] = [{"secret": {}}, {"keys": {"secret": [7]}}, {"keys": {"a": "secret"}}]
     for tables in mistakes:
         problem = call.fails(value, stack({"m": {"a": 1, "secret": 2}, "t": tables}))
         assert "secret" not in str(problem)
