@@ -116,8 +116,9 @@ class _Work:
             case Add():
                 self._add(rule)
             case Replace():
-                if rule.source and (source := next(self._slots(rule.source), None)) and source.is_given:
-                    self._open(rule.path)
+                source = next(self._slots(rule.source), None) if rule.source else None
+                if source is not None and (source.is_given or self._default_of(rule.source) is not None):
+                    self._open(rule.path, is_given=source.is_given)
                 for slot in self._slots(rule.path):
                     self._replace(rule, slot)
             case Resolve() if self.walk.clients is not None:
@@ -131,9 +132,9 @@ class _Work:
     def _slots(self, path: RulePath) -> Iterator[_Slot]:
         yield from _slots(self.properties, self.given, path, ())
 
-    def _open(self, path: RulePath) -> None:
-        """Add the maps that contain a property, as far as they are not given."""
-        held, given = self.properties, self.given
+    def _open(self, path: RulePath, *, is_given: bool) -> None:
+        """Add the maps that contain a property, as far as they are not given; to the given ones, if it ``is_given``."""
+        held, given = self.properties, self.given if is_given else {}
         for length, name in enumerate(path[:-1], 1):
             container = property_at(self.schema, path[:length])
             if container is None or container.type is not PropertyType.MAP:
@@ -147,28 +148,58 @@ class _Work:
             held, given = held[name], given[name]
 
     def _add(self, rule: Add) -> None:
-        more: list[Any] = list(rule.values)
+        #: Each item with the place where it was written; None for those that the rule itself names.
+        more: list[tuple[Any, PropertyPath | None]] = [(value, None) for value in rule.values]
         if rule.source:
             source = next(self._slots(rule.source), None)
             if source is None or not source.is_given:
                 return
-            value = source.value
-            more = list(value) if isinstance(value, list) else [value]
+            value, place = source.value, source.place
+            if isinstance(value, list):
+                more = [(item, (*place, index)) for index, item in enumerate(value)]
+            else:
+                more = [(value, place)]
             source.clear()
         for slot in self._slots(rule.path):
             if slot.value is UNKNOWN or (slot.value is not None and not isinstance(slot.value, list)):
                 continue
-            slot.set([*(slot.value or ()), *more])
+            items = [*(slot.value or ()), *(item for item, _ in more)]
+            slot.set(items)
+            slot.held[slot.name] = self._with_items_converted(rule, slot, items, more)
+
+    def _with_items_converted(
+        self, rule: Add, slot: _Slot, items: list[Any], more: list[tuple[Any, PropertyPath | None]]
+    ) -> list[object]:
+        """Return the items of a slot; the last ones, which a rule added, converted by the schema of the items."""
+        found = property_at(self.schema, rule.path)
+        schema = found.schema if found is not None and isinstance(found.schema, Property) else None
+        converted = items[: len(items) - len(more)]
+        for item, written in more:
+            place = (*slot.place, len(converted))
+            if written is not None:
+                self.origins[place] = written
+            converted.append(item if schema is None else schema.convert(item, written or place, self.walk))
+        return converted
 
     def _replace(self, rule: Replace, slot: _Slot) -> None:
+        found = property_at(self.schema, rule.path)
         if not isinstance(rule.value, Nothing):
             slot.set(rule.value)
+            slot.held[slot.name] = _converted(found, rule.value, slot.place, self.walk)
             return
+        other = rule.source or (*rule.path[:-1], rule.sibling)
         if rule.sibling:
             source: _Slot | None = slot._replace(name=rule.sibling, place=(*slot.place[:-1], rule.sibling))
         else:
             source = next(self._slots(rule.source), None)
-        if source is None or not source.is_given:
+        if source is None:
+            return
+        if not source.is_given:
+            default = self._default_of(other)
+            if default is not None:
+                source.held[source.name] = None
+            if default is not None and not slot.is_given:
+                slot.held[slot.name] = _converted(found, default, slot.place, self.walk)
             return
         if slot.is_given:
             if not self.walk.constraints:
@@ -177,13 +208,16 @@ class _Work:
             message = f"it cannot be given together with {new}: they are two names of one thing"
             self.walk.report(PropertyError(source.place, message, f"give only {new}, and take {old} away"))
             return
-        found = property_at(self.schema, rule.path)
         value = source.value
         self.origins[slot.place] = source.place
         source.clear()
         slot.set(value)
         # The value must satisfy the schema of its new name, too; errors have the path where it was written.
-        slot.held[slot.name] = value if found is None else found.convert(value, source.place, self.walk)
+        slot.held[slot.name] = _converted(found, value, source.place, self.walk)
+
+    def _default_of(self, path: RulePath) -> object:
+        found = property_at(self.schema, path)
+        return None if found is None else found.absent()
 
     def _resolved(self, rule: Resolve, value: object, place: PropertyPath) -> object:
         if isinstance(value, list):
@@ -214,6 +248,10 @@ class _Work:
             veiled = f"cannot look up the {rule.entity} that it names"
             fault = PropertyError(_origin(self.origins, place), f"{veiled}: {why}", veiled=veiled)
             raise PropertyNotVerified(fault) from error
+
+
+def _converted(schema: Property | None, value: object, place: PropertyPath, walk: Walk) -> object:
+    return value if schema is None else schema.convert(value, place, walk)
 
 
 def _origin(origins: Mapping[PropertyPath, PropertyPath], place: PropertyPath) -> PropertyPath:

@@ -41,7 +41,7 @@ class Rule:
 class Add(Rule):
     """Appends items to a list: ``values``, or the value of ``source`` (its items, if it is a list itself).
 
-    The value moves: ``source`` is null afterwards.
+    The value moves: ``source`` is null afterwards. The schema of the list's items applies to the added ones.
 
     Raises:
         PluginMistake: neither or both are given.
@@ -61,7 +61,7 @@ class Replace(Rule):
     """Replaces a property by the value of another one, its old name, or by a literal.
 
     The other is at ``source``, or in the same map as ``sibling``. Its value moves: it is null afterwards. Templates may
-    not give both.
+    not give both; if they give neither, the default of the old name counts, if it has one.
 
     Raises:
         PluginMistake: not exactly one of the three is given.

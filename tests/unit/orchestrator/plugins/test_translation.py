@@ -17,6 +17,7 @@ from orchestrator.plugins.translation import Add, Delete, Replace, Resolve, Rule
 from orchestrator.plugins.validating import property_faults, typed_properties, valid_properties
 
 STRING, INTEGER, MAP, LIST = PropertyType.STRING, PropertyType.INTEGER, PropertyType.MAP, PropertyType.LIST
+BOOLEAN = PropertyType.BOOLEAN
 
 ID = "5d0b"
 
@@ -233,6 +234,92 @@ def test_translated_names_are_what_groups_see() -> None:
     assert property_faults(Grouped, {"network": "n", "group": "g"}) == []
     (fault,) = property_faults(Grouped, {"network": "n", "group": "g", "flavor": "f"})
     assert fault.message == "expected at most one of groups and flavor, found groups and flavor"
+
+
+class Renamed(Resource):
+    """Old names with defaults, and lists whose items have a schema."""
+
+    properties_schema: ClassVar[Mapping[str, Property]] = {
+        "name": Property(type=STRING, required=True, constraints=(Length(max=5),)),
+        "old_name": Property(type=STRING, default="web"),
+        "size": Property(type=INTEGER, default=1),
+        "old_size": Property(type=STRING, default="2"),
+        "place": Property(type=MAP, schema={"zone": Property(type=STRING), "rack": Property(type=INTEGER)}),
+        "zone": Property(type=STRING, default="z"),
+        "ports": Property(
+            type=LIST,
+            schema=Property(
+                type=MAP,
+                schema={
+                    "number": Property(type=INTEGER, constraints=(Range(max=9),)),
+                    "port": Property(type=INTEGER, default=3),
+                },
+            ),
+        ),
+        "sizes": Property(type=LIST, schema=Property(type=INTEGER, constraints=(Range(max=9),))),
+        "more_sizes": Property(type=LIST),
+        "one_size": Property(type=PropertyType.ANY),
+        "modes": Property(type=LIST, schema=Property(type=BOOLEAN)),
+    }
+    rules: ClassVar[Sequence[Rule]] = (
+        Replace(path=("name",), source=("old_name",)),
+        Replace(path=("size",), source=("old_size",)),
+        Replace(path=("place", "zone"), source=("zone",)),
+        Replace(path=("ports", "number"), sibling="port"),
+        Add(path=("sizes",), source=("more_sizes",)),
+        Add(path=("sizes",), source=("one_size",)),
+        Add(path=("modes",), values=("true", "False")),
+    )
+
+    @classmethod
+    def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:
+        return cls.rules
+
+
+def renamed(**given: Any) -> dict[str, Any]:
+    return valid_properties(Renamed, given)
+
+
+def renamed_faults(**given: Any) -> list[str]:
+    return [str(fault) for fault in property_faults(Renamed, given)]
+
+
+def test_the_default_of_the_old_name_counts_where_neither_is_given() -> None:
+    made = renamed()
+    assert (made["name"], made["size"]) == ("web", 2)
+    assert made["place"] == {"zone": "z", "rack": None}
+    assert [made[old] for old in ("old_name", "old_size", "zone")] == [None, None, None]
+    assert renamed_faults() == []
+    assert renamed(name=None, old_name=None, place=None) == made
+
+
+def test_a_given_name_comes_before_the_default_of_the_old_one() -> None:
+    made = renamed(name="db", size=5, place={"zone": "y"})
+    assert (made["name"], made["size"], made["place"]["zone"]) == ("db", 5, "y")
+    assert renamed(place={"rack": 3})["place"] == {"zone": "z", "rack": 3}
+    made = renamed(old_name="x", old_size="7", zone="w")
+    assert (made["name"], made["size"], made["place"]["zone"]) == ("x", 7, "w")
+    assert renamed_faults(name="db", size=5, place={"zone": "y"}) == []
+    assert len(renamed_faults(name="db", old_name="x")) == 1
+
+
+def test_the_default_of_the_old_name_counts_in_each_item_of_a_list() -> None:
+    ports = renamed(ports=[{}, {"number": 4}, {"port": "5"}, UNKNOWN])["ports"]
+    assert [port if port is UNKNOWN else port["number"] for port in ports] == [3, 4, 5, UNKNOWN]
+
+
+def test_added_items_are_converted_by_the_schema_of_the_items() -> None:
+    assert renamed(sizes=["1"], more_sizes=["2", UNKNOWN], one_size="3")["sizes"] == [1, 2, UNKNOWN, 3]
+    assert renamed(more_sizes=[])["sizes"] == []
+    assert renamed()["modes"] == [True, False]
+
+
+def test_what_is_wrong_with_an_added_item_is_reported_where_it_was_written() -> None:
+    assert renamed_faults(sizes=[1], more_sizes=[2, "x", 10]) == [
+        "more_sizes[1]: expected a whole number, found 'x'",
+        "more_sizes[2]: 10 is out of range; it must be at most 9",
+    ]
+    assert renamed_faults(one_size=10) == ["one_size: 10 is out of range; it must be at most 9"]
 
 
 WRITTEN: list[Any] = ["a", "forbidden", "much too long", 7, [], ["b"], {"zone": "z"}]
