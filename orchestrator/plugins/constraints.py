@@ -138,7 +138,7 @@ class Range(Constraint):
     """A number lies between two inclusive bounds, of which one may be None.
 
     Raises:
-        ValueError: no bound is given, or the lower one is above the upper.
+        ValueError: no bound is given, one is no number, or the lower one is above the upper.
     """
 
     min: float | None = None
@@ -169,7 +169,7 @@ class Length(Constraint):
     Messages contain the length and never the text, which is often a password.
 
     Raises:
-        ValueError: no bound is given, one is negative, or the lower one is above the upper.
+        ValueError: no bound is given, one is negative or no number, or the lower one is above the upper.
     """
 
     min: int | None = None
@@ -239,7 +239,7 @@ class AllowedValues(Constraint):
     """A value, or every item of a list, is one of those listed. Nothing is converted before comparing.
 
     Raises:
-        ValueError: the list is empty.
+        ValueError: the list is empty, or a text.
     """
 
     values: tuple[Any, ...]
@@ -249,6 +249,9 @@ class AllowedValues(Constraint):
     valid_for = frozenset({"string", "number", "boolean", "list"})
 
     def __post_init__(self) -> None:
+        given: object = self.values
+        if isinstance(given, str):
+            raise ValueError(f"expected a tuple of allowed values, found {shown(given)}")
         if not self.values:
             raise ValueError("the list of allowed values is empty")
         known = frozenset(_key(value) for value in self.values if isinstance(value, _HASHABLE))
@@ -354,6 +357,9 @@ def _same(value: object, allowed: object) -> bool:
 def _check_bounds(what: str, low: float | None, high: float | None) -> None:
     if low is None and high is None:
         raise ValueError(f"a {what} needs a min or a max")
+    for bound in (low, high):
+        if bound is not None and not _is_number(bound):
+            raise ValueError(f"the bound {shown(bound)} of a {what} is no number")
     if low is not None and high is not None and low > high:
         raise ValueError(f"the min {low} of a {what} is above its max {high}")
 

@@ -7,12 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from orchestrator.errors import PluginMistake
+from orchestrator.plugins.constraints import AllowedValues, shown
 from orchestrator.plugins.properties import EVERY_ATTRIBUTE, Attribute, Property, PropertyType
 
 #: By type of property: the type of its ``schema``, and its name in messages.
 _CHILDREN: Final[Mapping[PropertyType, tuple[type, str]]] = {
     PropertyType.MAP: (Mapping, "a map of properties by name"),
     PropertyType.LIST: (Property, "the property that every item is"),
+}
+
+#: By type of property: the classes of its converted values.
+_CLASSES: Final[Mapping[PropertyType, tuple[type, ...]]] = {
+    PropertyType.STRING: (str,),
+    PropertyType.INTEGER: (int,),
+    PropertyType.NUMBER: (int, float),
+    PropertyType.BOOLEAN: (bool,),
+    PropertyType.MAP: (Mapping,),
+    PropertyType.LIST: (list, tuple),
 }
 
 
@@ -65,6 +76,29 @@ def _constraint_mistakes(prop: Property, path: str) -> Iterator[str]:
     for constraint in prop.constraints:
         if prop.type is not PropertyType.ANY and kind not in constraint.valid_for:
             yield f"{path}: the type {prop.type} cannot have the constraint {type(constraint).__name__}"
+        elif isinstance(constraint, AllowedValues):
+            yield from _allowed_mistakes(prop, constraint, path)
+
+
+def _allowed_mistakes(prop: Property, constraint: AllowedValues, path: str) -> Iterator[str]:
+    """Yield each allowed value that never matches: values are converted to their type before they are compared."""
+    whole = prop.schema if prop.type is PropertyType.LIST else prop
+    if not isinstance(whole, Property) or whole.type is PropertyType.ANY:
+        return
+    what = "an item" if whole is not prop else "a value"
+    for value in constraint.values:
+        if not _is_of(whole.type, value):
+            yield f"{path}: the allowed value {shown(value)} never matches {what} of the type {whole.type}"
+
+
+def _is_of(kind: PropertyType, value: object) -> bool:
+    """Whether a converted value of a type may be equal to ``value``."""
+    if isinstance(value, bool):
+        # A number may be given as true or false, and stays that.
+        return kind in (PropertyType.BOOLEAN, PropertyType.NUMBER)
+    if kind is PropertyType.INTEGER and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _CLASSES[kind])
 
 
 def _inner_mistakes(prop: Property, path: str) -> Iterator[str]:

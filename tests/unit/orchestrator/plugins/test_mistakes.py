@@ -5,17 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.mistakes import property_mistakes
+from orchestrator.plugins.properties import Attribute, Property, PropertyType, check_properties
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
 from tests.unit.orchestrator.plugins.conftest import Install
 
 STRING, INTEGER, MAP, LIST = PropertyType.STRING, PropertyType.INTEGER, PropertyType.MAP, PropertyType.LIST
+NUMBER, BOOLEAN = PropertyType.NUMBER, PropertyType.BOOLEAN
 
 
 def load(section: str, schema: Any) -> type[Resource]:
@@ -42,6 +46,38 @@ PROPERTIES = [
         "the schema of a map is a map of properties by name, found Property",
     ),
     (Property(type=INTEGER, constraints=(Length(1),)), "the type integer cannot have the constraint Length"),
+    (
+        Property(type=INTEGER, constraints=(AllowedValues((1, "2", 3.0)),)),
+        "the allowed value '2' never matches a value of the type integer",
+    ),
+    (
+        Property(type=INTEGER, constraints=(AllowedValues((1.5,)),)),
+        "the allowed value 1.5 never matches a value of the type integer",
+    ),
+    (
+        Property(type=NUMBER, constraints=(AllowedValues((1, 1.5, "2")),)),
+        "the allowed value '2' never matches a value of the type number",
+    ),
+    (
+        Property(type=STRING, constraints=(AllowedValues(("a", 1)),)),
+        "the allowed value 1 never matches a value of the type string",
+    ),
+    (
+        Property(type=STRING, constraints=(AllowedValues(("a", None)),)),
+        "the allowed value null never matches a value of the type string",
+    ),
+    (
+        Property(type=BOOLEAN, constraints=(AllowedValues((True, "false")),)),
+        "the allowed value 'false' never matches a value of the type boolean",
+    ),
+    (
+        Property(type=BOOLEAN, constraints=(AllowedValues((0, False)),)),
+        "the allowed value 0 never matches a value of the type boolean",
+    ),
+    (
+        Property(type=LIST, schema=Property(type=STRING), constraints=(AllowedValues(("a", 1)),)),
+        "the allowed value 1 never matches an item of the type string",
+    ),
     (Property(type=INTEGER, default="many"), "the default is wrong: expected a whole number, found 'many'"),
     (
         Property(type=INTEGER, default=0, constraints=(Range(min=1),)),
@@ -134,3 +170,38 @@ class Wrong(Resource):
         "Wrong: properties_schema.size: the default is wrong: expected a whole number, found 'big'"
         in sentence
     )
+
+
+VALUES = st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0]) | st.sampled_from(["a", "1"])
+
+
+@given(st.sampled_from([STRING, INTEGER, NUMBER, BOOLEAN]), VALUES)
+def test_an_allowed_value_is_wrong_if_and_only_if_it_can_never_be_given(
+    kind: PropertyType, value: Any
+) -> None:
+    prop = Property(type=kind, constraints=(AllowedValues((value,)),))
+    is_wrong = bool(list(property_mistakes({"p": prop}, "properties_schema")))
+    assert is_wrong == bool(list(check_properties({"p": prop}, {"p": value})))
+
+
+@pytest.mark.parametrize("schema", ["properties_schema", "update_policy_schema"])
+def test_a_wrong_allowed_value_is_found_when_a_type_is_loaded(schema: str) -> None:
+    inner = Property(type=INTEGER, constraints=(AllowedValues(("1",)),))
+    body = {schema: {"a": Property(type=LIST, schema=Property(type=MAP, schema={"b": inner}))}}
+    with pytest.raises(PluginMistake, match=rf"{schema}\.a\.\*\.b: the allowed value '1' never matches"):
+        type("Wrong", (Resource,), body)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: AllowedValues("abc"),  # type: ignore[arg-type]
+        lambda: Range(min="1"),  # type: ignore[arg-type]
+        lambda: Range(min=0, max="1"),  # type: ignore[arg-type]
+        lambda: Length(max="1"),  # type: ignore[arg-type]
+        lambda: Length(min=True),
+    ],
+)
+def test_a_constraint_of_a_wrong_type_is_refused_where_it_is_written(make: Any) -> None:
+    with pytest.raises(ValueError, match=r"is no number|expected a tuple"):
+        make()
