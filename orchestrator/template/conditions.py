@@ -1,11 +1,11 @@
 """Conditions of a template, evaluated with the values of its parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, StackDefinition
-from orchestrator.errors import cut
+from orchestrator.errors import Problem, cut
 from orchestrator.sandbox.budget import check_time
 from orchestrator.template.document import Path
 from orchestrator.template.expressions import Expression, ExpressionParser
@@ -35,6 +35,8 @@ class Conditions:
         self._verdicts: dict[str, Any] = {}
         #: The conditions being evaluated, each needed by the one before it.
         self._under_way: dict[str, None] = {}
+        #: The calls that stand in place of a condition's name.
+        self._inline: list[Expression] = []
         self._parser: ExpressionParser
 
     def read(self, parser: ExpressionParser, names: KnownNames) -> None:
@@ -71,6 +73,11 @@ class Conditions:
                 hint = "this is decided before any resource is made"
                 error = FunctionError(f"{call.name} of a resource cannot stand in a condition", hint=hint)
                 self._reader.problems.append(call.problem(error))
+
+    def warnings(self) -> Iterator[Problem]:
+        """Yield a warning for each part of a condition that is accepted, though perhaps not meant."""
+        for expression in (*self._expressions.values(), *self._inline):
+            yield from expression.warnings()
 
     def refuse_unknown(self, name: str) -> None:
         """Check that a condition with this name exists.
@@ -180,6 +187,7 @@ class Conditions:
             self._refuse_resources(expression)
         if len(self._reader.problems) > before:
             return UNKNOWN
+        self._inline.append(expression)
         if not isinstance(expression.plain, bool) and not expression.is_call:
             found = kind_of(expression.plain)
             raise FunctionError(f"expected a condition's name, true, false or a call, found {found}")

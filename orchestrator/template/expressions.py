@@ -10,7 +10,7 @@ from typing import Any
 
 from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, StackDefinition, is_unknown
-from orchestrator.errors import Problem
+from orchestrator.errors import MOST_PROBLEMS, Problem, cut
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.template.document import Path
 from orchestrator.template.functions.base import (
@@ -28,6 +28,7 @@ from orchestrator.template.functions.base import (
     resolve,
     with_calls_replaced,
 )
+from orchestrator.template.functions.misspellings import Misspellings
 from orchestrator.template.functions.references import UnknownName
 from orchestrator.template.functions.registry import (
     CallableClass,
@@ -41,10 +42,17 @@ from orchestrator.template.hiding import HIDDEN
 class Expression:
     """A value of a template: data, and the calls in it. Immutable."""
 
-    __slots__ = ("_value", "calls", "plain")
+    __slots__ = ("_doubts", "_value", "calls", "plain")
 
-    def __init__(self, value: Any, calls: tuple[Function, ...] = (), *, plain: Any = None) -> None:
-        self._value = value
+    def __init__(
+        self,
+        value: Any,
+        calls: tuple[Function, ...] = (),
+        *,
+        plain: Any = None,
+        doubts: tuple[Problem, ...] = (),
+    ) -> None:
+        self._value, self._doubts = value, doubts
         #: Every call, inner ones before outer ones.
         self.calls = calls
         #: The value in plain types: as written, with calls as one-key maps and with macros expanded.
@@ -116,7 +124,8 @@ class Expression:
             yield from call.dependencies()
 
     def warnings(self) -> Iterator[Problem]:
-        """Yield a warning for each part of a call that is accepted, though perhaps not meant."""
+        """Yield a warning for each part that is accepted, though perhaps not meant."""
+        yield from self._doubts
         for call in self.calls:
             for warning in call.warnings():
                 yield call.problem(warning)
@@ -149,6 +158,7 @@ class ExpressionParser:
         self.scope = scope
         self._problems = problems
         self._deciding = None if parameters is None else Deciding.of(parameters, frozenset(hidden))
+        self._misspellings = Misspellings()
         #: The same with nothing to hide.
         self._deciding_openly = None if parameters is None else Deciding.of(parameters, frozenset())
 
@@ -177,9 +187,12 @@ class ExpressionParser:
         self, raw: object, path: Path, functions: Mapping[str, CallableClass], *, in_condition: bool = False
     ) -> Expression:
         building = _Building(self.scope, functions, self._problems, self._deciding, in_condition=in_condition)
+        if self._deciding is not None:
+            building.misspellings = self._misspellings
         value = building.build(raw, path)
         value = None if value is ABSENT else value
-        return Expression(value, tuple(building.calls), plain=unbuilt(value) if building.rewritten else raw)
+        plain = unbuilt(value) if building.rewritten else raw
+        return Expression(value, tuple(building.calls), plain=plain, doubts=tuple(building.doubts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +225,10 @@ class _Building:
         self.calls: list[Function] = []
         #: Whether the value differs from the template's: a macro or an early call was replaced by its result.
         self.rewritten = False
+        #: Keys of maps that are data, but look like calls.
+        self.doubts: list[Problem] = []
+        #: None in a check: the template's warnings were given before.
+        self.misspellings: Misspellings | None = None
         self._functions = functions
         self._problems = problems
         self._deciding = deciding
@@ -226,6 +243,7 @@ class _Building:
                 if function is not None:
                     return self._call(function, arguments, (*path, name))
                 self._refuse(name, (*path, name))
+                self._doubt(name, (*path, name))
             built = {key: self.build(item, (*path, key)) for key, item in raw.items()}
             if self.rewritten:
                 return {key: item for key, item in built.items() if item is not ABSENT}
@@ -297,6 +315,15 @@ class _Building:
             self._problems.append(error.problem)
             return UNKNOWN
         return UNKNOWN if is_unknown(found) else found
+
+    def _doubt(self, name: str, path: Path) -> None:
+        """Record a warning if a map with only this key was perhaps meant as a call."""
+        if self.misspellings is None or name in all_functions() or len(self.doubts) >= MOST_PROBLEMS:
+            return
+        near = self.misspellings.meant(name, self._functions)
+        if near is not None:
+            message = f"{cut(name)!r} is no function, so this map is data"
+            self.doubts.append(self.scope.positions.problem(path, message, f"did you mean {near!r}?"))
 
     def _refuse(self, name: str, path: Path) -> None:
         """Record a problem if a function of the language cannot be called here; any other name is data."""

@@ -98,6 +98,16 @@ class Template:
         verdict = self._conditions.holds(condition, path)
         return None if verdict is UNKNOWN else verdict
 
+    def warnings(self) -> Iterator[Problem]:
+        """Yield a warning for each part that is accepted, though perhaps not meant."""
+        yield from self.draft.document.warnings
+        yield from self._conditions.warnings()
+        for resource in self.resources.values():
+            yield from resource.properties_expression.warnings()
+            yield from resource.metadata_expression.warnings()
+        for output in self.outputs.values():
+            yield from output.expression.warnings()
+
     def check_references(self) -> list[Problem]:
         """Return a problem for each reference to a resource, parameter or file that does not exist."""
         names = self.draft.known_names(self.disabled)

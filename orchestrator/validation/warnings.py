@@ -6,7 +6,6 @@ from typing import Final
 
 from orchestrator.errors import Problem
 from orchestrator.template.locations import is_template
-from orchestrator.template.template import Template
 from orchestrator.validation.deprecations import outdated_warnings
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.rules import Types
@@ -28,15 +27,6 @@ def warnings_of(examined: Examined, types: Types) -> tuple[Problem, ...]:
 def _doubtful(examined: Examined, *, is_generated: bool = False) -> Iterator[Problem]:
     """Yield the warnings about the texts of a template and its nested templates, not of generated ones."""
     if not is_generated:
-        yield from _in_template(examined.template)
+        yield from examined.template.warnings()
     for name, nested in examined.nested.items():
         yield from _doubtful(nested, is_generated=not is_template(examined.types[name]))
-
-
-def _in_template(template: Template) -> Iterator[Problem]:
-    yield from template.draft.document.warnings
-    for resource in template.resources.values():
-        yield from resource.properties_expression.warnings()
-        yield from resource.metadata_expression.warnings()
-    for output in template.outputs.values():
-        yield from output.expression.warnings()

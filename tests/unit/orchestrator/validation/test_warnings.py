@@ -12,6 +12,7 @@ from orchestrator.model.messages import StackJob
 from orchestrator.planning.preparation import prepare
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.validation.report import validate_job
+from orchestrator.validation.warnings import MOST_WARNINGS
 from tests.unit.orchestrator.validation.test_examiner import job
 
 SETTINGS = Settings()
@@ -90,3 +91,83 @@ def test_a_new_key_of_map_replace_is_warned_of(place: str, new: str, kind: str, 
 def test_a_template_in_quotes_gets_no_warning() -> None:
     quoted = INNER.replace("80", "'80'")
     assert warnings_of(OUTER.replace("on: x", "'on': x"), files={"inner.yaml": quoted}) == []
+
+
+# -- calls that are none ----------------------------------------------------------------------------------------
+
+PLACES = {
+    "properties": "resources: {a: {type: OS::Heat::Value, properties: {value: CALL}}}",
+    "deep in properties": "resources: {a: {type: OS::Heat::Value, properties: {value: [{x: CALL}]}}}",
+    "metadata": "resources: {a: {type: OS::Heat::None, metadata: {m: CALL}}}",
+    "outputs": "outputs: {o: {value: CALL}}",
+    "arguments": "outputs: {o: {value: {list_concat: [[CALL]]}}}",
+    "a branch": "outputs: {o: {value: {if: [true, CALL, 1]}}}",
+    "conditions": "conditions: {c: {equals: [CALL, 1]}}",
+    "a condition in its place": "outputs: {o: {value: 1, condition: {equals: [CALL, 1]}}}",
+    "the condition of an if": "outputs: {o: {value: {if: [{equals: [CALL, 1]}, 1, 2]}}}",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_map_that_is_nearly_a_call_is_warned_of_wherever_it_stands(place: str) -> None:
+    written = PLACES[place].replace("CALL", "{get_parm: x}")
+    (warning,) = warnings_of(f"heat_template_version: wallaby\n{written}")
+    assert warning.message == "'get_parm' is no function, so this map is data"
+    assert warning.hint == "did you mean 'get_param'?"
+    assert warning.path.endswith(".get_parm")
+    assert warning.position is not None
+    assert warning.position.line == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "meant"),
+    [
+        ("wallaby", "get_atr", "get_attr"),
+        ("wallaby", "getattr", "get_attr"),
+        ("wallaby", "get-attr", "get_attr"),
+        ("wallaby", "Get_Attr", "get_attr"),
+        ("wallaby", "get_resouce", "get_resource"),
+        ("wallaby", "str_replce", "str_replace"),
+        ("wallaby", "listjoin", "list_join"),
+        ("wallaby", "repaet", "repeat"),
+        ("wallaby", "IF", "if"),
+        ("2013-05-23", "Fn::join", "Fn::Join"),
+        ("2013-05-23", "ref", "Ref"),
+        # Data of the same look.
+        ("wallaby", "filters", None),
+        ("wallaby", "file", None),
+        ("wallaby", "contain", None),
+        ("wallaby", "container", None),
+        ("wallaby", "repeated", None),
+        ("wallaby", "value", None),
+        ("wallaby", "notes", None),
+        ("wallaby", "ref", None),
+        ("wallaby", "get", None),
+        ("wallaby", "x" * 900, None),
+        # A function of another version is data that is meant.
+        ("2014-10-16", "str_split", None),
+        ("wallaby", "equals", None),
+    ],
+)
+def test_only_a_name_that_is_nearly_a_function_s_is_taken_for_a_call(
+    version: str, name: str, meant: str | None
+) -> None:
+    found = warnings_of(f"heat_template_version: {version}\noutputs: {{o: {{value: {{'{name}': 1}}}}}}")
+    assert [warning.hint for warning in found] == ([f"did you mean {meant!r}?"] if meant else [])
+
+
+def test_two_keys_and_calls_that_are_right_get_no_warning() -> None:
+    template = """\
+heat_template_version: wallaby
+parameters: {p: {type: string, default: x}}
+outputs:
+  two: {value: {get_atr: 1, get_parm: 2}}
+  right: {value: {list_join: [',', [{get_param: p}]]}}"""
+    assert warnings_of(template) == []
+
+
+def test_many_maps_that_are_nearly_calls_are_counted_not_listed() -> None:
+    values = ", ".join("{get_atr: 1}" for _ in range(500))
+    found = warnings_of(f"heat_template_version: wallaby\noutputs: {{o: {{value: [{values}]}}}}")
+    assert len(found) == MOST_WARNINGS
+    assert "there are more" in found[-1].message
