@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import Any
 
 from orchestrator.config.settings import Settings
-from orchestrator.template.functions.base import LONGEST_TEXT, Example
+from orchestrator.template.functions.base import LONGEST_TEXT, Departure, Example
 from orchestrator.template.functions.description import (
     FunctionDescription,
     Span,
@@ -19,6 +19,7 @@ from orchestrator.template.functions.description import (
     latest_version,
     version_named,
 )
+from orchestrator.template.functions.registry import all_functions
 from orchestrator.template.versions import (
     CFN_AWS,
     FORMATS,
@@ -65,6 +66,82 @@ CHANGES = {
 }
 
 
+#: Deliberate differences from Heat besides those of functions, which their classes declare.
+DEPARTURES = (
+    Departure("problems", "the first one ends validation", "all are reported at once, with their places"),
+    Departure("a key that a map has twice", "the last one counts", "refused"),
+    Departure(
+        "numbers that are not finite or do not fit 64 bits, and YAML's other tags",
+        "taken as Python reads them",
+        "refused",
+    ),
+    Departure("keys that are no text", "become text silently", "become text with a warning"),
+    Departure("a map with one key that is nearly a function's name", "data", "data, with a warning"),
+    Departure("unknown keys of outputs", "accepted when a stack is made", "refused in HOT"),
+    Departure("`external_id` and `condition` before newton", "accepted by one of two checks", "refused"),
+    Departure("`deletion_policy: Snapshot`", "accepted for types that support it", "refused: no type does"),
+    Departure(
+        "a reference to a resource that does not exist, in an output",
+        "accepted; the output shows an error",
+        "refused",
+    ),
+    Departure(
+        "a call in place of a condition that gives null",
+        "holds where a condition is used, refused in `conditions`",
+        "refused",
+    ),
+    Departure(
+        "several kinds of constraints in one map",
+        "the first of a fixed order counts",
+        "refused: each is an item of its own",
+    ),
+    Departure("`hidden` and `immutable`", "any text is true", "true, false, or a word for one of them"),
+    Departure(
+        "a default of a wrong type that is not used",
+        "refused if the parameter has constraints or is a list, else accepted",
+        "accepted",
+    ),
+    Departure("maps and lists in a comma_delimited_list", "written out as Python does", "refused"),
+    Departure("NaN and Infinity in a json parameter", "accepted", "refused"),
+    Departure(
+        "a parameter that both the request and an environment file set",
+        "the file's value counts",
+        "the request's value counts",
+    ),
+    Departure(
+        "an unknown word under `parameter_merge_strategies`", "counts as the default strategy", "refused"
+    ),
+    Departure(
+        "several entries of a registry that match",
+        "the first in alphabetical order, in which wildcards come before names",
+        "the type's own entry, then the longest wildcard",
+    ),
+    Departure(
+        "an entry of a registry for a full name whose target does not exist",
+        "passed over, like a wildcard",
+        "refused",
+    ),
+    Departure(
+        "parameters of a nested stack",
+        "lists become text with commas, and maps in lists items such as `.member.0.name=value`",
+        "given as they are",
+    ),
+    Departure("`get_resource` of a nested stack", "an ARN", "the stack's id"),
+    Departure("`AWS::StackId`", "an ARN", "the stack's id"),
+    Departure("`AWS::Region`", "always one region", "the setting `aws_region`"),
+    Departure(
+        "templates by URL",
+        "fetched by the engine",
+        "fetched by the command line, where that is allowed",
+    ),
+    Departure(
+        "limits",
+        "1,000 resources and 524,288 characters",
+        "the settings in [Limits](#limits); time and memory of an evaluation are bounded, too",
+    ),
+)
+
+
 def page() -> str:
     """Return the page's text: as it is, but for the parts that are written here."""
     declared = tomllib.loads(PROJECT.read_text())["project"]["entry-points"]["isotherm.functions"]
@@ -74,6 +151,7 @@ def page() -> str:
     for name, lines in (
         ("versions", _versions(describe_versions(), set(declared))),
         ("limits", _limits()),
+        ("differences", _departures({each.name for each in shipped})),
         ("functions", _functions(of_hot)),
         ("functions of CFN", _functions([each for each in shipped if each not in of_hot])),
     ):
@@ -113,6 +191,16 @@ def _limits() -> Iterator[str]:
         field = Settings.model_fields[name]
         yield f"| `{name}` | `{json.dumps(field.default)}` | {field.description} |\n"
     yield f"\nNo function makes a text of more than {LONGEST_TEXT:,} characters.\n"
+
+
+def _departures(shipped: set[str]) -> Iterator[str]:
+    yield "| What | Heat | Isotherm |\n|---|---|---|\n"
+    for each in DEPARTURES:
+        yield f"| {each.what} | {each.heat} | {each.here} |\n"
+    for name, function in sorted(all_functions().items()):
+        # Inherited ones are those of another function.
+        for each in vars(function).get("departures", ()) if name in shipped else ():
+            yield f"| [`{name}`](#{_anchor(name)}): {each.what} | {each.heat} | {each.here} |\n"
 
 
 # -- functions -------------------------------------------------------------------------------------------------

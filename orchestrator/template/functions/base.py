@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
@@ -72,6 +72,16 @@ class Example:
     parent: ParentResourceProxy | None = None
     #: Other sections of the template, by their names: ``conditions``, ``Mappings``.
     sections: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Departure(NamedTuple):
+    """A deliberate difference from Heat: a row of the table in the language reference."""
+
+    #: What it is about, in a few words.
+    what: str
+    #: What Heat does, and what Isotherm does.
+    heat: str
+    here: str
 
 
 class ResolveError(IsothermError):
@@ -154,6 +164,7 @@ class Function(ABC):
     #: Of a function that takes a list of fixed length: the number of items, and their description for messages.
     expected_items: ClassVar[tuple[int, str] | None] = None
     examples: ClassVar[tuple[Example, ...]] = ()
+    departures: ClassVar[tuple[Departure, ...]] = ()
 
     def __init__(self, arguments: Any, *, scope: Scope, path: Path) -> None:
         """Check the arguments; evaluate a pure function of fixed arguments once, so that mistakes show at once.
@@ -270,6 +281,7 @@ class Macro(ABC):
     lifetime: ClassVar[Lifetime] = ALWAYS
     in_conditions: ClassVar[Lifetime] = NEVER
     examples: ClassVar[tuple[Example, ...]] = ()
+    departures: ClassVar[tuple[Departure, ...]] = ()
 
     @classmethod
     @abstractmethod

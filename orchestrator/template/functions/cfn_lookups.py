@@ -11,6 +11,7 @@ from orchestrator.errors import cut
 from orchestrator.template.functions.base import (
     LATER,
     Builder,
+    Departure,
     Example,
     Function,
     FunctionError,
@@ -45,6 +46,13 @@ class FnFindInMap(Macro):
     """
 
     name = "Fn::FindInMap"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "calls in the section Mappings",
+            "plain data",
+            "refused where they are found",
+        ),
+    )
     lifetime = CFN_ONLY
     in_conditions = CFN_AWS_ONLY
     examples: ClassVar[tuple[Example, ...]] = (
@@ -76,6 +84,13 @@ class FnGetAZs(Macro):
     """``Fn::GetAZs: region``: the availability zones of the setting availability_zones, whatever the region."""
 
     name = "Fn::GetAZs"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "source",
+            "the zones of the compute service",
+            "the setting `availability_zones`",
+        ),
+    )
     lifetime = CFN_AND_FIRST_HOT
     examples: ClassVar[tuple[Example, ...]] = (Example("Fn::GetAZs: ''", ["nova"], version="2013-05-23"),)
 

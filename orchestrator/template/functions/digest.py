@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from orchestrator.definition import StackDefinition
 from orchestrator.template.functions.base import (
     LATER,
+    Departure,
     Example,
     Function,
     FunctionError,
@@ -29,6 +30,13 @@ class Digest(Function):
     """
 
     name = "digest"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "algorithms",
+            "all that the installed OpenSSL offers",
+            "those of every Python",
+        ),
+    )
     lifetime = Lifetime(V2015_04_30)
     pure = True
     examples: ClassVar[tuple[Example, ...]] = (

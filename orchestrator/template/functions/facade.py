@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from orchestrator.definition import ParentResourceProxy, StackDefinition, is_unknown
-from orchestrator.template.functions.base import Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.base import (
+    Departure,
+    Example,
+    Function,
+    FunctionError,
+    kind_of,
+)
 
 _METADATA: Final = "metadata"
 _DELETION_POLICY: Final = "deletion_policy"
@@ -19,6 +25,13 @@ class ResourceFacade(Function):
     """
 
     name = "resource_facade"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "a resource of a template that no resource uses",
+            "fails while the stack is made",
+            "refused",
+        ),
+    )
     #: The parts by the words for them.
     parts: ClassVar[Mapping[str, str]] = {
         word: word for word in (_METADATA, _DELETION_POLICY, _UPDATE_POLICY)

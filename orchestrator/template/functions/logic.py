@@ -8,6 +8,7 @@ from orchestrator.template.functions.base import (
     ABSENT,
     LATER,
     Builder,
+    Departure,
     Example,
     Function,
     FunctionError,
@@ -109,6 +110,18 @@ class And(Function):
     """
 
     name = "and"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "null as an operand",
+            "holds in `and` and `or`",
+            "refused, as in `not`",
+        ),
+        Departure(
+            "the name of an unknown condition behind a decided operand",
+            "not noticed",
+            "refused",
+        ),
+    )
     examples: ClassVar[tuple[Example, ...]] = (
         Example("and: [{get_param: wide}, {get_param: high}]", False, {"wide": True, "high": False}),
     )

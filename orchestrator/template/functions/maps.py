@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from orchestrator.definition import StackDefinition
 from orchestrator.template.functions.base import (
     LATER,
+    Departure,
     Example,
     Function,
     FunctionError,
@@ -55,6 +56,13 @@ class MapReplace(Function):
     """
 
     name = "map_replace"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "a key replaced by itself, `keys: {a: a}`",
+            "refused as a collision",
+            "the key is kept",
+        ),
+    )
     lifetime = Lifetime(NEWTON)
     pure = True
     examples: ClassVar[tuple[Example, ...]] = (

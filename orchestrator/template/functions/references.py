@@ -7,6 +7,7 @@ from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, fol
 from orchestrator.errors import cut
 from orchestrator.template.functions.base import (
     LATER,
+    Departure,
     Example,
     Function,
     FunctionError,
@@ -76,6 +77,13 @@ class GetResource(Function):
     """``get_resource: name``: the id by which others refer to the resource."""
 
     name = "get_resource"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "a resource's name that another resource or a hidden parameter gives",
+            "evaluated when the resource is made",
+            "refused: requirements are known before anything is made",
+        ),
+    )
     early = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example("get_resource: server", "8d3c", resources={"server": {"reference": "8d3c"}}),
@@ -107,6 +115,13 @@ class GetAttr(Function):
     """
 
     name = "get_attr"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "`get_attr: a`, a text of one character",
+            "all attributes of the resource `a`",
+            "refused, as any text",
+        ),
+    )
     early = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(

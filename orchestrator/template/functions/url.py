@@ -5,7 +5,14 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote, urlencode, urlunsplit
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.base import (
+    LATER,
+    Departure,
+    Example,
+    Function,
+    FunctionError,
+    kind_of,
+)
 from orchestrator.template.functions.bounds import Extent, check_length
 from orchestrator.template.functions.numbers import as_whole
 from orchestrator.template.versions import PIKE, Lifetime
@@ -26,6 +33,13 @@ class MakeUrl(Function):
     """
 
     name = "make_url"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "a wrong `fragment` beside a `query`",
+            "not noticed",
+            "refused",
+        ),
+    )
     lifetime = Lifetime(PIKE)
     pure = True
     examples: ClassVar[tuple[Example, ...]] = (

@@ -7,7 +7,14 @@ from typing import Any, ClassVar, Final
 from orchestrator.definition import StackDefinition
 from orchestrator.sandbox.child import FAILED, TOO_DEEP, TOO_LONG, TOO_MUCH_MEMORY, Fault
 from orchestrator.sandbox.process import DIED, TOO_LATE, UNFIT, Sandbox
-from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.base import (
+    LATER,
+    Departure,
+    Example,
+    Function,
+    FunctionError,
+    kind_of,
+)
 from orchestrator.template.versions import NEWTON, PIKE, Lifetime
 from orchestrator.template.yaql_faults import LARGEST_VALUE, MOST_VALUES, Reason
 
@@ -27,6 +34,18 @@ class Yaql(Function):
     """
 
     name = "yaql"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "bounds",
+            "200 items of an iterator and 10,000 bytes",
+            "the settings `yaql_seconds` and `yaql_memory_mib`",
+        ),
+        Departure(
+            "sets, lazy values and keys that are no text in the result",
+            "returned as they are",
+            "become sorted lists, lists and text; dates are refused",
+        ),
+    )
     lifetime = Lifetime(NEWTON)
     in_conditions = Lifetime(PIKE)
     pure = True
