@@ -64,7 +64,8 @@ def show_tables(tables: Iterable[Table]) -> None:
         if table.title:
             console.print(table.title, style="bold", soft_wrap=True)
         if console.is_terminal:
-            console.print(_framed(_narrowed(table, console.width)))
+            for part in _narrowed(table, console.width):
+                console.print(_framed(part))
         else:
             click.echo("".join(f"{line}\n" for line in plain_lines(table)), nl=False)
 
@@ -154,15 +155,17 @@ def _cells(table: Table, row: Sequence[object]) -> list[list[str]]:
 
 #: Longer cells, such as reasons, may be folded.
 _FOLDED_FROM = 24
+#: Cells that are folded into fewer columns cannot be read.
+_LEAST = 10
 
 
-def _narrowed(table: Table, width: int) -> Table:
-    """Return a table without as many of its spare columns as needed to fit ``width``."""
+def _narrowed(table: Table, width: int) -> list[Table]:
+    """Return a table without as many of its spare columns as needed to fit ``width``.
+
+    If the others cannot be read in that width either, there is a table of fields for each row.
+    """
     for column in table.spare:
-        texts = zip(table.columns, *(map(text_of, row) for row in table.rows), strict=True)
-        needed = [min(_FOLDED_FROM, max(map(len, column_texts))) for column_texts in texts]
-        # With a space on both sides of each cell, and the frame.
-        if sum(needed) + 3 * len(needed) + 1 <= width:
+        if _width(table, folded_from=_FOLDED_FROM) <= width:
             break
         kept = [place for place, name in enumerate(table.columns) if name != column]
         table = replace(
@@ -170,7 +173,17 @@ def _narrowed(table: Table, width: int) -> Table:
             columns=tuple(table.columns[place] for place in kept),
             rows=[[row[place] for place in kept] for row in table.rows],
         )
-    return table
+    if table.has_header and table.rows and _width(table, folded_from=_LEAST) > width:
+        return [fields_table(dict(zip(table.columns, row, strict=True))) for row in table.rows]
+    return [table]
+
+
+def _width(table: Table, *, folded_from: int) -> int:
+    """Return the width of a framed table, if cells longer than ``folded_from`` are folded."""
+    texts = zip(table.columns, *(map(text_of, row) for row in table.rows), strict=True)
+    needed = [min(folded_from, max(map(len, column_texts))) for column_texts in texts]
+    # With a space on both sides of each cell, and the frame.
+    return sum(needed) + 3 * len(needed) + 1
 
 
 def _framed(table: Table) -> "RenderableType":

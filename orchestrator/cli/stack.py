@@ -101,7 +101,7 @@ def _stacks_table(stacks: Sequence[StackView], *, is_nested: bool) -> Table:
     if is_nested:
         columns.append("in")
         rows = [[*row, names.get(view.parent_id or "", "")] for row, view in zip(rows, stacks, strict=True)]
-    return Table(columns=tuple(columns), rows=rows)
+    return Table(columns=tuple(columns), rows=rows, spare=("updated", "created"))
 
 
 @shell_command("isotherm stack show web", group=stack, name="show")

@@ -124,6 +124,18 @@ def test_a_narrow_terminal_leaves_out_spare_columns_and_no_more(monkeypatch: pyt
     assert "hypervisors".upper() in next(iter(plain_lines(table))), "a pipe gets all of them"
 
 
+def test_a_list_too_narrow_to_be_read_has_a_table_of_fields_for_each_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    identity = "98e6ca95-5434-5214-88e6-04ed47ca5bde"
+    table = Table(columns=("name", "state", "id"), rows=[(name, "OK", identity) for name in ("web", "shop")])
+    wide, narrow = (on_terminal(monkeypatch, table, width=width) for width in (40, 24))
+    assert [wide.count(each) for each in ("name", "╭")] == [1, 1]
+    assert [narrow.count(each) for each in ("name", "╭")] == [2, 2]
+    assert narrow.splitlines()[-1] == "╰───────┴──────────────╯"
+    assert "none" in on_terminal(monkeypatch, Table(columns=("name", "state"), rows=[]), width=5)
+
+
 def test_a_terminal_says_none_for_an_empty_list(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "none" in on_terminal(monkeypatch, Table(columns=("name",), rows=[]))
 
