@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.definition import AttributePath
+from orchestrator.definition import AttributePath, NodeData
 from orchestrator.model.actions import RESUME, SUSPEND
 from orchestrator.model.graph import Graph
 from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, OPERATE
@@ -33,6 +33,9 @@ class DesiredResource:
     requires: frozenset[str]
     #: The attributes that others refer to.
     wanted: frozenset[AttributePath]
+    #: The attributes of its requirements that it reads, each with the requirement's name; None for all that are
+    #: collected.
+    needs: frozenset[tuple[str, AttributePath]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,8 @@ class PlannedNode:
     remaining: int = 0
     #: Numbers of the nodes whose node data this one receives.
     requirements: tuple[int, ...] = ()
+    #: For each requirement, the attributes that are sent here; None if those are all that are collected.
+    needs: tuple[tuple[AttributePath, ...], ...] | None = None
     fragment: Mapping[str, Any] | None = None
     wanted: tuple[AttributePath, ...] = ()
     #: There is nothing to do unless a requirement changes.
@@ -138,6 +143,7 @@ def plan_create(desired_resources: Sequence[DesiredResource], *, action: str = "
             ),
             desired.requires,
             data=True,
+            needs=desired.needs,
         )
     return Plan(action=action, nodes=weave.finished())
 
@@ -173,7 +179,9 @@ def plan_update(
         if name in given:
             weave.add_done(name, desired, match)
         elif name in visited:
-            weave.add(name, _converging(desired, match), desired.requires, data=True)
+            # Until it is adopted, an object is compared with the definition of its adoption too.
+            needs = None if match.adopting else desired.needs
+            weave.add(name, _converging(desired, match), desired.requires, data=True, needs=needs)
     desired_rows = {match.row.id: name for name, match in matches.items() if match.row}
     _plan_cleanup(weave, rows, desired_rows, visited, cleanup_data)
     return Plan(action=action, nodes=weave.finished())
@@ -275,19 +283,50 @@ class _Weave:
         self._nodes: list[PlannedNode] = []
         self._numbers: dict[str, int] = {}
         self._joins: dict[frozenset[int], tuple[int, ...]] = {}
+        self._collected: dict[int, frozenset[AttributePath]] = {}
 
-    def add(self, name: str, node: PlannedNode, requires: frozenset[str], *, data: bool) -> None:
-        """Add a node after all its requirements; with ``data``, it receives their node data."""
+    def add(
+        self,
+        name: str,
+        node: PlannedNode,
+        requires: frozenset[str],
+        *,
+        data: bool,
+        needs: frozenset[tuple[str, AttributePath]] | None = None,
+    ) -> None:
+        """Add a node after all its requirements; with ``data``, it receives what it ``needs`` of their node data."""
         numbers = frozenset(self._numbers[other] for other in requires)
         counters = self._counters(frozenset(no for no in numbers if not self._nodes[no].done))
         if data:
             node.requirements = tuple(sorted(numbers))
+            node.needs = None if needs is None else self._needs(node.requirements, needs)
         self._tie(node, counters)
         self._numbers[name] = node.no
         # Nodes that are done count nothing down, but a signal to one wakes its dependents.
         for number in numbers:
             if self._nodes[number].done:
                 self._nodes[number].dependents.append(node.no)
+
+    def _needs(
+        self, numbers: Sequence[int], needs: frozenset[tuple[str, AttributePath]]
+    ) -> tuple[tuple[AttributePath, ...], ...] | None:
+        """Return the attributes that are needed of each of these nodes; None if they are all that are collected."""
+        of_each: dict[str, set[AttributePath]] = {}
+        for name, path in needs:
+            of_each.setdefault(name, set()).add(path)
+        needed = [of_each.get(self._nodes[no].key, set()) for no in numbers]
+        if all(paths == self._collected_of(no) for no, paths in zip(numbers, needed, strict=True)):
+            return None
+        return tuple(tuple(sorted(paths, key=repr)) for paths in needed)
+
+    def _collected_of(self, number: int) -> frozenset[AttributePath]:
+        """Return the attributes that a node's data may have: those of this traversal, and those on record."""
+        if number not in self._collected:
+            node = self._nodes[number]
+            before = NodeData.from_wire(node.node_data) if node.node_data is not None else None
+            recorded = (*before.attributes, *before.unread) if before else ()
+            self._collected[number] = frozenset((*node.wanted, *recorded))
+        return self._collected[number]
 
     def add_done(self, name: str, desired: DesiredResource, match: Match) -> None:
         """Add a node that is done, for its node data."""

@@ -5,7 +5,7 @@ Nothing is stored; other systems are queried only by the ``clients`` given. All 
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from orchestrator.plugins.clients import Clients
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.store.traversals.templates import StoredTemplate, digest_of
 from orchestrator.template.contents import MOST_BYTES
-from orchestrator.template.definitions import Definition, ResourceDefinition
+from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.locations import FilesFrom, is_template
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.resource_registry import Registry
@@ -56,8 +56,9 @@ class Prepared:
     parameters: Parameters
     #: The type of each resource, aliases of the environment followed.
     types: Mapping[str, str]
-    #: The attributes that types read of other resources besides those that the template names.
-    read: Mapping[str, Collection[AttributePath]]
+    #: The attributes of other resources that each resource reads: those that its definition refers to, and those that
+    #: its type reads besides.
+    needs: Mapping[str, frozenset[tuple[str, AttributePath]]]
     #: The resource registry of the environment.
     registry: Registry
     stored: StoredTemplate
@@ -182,7 +183,7 @@ def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
         template=examined.template,
         parameters=examined.parameters,
         types=examined.types,
-        read=attributes_read(examined.template, examined.types, types),
+        needs=attributes_read(examined.template, examined.types, types),
         registry=examined.environment.registry,
         stored=StoredTemplate(
             source=job.template,
@@ -220,7 +221,7 @@ def desired_of(
     """Return the desired resource of each resource of the template, with an id for a row to be made."""
     template = prepared.template
     asks = prepared.stored.nesting.asks if prepared.stored.nesting else ()
-    wanted = wanted_attributes(template, asks)
+    wanted = wanted_attributes(prepared, asks)
     result = []
     named = _digests(prepared)
     for name, definition in template.resources.items():
@@ -239,7 +240,8 @@ def desired_of(
                 resource_id=new_id(),
                 fragment=fragment,
                 requires=definition.requirements,
-                wanted=frozenset(wanted[name]).union(prepared.read.get(name, ())),
+                wanted=frozenset(wanted[name]),
+                needs=prepared.needs[name],
             )
         )
     return result
@@ -259,16 +261,16 @@ def _digests(prepared: Prepared) -> dict[frozenset[str], dict[str, str]]:
 
 
 def wanted_attributes(
-    template: Template, asks: Iterable[AttributePath] = ()
+    prepared: Prepared, asks: Iterable[AttributePath] = ()
 ) -> Mapping[str, set[AttributePath]]:
     """Return the attributes of each resource that other resources and the outputs refer to.
 
     ``asks`` are references from outside of the stack: each a resource's name, and the path of an attribute.
     """
     wanted: defaultdict[str, set[AttributePath]] = defaultdict(set)
-    holders: Iterable[Definition] = (*template.resources.values(), *template.outputs.values())
-    for holder in holders:
-        for name, path in holder.required_attributes:
+    outputs = (output.required_attributes for output in prepared.template.outputs.values())
+    for needed in (*prepared.needs.values(), *outputs):
+        for name, path in needed:
             wanted[name].add(path)
     for path in asks:
         wanted[str(path[0])].add(path[1:])
@@ -277,20 +279,22 @@ def wanted_attributes(
 
 def attributes_read(
     template: Template, named: Mapping[str, str], types: Types
-) -> Mapping[str, set[AttributePath]]:
-    """Return the attributes of each resource that the types of resources referring to it read.
+) -> Mapping[str, frozenset[tuple[str, AttributePath]]]:
+    """Return the attributes of other resources that each resource reads: its definition, and its type besides.
 
     ``named`` are the type names by resource.
     """
-    read: defaultdict[str, set[AttributePath]] = defaultdict(set)
+    read: dict[str, frozenset[tuple[str, AttributePath]]] = {}
     for name, definition in template.resources.items():
+        read[name] = definition.required_attributes
         kind = types.get(named[name])
         if kind is None or not kind.reads:
             continue
         for other in definition.properties_expression.requirements():
             target = types.get(named.get(other, ""))
             if target is not None:
-                read[other].update((attribute,) for attribute in kind.reads & target.attributes_schema.keys())
+                also = kind.reads & target.attributes_schema.keys()
+                read[name] |= {(other, (attribute,)) for attribute in also}
     return read
 
 

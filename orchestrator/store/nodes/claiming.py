@@ -113,6 +113,7 @@ class NodeClaims(Repository):
             wanted=unpack(row.wanted) or (),
             dependents=numbers_of(row.dependents),
             requirements=numbers_of(row.requirements),
+            needs=row.needs,
             resource_id=row.resource_id,
             type=row.type,
             physical_id=row.physical_id,

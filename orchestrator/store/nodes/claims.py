@@ -29,6 +29,8 @@ class Claim:
     wanted: Sequence[Sequence[str | int]]
     dependents: tuple[int, ...]
     requirements: tuple[int, ...]
+    #: For each of these, the attributes that this node receives, packed; None for all.
+    needs: bytes | None = None
     resource_id: str
     type: str
     physical_id: str | None

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,12 +11,12 @@ from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
 from orchestrator.store.database import retrying
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim
+from orchestrator.store.nodes.parts import NodeDataParts
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Values
 
 #: The most requirements whose node data travel with a message; the check reads those of more from the store.
 MESSAGE_REQUIREMENTS = 64
-_NO_DATA: tuple[bytes, ...] = ()
 
 
 @functools.cache
@@ -35,15 +35,16 @@ class NodeOrders(Repository):
 
         ``place`` has their ``stack_id``, the name of the ``stack``, and the ``traversal_id``.
         """
-        needs = {
+        inputs = {
             row.no: numbers_of(row.requirements) if row.phase == CONVERGE and not _passes(row) else ()
             for row in rows
         }
-        few = {no for numbers in needs.values() if len(numbers) <= MESSAGE_REQUIREMENTS for no in numbers}
+        few = {no for numbers in inputs.values() if len(numbers) <= MESSAGE_REQUIREMENTS for no in numbers}
         data = {**(known or {})}
         missing = sorted(few - data.keys())
         if missing:
             data |= self._node_data(place.traversal_id, missing)
+        parts = NodeDataParts(self._codec, data)
         return tuple(
             CheckOrder(
                 stack_id=place.stack_id,
@@ -53,10 +54,19 @@ class NodeOrders(Repository):
                 phase=JOIN if _passes(row) else row.phase,
                 stack=place.stack,
                 action=row.action,
-                node_data=_data_of(needs[row.no], data),
+                node_data=None
+                if len(inputs[row.no]) > MESSAGE_REQUIREMENTS
+                else self._parts_of(parts, data, inputs[row.no], row.needs),
             )
             for row in rows
         )
+
+    def _parts_of(
+        self, parts: NodeDataParts, data: Collection[int], numbers: Sequence[int], needs: bytes | None
+    ) -> tuple[bytes, ...]:
+        """Return what a node needs of the data of its requirements ``numbers``; those without data are left out."""
+        needed = [None] * len(numbers) if needs is None or not numbers else self._codec.unpack(needs)
+        return tuple(parts.part(no, paths) for no, paths in zip(numbers, needed, strict=True) if no in data)
 
     def _node_data(self, traversal_id: str, numbers: Sequence[int]) -> dict[int, bytes]:
         sql = f"SELECT no, node_data FROM node WHERE traversal_id = :id AND no {self._db.in_list('numbers')}"
@@ -68,7 +78,9 @@ class NodeOrders(Repository):
         """Return the node data of the direct requirements, from the message or else from the store."""
         packed: Iterable[bytes] | None = claim.order.node_data
         if packed is None:
-            packed = self._node_data(claim.order.traversal_id, claim.requirements).values()
+            data = self._node_data(claim.order.traversal_id, claim.requirements)
+            parts = NodeDataParts(self._codec, data)
+            packed = self._parts_of(parts, data, claim.requirements, claim.needs)
         return [self._codec.unpack(data) for data in packed]
 
     @retrying
@@ -146,11 +158,3 @@ def _passes(row: AnyRow) -> bool:
 def numbers_of(text: str) -> tuple[int, ...]:
     """Return the numbers of nodes that a column holds as JSON."""
     return () if text == "[]" else tuple(json.loads(text))
-
-
-def _data_of(numbers: Sequence[int], data: Mapping[int, bytes]) -> tuple[bytes, ...] | None:
-    if not numbers:
-        return _NO_DATA
-    if len(numbers) > MESSAGE_REQUIREMENTS:
-        return None
-    return tuple(data[no] for no in numbers if no in data)

@@ -40,7 +40,7 @@ _EVENT_VALUES = (
 _LIVE = "(t.status = 'IN_PROGRESS' OR (t.status = 'FAILED' AND n.attempt > 0))"
 
 _CLAIMED_COLUMNS = """
-    n.attempt + 1 AS attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id,
+    n.attempt + 1 AS attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.needs, n.resource_id,
     n.node_data, n.changed, n.hooks"""
 
 # The effective action of a converge node depends on the resource's present state, because another traversal may have
@@ -136,9 +136,9 @@ PG_CLAIM = Statement(
             taken.physical_id, '', :worker
         FROM taken, was WHERE NOT was.going_on AND NOT was.looks
     )
-    SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id, n.node_data,
-        n.changed, n.hooks, n.action AS planned, was.effective AS action, was.was_action, was.was_status, was.looks,
-        {_RESOURCE_COLUMNS},
+    SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.needs, n.resource_id,
+        n.node_data, n.changed, n.hooks, n.action AS planned, was.effective AS action, was.was_action,
+        was.was_status, was.looks, {_RESOURCE_COLUMNS},
         {{now}} AS now
     FROM n, was LEFT JOIN taken ON true
     """
@@ -228,7 +228,7 @@ _COUNT_DOWN = """
         ready_at = CASE WHEN remaining = 1 AND state = 'blocked' THEN {now} ELSE ready_at END,
         due_at = CASE WHEN remaining = 1 AND state = 'blocked' THEN {now} + :redeliver_seconds ELSE due_at END"""
 
-RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, state, quiet, changed"
+RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, needs, state, quiet, changed"
 
 _PG_EVENT = f"INSERT INTO event ({_EVENT_COLUMNS}) SELECT {{now}}, {_EVENT_VALUES} FROM ended"
 

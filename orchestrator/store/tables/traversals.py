@@ -48,6 +48,8 @@ node = sa.Table(
     sa.Column("dependents", sa.Text, nullable=False, server_default="[]"),
     #: Numbers of the nodes whose node data this one receives, as JSON, ascending.
     sa.Column("requirements", sa.Text, nullable=False, server_default="[]"),
+    #: For each of these, the attributes that this one receives, as paths; NULL for all of its node data.
+    sa.Column("needs", sa.LargeBinary),
     sa.Column("fragment", sa.LargeBinary),
     #: The attributes of this resource that others refer to: a list of paths.
     sa.Column("wanted", sa.LargeBinary),

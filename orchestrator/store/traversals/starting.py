@@ -317,6 +317,7 @@ class TraversalStarts(Repository):
                 **{name: getattr(node, name) for name in _AS_PLANNED},
                 "dependents": json.dumps(node.dependents),
                 "requirements": json.dumps(node.requirements),
+                "needs": self._codec.pack(node.needs) if node.needs is not None else None,
                 "fragment": self._codec.pack(fragment) if fragment else None,
                 "hooks": json.dumps(hooks) if hooks else None,
                 "wanted": self._codec.pack(node.wanted) if node.wanted else None,

@@ -90,7 +90,7 @@ def check_plan(prepared: Prepared, plan: Any) -> None:
 
 def stack_of(prepared: Prepared) -> StackDefinition:
     """Return the stack as if every resource existed, with some value for whatever is asked of it."""
-    wanted = wanted_attributes(prepared.template)
+    wanted = wanted_attributes(prepared)
     data = {
         name: NodeData(
             uuid=name,
