@@ -16,6 +16,7 @@ import psutil
 
 from orchestrator.caches.admin import CacheAdmin
 from orchestrator.config.settings import Settings
+from orchestrator.config.shared_database import require_shared_database
 from orchestrator.engine.breakpoints import UNSET_HOOK, check_kind, clear_hooks, unset_hook
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.publisher import Publisher, publish_or_leave
@@ -82,8 +83,9 @@ class Service(StackQueries):
 
         Raises:
             Unavailable: the database cannot be reached.
-            InvalidInput: a setting is wrong.
+            InvalidInput: a setting is wrong, or there is a broker and no database is set.
         """
+        require_shared_database(settings)
         store = Store.of(settings)
         if not settings.embedded:
             return cls(settings, store=store, embedded=None)
@@ -315,7 +317,7 @@ class Service(StackQueries):
         # Celery is slow to import, and only a distributed face needs it.
         from orchestrator.queue.celery_app import QueuePublisher, make_app
 
-        return QueuePublisher(make_app(self.settings))
+        return QueuePublisher(make_app(self.settings, self._store.identity.read))
 
     # -- watching ----------------------------------------------------------------------------------------------
 

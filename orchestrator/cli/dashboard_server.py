@@ -17,6 +17,7 @@ from orchestrator.cli.errors import exit_code, report
 from orchestrator.cli.logs import configure_logs
 from orchestrator.config.garbage import settle
 from orchestrator.config.settings import Settings, load_settings
+from orchestrator.config.shared_database import require_shared_database
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.leaving import leave_in_time
 from orchestrator.dashboard.options import read_options
@@ -53,9 +54,10 @@ def serve(
     Without ``app``, the Celery app is made from the settings; if ``quiet``, the address is not written on stderr.
 
     Raises:
-        InvalidInput: the options cannot be used, or the address is taken.
+        InvalidInput: the options cannot be used, the address is taken, or there is a broker and no database is set.
         Unavailable: the database has another schema than this version needs, or cannot be created.
     """
+    require_shared_database(settings)
     read_options(sys.argv[0], arguments, embedded=settings.embedded)
     extract_settings()
     setup_logging()

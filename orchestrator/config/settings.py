@@ -44,8 +44,8 @@ class Settings(BaseSettings):
     )
     database_url: str = Field(
         default="",
-        description="SQLAlchemy URL of the state of record; empty: SQLite in the state directory. PostgreSQL "
-        "for more than one machine.",
+        description="SQLAlchemy URL of the state of record; empty: SQLite in the state directory, without a broker "
+        "only. PostgreSQL for more than one machine.",
     )
     broker_url: str = Field(
         default="",

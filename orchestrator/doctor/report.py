@@ -11,12 +11,14 @@ from typing import Any
 
 from orchestrator.config.problems import unread_variables
 from orchestrator.config.settings import Settings, settings_file
+from orchestrator.config.shared_database import require_shared_database
 from orchestrator.doctor.caches import check_constraint_caches
 from orchestrator.doctor.check import PATIENCE_SECONDS, Check
 from orchestrator.doctor.clients import check_clients
 from orchestrator.doctor.dashboard import check_dashboard
 from orchestrator.doctor.hooks import check_hooks
 from orchestrator.doctor.nodes import check_nodes
+from orchestrator.doctor.processes import check_agreement
 from orchestrator.doctor.sinks import check_event_sinks
 from orchestrator.doctor.tracing import check_tracing
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
@@ -46,6 +48,7 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield broker
     if broker.ok and not settings.embedded:
         yield from check_processes(settings)
+        yield from check_agreement(settings, has_database=database.ok)
     if broker.ok:
         yield from check_nodes(settings)
 
@@ -118,6 +121,11 @@ def check_database(settings: Settings) -> Check:
     """Check that the database answers; a SQLite file that the first command will create is fine."""
     from orchestrator.store.database import ping
 
+    try:
+        require_shared_database(settings)
+    except InvalidInput as error:
+        (problem,) = error.problems
+        return Check(name="database", ok=False, detail=problem.message, hint=problem.hint)
     if _is_to_be_made(settings):
         return Check(name="database", ok=True, detail="will be made by the first command")
     hint = "start the database, or correct ISOTHERM_DATABASE_URL"

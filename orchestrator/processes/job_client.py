@@ -13,6 +13,10 @@ ACCEPT_SECONDS = 15.0
 #: How long the coordinator that took a job may need to begin it: validation may query other systems.
 ANSWER_SECONDS = 300.0
 _PAUSE_SECONDS = 0.05
+#: After how long without a coordinator a job's sender asks whether those there are belong to another installation.
+_DOUBT_SECONDS = 2.0
+#: How long they have to answer.
+_WHICH_SECONDS = 1.0
 
 
 class JobClient:
@@ -33,19 +37,23 @@ class JobClient:
 
         from orchestrator.queue.celery_app import make_app, send_job
 
+        own = self._store.identity.read()
         try:
-            send_job(make_app(self._settings), job, stack=stack)
+            send_job(make_app(self._settings, lambda: own), job, stack=stack)
         except (OperationalError, OSError) as error:
             raise Unavailable(f"the broker does not answer: {error}") from error
-        return self._answer(job.job_id)
+        return self._answer(job.job_id, own)
 
-    def _answer(self, job_id: str) -> str:
+    def _answer(self, job_id: str, own: str) -> str:
         """Wait until a coordinator has begun a job, and return the stack's id."""
-        began, is_taken = time.monotonic(), False
+        began, is_taken, is_doubted = time.monotonic(), False, False
         while time.monotonic() < began + (ANSWER_SECONDS if is_taken else ACCEPT_SECONDS):
             row = self._store.stacks.job(job_id)
             if row is None:
                 is_taken = is_taken or self._store.taken_jobs.is_taken(job_id)
+                if not is_taken and not is_doubted and time.monotonic() > began + _DOUBT_SECONDS:
+                    is_doubted = True
+                    self._refuse_foreign_coordinators(own)
                 time.sleep(_PAUSE_SECONDS)
                 continue
             if row.refusal is not None:
@@ -62,3 +70,27 @@ class JobClient:
             f"no coordinator took the job within {ACCEPT_SECONDS:g} seconds; is 'isotherm coordinator' running? "
             "If the broker keeps the job, it is done when one starts"
         )
+
+    def _refuse_foreign_coordinators(self, own: str) -> None:
+        """Give up if all processes on the broker belong to another installation: they do not take the job.
+
+        Raises:
+            Unavailable: they do.
+        """
+        from kombu.exceptions import OperationalError
+
+        from orchestrator.queue.celery_app import make_app
+        from orchestrator.queue.installation import installations_on
+
+        try:
+            with make_app(self._settings) as app:
+                found = installations_on(app, timeout_seconds=_WHICH_SECONDS)
+        except (OperationalError, OSError):
+            return
+        if found and own not in found.values():
+            name, theirs = min(found.items())
+            raise Unavailable(
+                f"no coordinator takes the job: the database of this command is that of the installation {own}, and "
+                f"{name} on the broker works for the installation {theirs}; set ISOTHERM_DATABASE_URL to the database "
+                "of the processes"
+            )

@@ -4,7 +4,7 @@ Every queue is reached through the broker's default exchange, by its name. There
 lose with its memory: the next message arrives.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from celery import Celery
@@ -25,6 +25,9 @@ from orchestrator.model.messages import (
     Job,
 )
 from orchestrator.queue.celery_worker import note_worker_name
+from orchestrator.queue.installation import InstallationApp, LazyId
+from orchestrator.store.database import impatient, tried_once
+from orchestrator.store.store import Store
 
 #: The queue of each task.
 ROUTES = {
@@ -45,10 +48,16 @@ WATCH_LOOKS = 5
 PREFETCH = 8
 
 
-def make_app(settings: Settings) -> Celery:
-    """Return the Celery app for these settings; nothing is connected yet."""
+def make_app(settings: Settings, installation: Callable[[], str] | None = None) -> InstallationApp:
+    """Return the Celery app for these settings; nothing is connected yet.
+
+    ``installation`` returns the id of the installation, for the messages of a process that has a database.
+    """
     default = Exchange("", type="direct")
-    app = Celery("isotherm", broker=settings.broker_url or None, set_as_current=False)
+    app = InstallationApp("isotherm", broker=settings.broker_url or None, set_as_current=False)
+    app.settings = settings
+    if installation is not None:
+        app.installation = installation
     app.conf.update(
         task_serializer="msgpack",
         result_serializer="msgpack",
@@ -122,10 +131,25 @@ def _transport_options(settings: Settings) -> dict[str, float]:
 
 
 @cache
-def default_app() -> Celery:
+def default_app() -> InstallationApp:
     """Return this process's app, from the settings of its environment."""
     note_worker_name()
-    return make_app(load_settings())
+    settings = load_settings()
+    return make_app(settings, LazyId(lambda: read_installation(settings)))
+
+
+def read_installation(settings: Settings) -> str:
+    """Return the id of the installation, from the database; the connection is closed again.
+
+    Raises:
+        Unavailable: the database does not answer at once, or lacks the schema.
+    """
+    store = Store.of(settings)
+    try:
+        with impatient(0), tried_once():
+            return store.identity.read()
+    finally:
+        store.close()
 
 
 class QueuePublisher:

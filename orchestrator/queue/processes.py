@@ -6,18 +6,24 @@ from celery.utils.nodenames import default_nodename, host_format
 
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.config.settings import Settings
+from orchestrator.config.shared_database import require_shared_database
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import CHECKS_QUEUE, COORDINATOR_QUEUE, STACKS_QUEUE
-from orchestrator.queue.celery_app import BEAT, default_app
+from orchestrator.queue.celery_app import BEAT, default_app, make_app
+from orchestrator.queue.installation import refuse_foreign_broker
 from orchestrator.store import migrations
 from orchestrator.tracing.switch import require_tracing
+
+#: How long a starting process waits for others on the broker to tell their installation.
+ANSWER_SECONDS = 1.0
 
 
 def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: str | None) -> int:
     """Run a worker until it is stopped; return the exit code.
 
     Raises:
-        InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
+        InvalidInput: there is no broker to work for, no database is set, processes on the broker have another one, or
+            tracing is switched on and cannot be done.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
         Unavailable: the database has another schema than this version needs.
     """
@@ -33,7 +39,8 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
     """Run a coordinator, with the beat of the sweeps, until it is stopped; return the exit code.
 
     Raises:
-        InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
+        InvalidInput: there is no broker to work for, no database is set, processes on the broker have another one, or
+            tracing is switched on and cannot be done.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
         Unavailable: the database has another schema than this version needs.
     """
@@ -56,12 +63,17 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
 
 def _require_ready(settings: Settings) -> None:
     require_broker(settings)
+    require_shared_database(settings)
     migrations.require(settings.effective_database_url)
     require_tracing(settings)
 
 
 def _run(settings: Settings, tasks: str, queues: Sequence[str], name: str, **options: object) -> int:
     app = default_app()
+    if own := app.installation():
+        # With an app of its own: no connection may be open when child processes are made.
+        with make_app(settings) as asking:
+            refuse_foreign_broker(asking, own, timeout_seconds=ANSWER_SECONDS)
     app.conf.imports = (tasks,)
     worker = app.Worker(
         queues=queues,

@@ -10,6 +10,7 @@ from orchestrator.store.history.observing import Observations
 from orchestrator.store.history.past import Past
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, NodeCounters
+from orchestrator.store.installation.identity import Identity
 from orchestrator.store.installation.jobs_in_flight import TakenJobs
 from orchestrator.store.installation.processes import Processes
 from orchestrator.store.installation.sink_cursors import SinkCursors
@@ -75,6 +76,7 @@ class Store:
         self.events = Events(self.database, horizon)
         self.past = Past(self.database, self.stacks)
         self.observations = Observations(self.database, horizon)
+        self.identity = Identity(*parts)
         self.processes = Processes(*parts)
         self.stuck = Stuck(*parts)
         self.stack_pages = StackPages(self.database, horizon)

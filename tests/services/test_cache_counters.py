@@ -23,14 +23,14 @@ def test_what_the_processes_of_a_coordinator_counted_is_brought_together(
     tmp_path: Path, redis_url: str, http_api: HttpApi
 ) -> None:
     http_api.put("/images/cirros", {"name": "cirros"})
-    session = Session(tmp_path)
+    session, database = Session(tmp_path), f"sqlite:///{tmp_path}/isotherm.db"
     session.environment |= {
         "ISOTHERM_BROKER_URL": redis_url,
+        "ISOTHERM_DATABASE_URL": database,
         "ISOTHERM_CLIENTS": json.dumps({"http": {"base_url": http_api.url}}),
     }
-    settings = Settings(broker_url=redis_url, state_directory=tmp_path / "state")
-    settings.state_directory.mkdir()
-    migrations.upgrade(settings.effective_database_url)
+    settings = Settings(broker_url=redis_url, database_url=database, state_directory=tmp_path / "state")
+    migrations.upgrade(database)
     with Service.open(settings) as service:
         with running([session.start_quickly("isotherm coordinator")]):
             for name in ("a", "b", "c"):

@@ -4,6 +4,14 @@ import sqlalchemy as sa
 
 from orchestrator.store.tables.schema import Words, metadata
 
+#: The id of the installation: one row.
+identity = sa.Table(
+    "identity",
+    metadata,
+    sa.Column("one", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("id", sa.Text, nullable=False),
+)
+
 #: The processes of the engine, each of which refreshes its row regularly.
 process = sa.Table(
     "process",

@@ -17,12 +17,19 @@ from tests.unit.orchestrator.test_tasks import Silent
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::None}}"
 
 
+def distributed_in(directory: Path) -> Settings:
+    """Return settings with a broker, and a database of the test."""
+    return Settings(
+        state_directory=directory, broker_url="memory://", database_url=f"sqlite:///{directory}/isotherm.db"
+    )
+
+
 def test_a_sender_waits_longer_for_a_coordinator_that_has_taken_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_client, "ACCEPT_SECONDS", 0.01)
     monkeypatch.setattr(job_client, "ANSWER_SECONDS", 0.5)
-    settings = Settings(state_directory=tmp_path, broker_url="memory://")
+    settings = distributed_in(tmp_path)
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as distributed:
         job = StackJob(name="s", template=TEMPLATE)
@@ -35,7 +42,7 @@ def test_a_sender_whom_nobody_answers_is_not_promised_what_only_the_broker_can_k
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_client, "ACCEPT_SECONDS", 0.01)
-    settings = Settings(state_directory=tmp_path, broker_url="memory://")
+    settings = distributed_in(tmp_path)
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as distributed, pytest.raises(Unavailable) as error:
         distributed.create(StackJob(name="s", template=TEMPLATE))
@@ -47,7 +54,7 @@ def test_a_sender_whom_nobody_answers_is_not_promised_what_only_the_broker_can_k
 def test_a_failed_stack_whose_rollback_began_just_now_is_not_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(state_directory=tmp_path, broker_url="memory://")
+    settings = distributed_in(tmp_path)
     migrations.upgrade(settings.effective_database_url)
     coordinator = Runtime(settings, Silent(), kind="coordinator").coordinator
     coordinator.create(StackJob(name="s", template=TEMPLATE))

@@ -125,6 +125,7 @@ def test_a_process_does_not_start_and_its_broker_is_not_asked(
     process: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ISOTHERM_BROKER_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setenv("ISOTHERM_DATABASE_URL", f"sqlite:///{machine.directory}/state/isotherm.db")
     machine.install("broken = acme_loading:Broken", sinks=("full = acme_loading:Sink",))
     refused = machine.run(process)
     assert refused.exit_code == 2, refused.output
@@ -138,6 +139,7 @@ def test_a_client_of_a_broker_loads_no_plugin(machine: Machine, monkeypatch: pyt
     machine.install("broken = acme_loading:Broken")
     assert machine.run("stack", "list").exit_code == 0, "the database is there"
     monkeypatch.setenv("ISOTHERM_BROKER_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setenv("ISOTHERM_DATABASE_URL", f"sqlite:///{machine.directory}/state/isotherm.db")
     sent = machine.run("stack", "create", "one", "-t", str(machine.template))
     assert sent.exit_code == 3, sent.output
     assert "the broker does not answer" in sent.stderr

@@ -1,0 +1,43 @@
+"""What a process knows of its own installation, and of messages of others."""
+
+import pytest
+
+from orchestrator.errors import Unavailable
+from orchestrator.queue import installation
+from orchestrator.queue.installation import WAITED_SECONDS, ForeignJobs, LazyId
+
+
+def test_a_foreign_job_goes_back_as_long_as_its_sender_waits() -> None:
+    now = 0.0
+    jobs = ForeignJobs(lambda: now)
+    assert jobs.is_waited_for("a")
+    now = WAITED_SECONDS - 1
+    assert jobs.is_waited_for("a")
+    assert jobs.is_waited_for("b")
+    now = WAITED_SECONDS
+    assert not jobs.is_waited_for("a")
+    assert jobs.is_waited_for("b")
+
+
+def test_the_id_is_read_once_and_again_only_if_the_database_did_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers: list[str | Exception] = [Unavailable("away"), "id"]
+    asked = 0
+
+    def read() -> str:
+        nonlocal asked
+        asked += 1
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    own = LazyId(read)
+    assert [own(), own()] == ["", ""]
+    assert asked == 1, "not again so soon"
+    monkeypatch.setattr(installation, "AGAIN_SECONDS", 0.0)
+    own = LazyId(read)
+    answers.insert(0, Unavailable("away"))
+    assert [own(), own(), own()] == ["", "id", "id"]
+    assert asked == 3
