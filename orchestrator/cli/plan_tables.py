@@ -8,7 +8,7 @@ from orchestrator.cli.annotation_tables import annotation_tables
 from orchestrator.cli.formats import Table, fields_table
 
 if TYPE_CHECKING:
-    from orchestrator.views.stacks import UpdatePlan
+    from orchestrator.views.stacks import PropertyChange, UpdatePlan
 
 #: The actions, most important first: the word in the table, and the word in the summary.
 _ACTIONS: Final = {
@@ -34,10 +34,17 @@ def plan_tables(plan: "UpdatePlan") -> Iterator[Table]:
         rows = [(each.name, each.type, _ACTIONS[each.action][0], each.reason) for each in plan.resources]
         yield Table(columns=("name", "type", "action", "why"), rows=rows, title="resources")
     changes = [
-        (each.name, change.name or "(all)", change.before, change.after)
-        for each in plan.resources
-        for change in each.changes
+        (each.name, *row) for each in plan.resources for change in each.changes for row in _rows(change)
     ]
     if changes:
         yield Table(columns=("resource", "property", "before", "after"), rows=changes, title="properties")
     yield from annotation_tables(plan.annotations)
+
+
+def _rows(change: "PropertyChange") -> Iterator[tuple[str, object, object]]:
+    """Yield the property, or each of its parts that changes, with the values before and after."""
+    if not change.parts:
+        yield change.name or "(all)", change.before, change.after
+    for part in change.parts:
+        separator = "" if part.path.startswith("[") else "."
+        yield f"{change.name}{separator}{part.path}", part.before, part.after

@@ -6,7 +6,7 @@ from typing import Unpack
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
-from orchestrator.cli.errors import warn
+from orchestrator.cli.errors import CHANGES, DONE, warn
 from orchestrator.cli.formats import show
 from orchestrator.cli.options import (
     optional_template_options,
@@ -27,6 +27,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     "isotherm stack update web --existing -P count=5",
     "isotherm stack update web --existing --refresh",
     "isotherm stack update web -t web.yaml --dry-run",
+    "isotherm stack update web -t web.yaml --dry-run --exit-code",
 )
 @click.argument("name")
 @optional_template_options
@@ -45,6 +46,12 @@ from orchestrator.cli.source import Given, existing_job, stack_job
 @click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
 )
+@click.option(
+    "--exit-code",
+    "is_exit_code",
+    is_flag=True,
+    help="With --dry-run: exit with 0 if there is nothing to do, and with 4 if there are changes.",
+)
 @rollback_again_option
 @tags_option("New tags of the stack, instead of those it has; an empty text removes them.")
 @timeout_option
@@ -57,6 +64,7 @@ def update(
     is_upon_existing: bool,
     refresh: bool,
     is_dry_run: bool,
+    is_exit_code: bool,
     wait: bool,
     form: str,
     **given: Unpack[Given],
@@ -70,10 +78,14 @@ def update(
     The definition is replaced as a whole. With --existing, the template and the values of parameters that are not given
     are kept; given environments are appended to the existing ones.
 
-    With --dry-run nothing is changed. The planned action is shown for each resource, with the properties that cause it;
-    values that are known only after the change, and those that depend on them, are marked. Lifecycle plugins that are
-    enabled here are called as well.
+    With --dry-run nothing is changed. The planned action is shown for each resource, with the properties that cause it,
+    maps and lists by key; values that are known only after the change are marked, hidden ones masked. Where the action
+    depends on such values, the reason names what else may be done, and why. Lifecycle plugins that are enabled here are
+    called as well. With --exit-code the command exits with 0 if there is nothing to do, and with 4 if anything changes
+    or may change; other codes are those of errors.
     """
+    if is_exit_code and not is_dry_run:
+        raise click.UsageError("--exit-code is for --dry-run: give both")
     if template is None and not is_upon_existing:
         raise click.UsageError("give a template with -t, or --existing to keep the present one")
     if not is_dry_run:
@@ -91,7 +103,7 @@ def update(
             plan = service.plan_update(job)
             warn(plan.warnings, form)
             show(form, plan.to_dict(), *plan_tables(plan))
-            return
+            click.get_current_context().exit(CHANGES if is_exit_code and plan.has_changes else DONE)
         after = last_event(service, name) if wait else 0
         going = service.update(job)
         follow_or_leave(shell, service, going, action="UPDATE", wait=wait, form=form, after=after)

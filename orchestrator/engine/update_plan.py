@@ -8,16 +8,20 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.engine.stack_actions import refuse_suspended
 from orchestrator.engine.update_preview import DryRun
+from orchestrator.errors import IsothermError
 from orchestrator.lifecycle.engine_plugin import joined
 from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown
 from orchestrator.lifecycle.previews import advice_of
 from orchestrator.model.messages import StackJob
 from orchestrator.placement.joining import engine_of
-from orchestrator.planning.comparison import compare, refuse_deleted
+from orchestrator.planning.comparison import Comparison, compare, refuse_deleted
+from orchestrator.planning.decision import Action
+from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
+from orchestrator.template.template import Template
 from orchestrator.views.stacks import UpdatePlan
 
 
@@ -50,4 +54,35 @@ def update_plan(
         "UPDATE",
         {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
     )
-    return replace(plan, warnings=(*plan.warnings, *advice.warnings), annotations=advice.annotations)
+    return replace(
+        plan,
+        has_changes=_has_changes(store, stack, compared, plan),
+        warnings=(*plan.warnings, *advice.warnings),
+        annotations=advice.annotations,
+    )
+
+
+def _has_changes(store: Store, stack: StackRow, compared: Comparison, plan: UpdatePlan) -> bool:
+    """Return whether an update would change anything of the stack, or may."""
+    if stack.status != "COMPLETE" or plan.tags != tuple(stack.tags):
+        return True
+    if any(each.action != Action.KEEP for each in plan.resources):
+        return True
+    if not all(match.clean for match in compared.matches.values()):
+        # Such as another deletion policy, which no resource type gets to see.
+        return True
+    prepared, context = compared.prepared, compared.context
+    if prepared.parameters.values != context["parameters"]:
+        return True
+    try:
+        earlier = load_template(store, stack.template_id, context, compared.settings)
+    except IsothermError:
+        # It calls a function that is not installed any more.
+        return True
+    return _without_resources(earlier) != _without_resources(prepared.template)
+
+
+def _without_resources(template: Template) -> object:
+    """Return the parts of a template besides its resources and parameters."""
+    outputs = {name: (each.description, each.expression.plain) for name, each in template.outputs.items()}
+    return template.description, outputs

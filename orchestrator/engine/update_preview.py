@@ -5,15 +5,25 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.config.limits import Limits
-from orchestrator.definition import UNKNOWN, LazyFiles, NodeData, ResourceProxy, StackDefinition, is_unknown
+from orchestrator.definition import UNKNOWN, NodeData, is_unknown
 from orchestrator.engine.idle_nested_stacks import resource_of
-from orchestrator.engine.stack_preview import KNOWN_LATER, kept
-from orchestrator.errors import IsothermError
+from orchestrator.engine.plan_changes import PlanChanges
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import DesiredResource, Match
+from orchestrator.planning.applied import AppliedDefinitions
 from orchestrator.planning.comparison import Comparison
-from orchestrator.planning.decision import WHOLE, Action, Decision, Subject, decide, is_validated, meaning_of
-from orchestrator.planning.matching import blank_stack, standing
+from orchestrator.planning.decision import (
+    WHOLE,
+    Action,
+    Subject,
+    decide,
+    is_in_doubt,
+    is_validated,
+    lasting_attributes,
+    may_be,
+)
+from orchestrator.planning.fingerprints import metadata_hash
+from orchestrator.planning.matching import NO_METADATA, blank_stack, standing
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
@@ -21,8 +31,6 @@ from orchestrator.plugins.validating import typed_properties, valid_properties
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.template.definitions import RETAIN, ResolveError, ResourceDefinition
-from orchestrator.template.expressions import Expression
-from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
 from orchestrator.views.stacks import PropertyChange, ResourcePlan, UpdatePlan
@@ -45,13 +53,22 @@ class DryRun:
         """Keep the comparison; ``content`` reads a stored file by its digest, ``clients`` find the ids of names."""
         self._clients = clients
         self._compared, self._types, self._limits = compared, types, limits
-        self._content = content
         prepared = compared.prepared
         #: The names of parameters that are or were hidden.
         self._hidden = prepared.parameters.hidden | set(compared.context.get("hidden", ()))
         self._rows = {row.id: row for row in compared.rows}
         #: Only the values of resources that stay as they are are known in it.
         self._proxies, self._stack = blank_stack(prepared)
+        #: The resources that a worker visits, or may.
+        self._visited: set[str] = set()
+        applied = AppliedDefinitions(
+            rows=compared.rows,
+            context=compared.context,
+            hidden=self._hidden,
+            limits=limits,
+            content=content,
+        )
+        self._changes = PlanChanges(applied=applied, stack=self._stack, hidden=self._hidden)
 
     def plan(self, state: str, tags: tuple[str, ...] = ()) -> UpdatePlan:
         """Return the effect on each resource; ``state`` is the stack's, ``tags`` are those after the update.
@@ -84,16 +101,31 @@ class DryRun:
             return _plan_of(desired, Action.REFUSE, error.problem.message)
         except PropertyError as error:
             return _plan_of(desired, Action.REFUSE, definition.redacted(error, self._hidden).full_message)
-        if planned.action == Action.KEEP and match.node_data is not None:
-            data = NodeData.from_wire(match.node_data)
-            # Attributes that nothing referred to before are not on record.
-            if desired.wanted <= data.attributes.keys():
-                self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
+        if not match.clean or not self._visited.isdisjoint(desired.requires):
+            self._visited.add(desired.name)
+        if planned.action == Action.KEEP and row is not None and match.node_data is not None:
+            data = self._known(desired, match, row)
+            self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         return planned
+
+    def _known(self, desired: DesiredResource, match: Match, row: ResourceRow) -> NodeData:
+        """Return the node data of a resource that stays as it is; ``UNKNOWN`` is an attribute that is read again."""
+        data = NodeData.from_wire(match.node_data)
+        if desired.name not in self._visited:
+            return data
+        is_reread = "reread" in match.step_data or is_in_doubt(
+            (row.action, row.status), refresh=self._compared.refresh
+        )
+        lasting = {} if is_reread else lasting_attributes(self._kind(desired.type), data.attributes)
+        attributes = {path: lasting.get(path, UNKNOWN) for path in desired.wanted}
+        return replace(data, attributes=attributes, unread={})
 
     def _made(self, definition: ResourceDefinition, desired: DesiredResource) -> ResourcePlan:
         """Return the plan of a resource that is replaced, or is new."""
-        self._wanted(definition, desired)
+        given = self._given(definition)
+        if WHOLE not in given and definition.external_id is None:
+            valid_properties(self._kind(desired.type), given, clients=self._clients)
+        definition.resolve_metadata(self._stack)
         before = [row for row in self._compared.rows if row.name == desired.name and row.action != "INIT"]
         if not before:
             return _plan_of(desired, Action.CREATE)
@@ -112,16 +144,17 @@ class DryRun:
             return _plan_of(
                 desired, Action.KEEP if row.status == "COMPLETE" else Action.UPDATE, "it is not ours"
             )
-        resource = resource_of(
-            replace(row, type=desired.type),
-            kind,
-            self._stack,
-            self._compared.settings,
-            row.updated_at,
-            properties=self._wanted(definition, desired, row),
-        )
+        wanted, refusal = self._wanted_of_row(definition, desired, row)
+        has_new_metadata, may_have_new_metadata = self._metadata(definition, row)
         subject = Subject(
-            resource=resource,
+            resource=resource_of(
+                replace(row, type=desired.type),
+                kind,
+                self._stack,
+                self._compared.settings,
+                row.updated_at,
+                properties=wanted,
+            ),
             was=(row.action, row.status),
             applied=lambda: (
                 None
@@ -130,30 +163,62 @@ class DryRun:
             ),
             replace=match.step_data.get("replace", ""),
             refresh=self._compared.refresh,
-            besides=self._besides(desired, match, row),
+            besides=self._besides(desired, match, row, has_new_metadata=has_new_metadata),
+            perhaps=may_have_new_metadata,
         )
         decided = decide(subject)
-        return _plan_of(
-            desired, decided.action, decided.reason, self._changes(definition, row, kind, decided)
-        )
+        fragment = self._compared.history.applied.get(row.id)
+        changes = self._changes.of(definition, row, fragment, kind, decided)
+        planned = _plan_of(desired, decided.action, decided.reason, changes, decided.may)
+        if not refusal:
+            return planned
+        reason = "; ".join(filter(None, [planned.reason, f"may be refused, because {refusal}"]))
+        return replace(planned, reason=reason, may=tuple(sorted({*planned.may, Action.REFUSE.value})))
 
-    def _wanted(
-        self, definition: ResourceDefinition, desired: DesiredResource, row: ResourceRow | None = None
-    ) -> Mapping[str, Any]:
-        """Return the properties as the type sees them, as far as they are known."""
-        whole, kind = definition.properties_expression, self._kind(desired.type)
+    def _wanted_of_row(
+        self, definition: ResourceDefinition, desired: DesiredResource, row: ResourceRow
+    ) -> tuple[Mapping[str, Any], str]:
+        """Return the properties for a row as the type sees them, and why they may be refused; empty if they are not.
+
+        Raises:
+            PropertyError: they are refused for certain.
+            ResolveError: a call failed.
+        """
+        given, kind = self._given(definition), self._kind(desired.type)
+        if WHOLE in given:
+            return given, ""
+        was, refresh = (row.action, row.status), self._compared.refresh
+        if not is_validated(kind, was, row.properties, given, refresh=refresh):
+            return typed_properties(kind, given, clients=self._clients), ""
+        try:
+            return valid_properties(kind, given, clients=self._clients), ""
+        except PropertyError as error:
+            # Once all is known, it may be what was applied, which is not validated again.
+            applied = given if may_be(given, row.properties) else row.properties
+            if is_validated(kind, was, applied, given, refresh=refresh) or not is_unknown(given):
+                raise
+            refusal = definition.redacted(error, self._hidden).full_message
+            return typed_properties(kind, given, clients=self._clients), refusal
+
+    def _given(self, definition: ResourceDefinition) -> dict[str, Any]:
+        """Return the properties of a definition, as far as they are known."""
+        whole = definition.properties_expression
         if definition.external_id is not None:
             return {}
         if whole.is_call and is_unknown(whole.resolve(self._stack)):
             return {WHOLE: UNKNOWN}
-        given = definition.resolve_properties(self._stack)
-        if row is None or is_validated(
-            kind, (row.action, row.status), row.properties, given, refresh=self._compared.refresh
-        ):
-            return valid_properties(kind, given, clients=self._clients)
-        return typed_properties(kind, given, clients=self._clients)
+        return definition.resolve_properties(self._stack)
 
-    def _besides(self, desired: DesiredResource, match: Match, row: ResourceRow) -> str:
+    def _metadata(self, definition: ResourceDefinition, row: ResourceRow) -> tuple[bool, bool]:
+        """Return whether the template's metadata change, and whether they may."""
+        metadata = definition.resolve_metadata(self._stack)
+        if is_unknown(metadata):
+            return False, True
+        return metadata_hash(metadata) != (row.metadata_hash or NO_METADATA), False
+
+    def _besides(
+        self, desired: DesiredResource, match: Match, row: ResourceRow, *, has_new_metadata: bool
+    ) -> str:
         """Return what changes of a resource besides its properties; empty if nothing does."""
         history = self._compared.history
         if desired.fragment.get("child") != history.applied.get(row.id, {}).get("child"):
@@ -163,55 +228,7 @@ class DryRun:
         # The row may have a type that was never applied.
         if row.type != desired.type and not match.clean:
             return f"its type was {row.type}, in whose place this one is"
-        return "its metadata change" if match.new_metadata else ""
-
-    def _changes(
-        self, definition: ResourceDefinition, row: ResourceRow, kind: type[Resource], decided: Decision
-    ) -> Iterator[PropertyChange]:
-        names = sorted(decided.changed | decided.possible)
-        if not names or decided.changes is None:
-            return
-        if names == [WHOLE]:
-            yield PropertyChange(
-                name="", before=HIDDEN, after=KNOWN_LATER, meaning=Action.UPDATE.value, is_certain=False
-            )
-            return
-        shown = definition.properties_expression.shown(self._stack, self._hidden, later=KNOWN_LATER)
-        applied = row.properties or {}
-        for name in names:
-            new = decided.changes.after.get(name) if name in decided.changed else UNKNOWN
-            value = shown.get(name, new) if isinstance(shown, dict) else shown
-            old = applied.get(name, decided.changes.before.get(name))
-            yield PropertyChange(
-                name=name,
-                before=self._shown_before(name, definition, row, old),
-                after=KNOWN_LATER if is_unknown(value) else kept(value),
-                meaning=meaning_of(kind.properties_schema.get(name)).value,
-                is_certain=name in decided.changed,
-            )
-
-    def _shown_before(self, name: str, definition: ResourceDefinition, row: ResourceRow, value: Any) -> Any:
-        """Return a value that was applied, masked unless both definitions make it without reading a secret."""
-        fragment = self._compared.history.applied.get(row.id)
-        if fragment is None or not _is_open(definition, name, self._hidden):
-            return HIDDEN
-        context = self._compared.context
-        try:
-            earlier = ResourceDefinition.from_fragment(row.name, fragment["definition"], self._limits)
-            stack = StackDefinition.of_context(
-                context,
-                parent=None,
-                resources={other: ResourceProxy(name=other) for other in earlier.requirements},
-                files=LazyFiles(fragment.get("files", {}), self._content),
-            )
-            resolved = earlier.resolve_properties(stack)
-        except IsothermError:
-            return HIDDEN
-        if not _is_open(earlier, name, self._hidden):
-            return HIDDEN
-        absent = self._kind(row.type).properties_schema.get(name)
-        default = absent.absent() if absent is not None else None
-        return value if resolved.get(name, default) == value else HIDDEN
+        return "its metadata change" if has_new_metadata else ""
 
     def _kind(self, name: str) -> type[Resource]:
         kind = kind_of_type(self._types, name)
@@ -241,16 +258,17 @@ class DryRun:
 
 
 def _plan_of(
-    desired: DesiredResource, action: Action, reason: str = "", changes: Iterable[PropertyChange] = ()
+    desired: DesiredResource,
+    action: Action,
+    reason: str = "",
+    changes: Iterable[PropertyChange] = (),
+    may: Iterable[Action] = (),
 ) -> ResourcePlan:
     return ResourcePlan(
-        name=desired.name, type=desired.type, action=action.value, reason=reason, changes=tuple(changes)
+        name=desired.name,
+        type=desired.type,
+        action=action.value,
+        reason=reason,
+        changes=tuple(changes),
+        may=tuple(sorted(each.value for each in may)),
     )
-
-
-def _is_open(definition: ResourceDefinition, name: str, hidden: frozenset[str]) -> bool:
-    """Return whether a property's value in a definition reads no secret; one without a value reads none."""
-    expression: Expression = definition.properties_expression
-    if not expression.is_call and name not in definition.properties:
-        return True
-    return expression.covered((name,), hidden) is None

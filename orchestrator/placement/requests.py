@@ -246,7 +246,8 @@ def _fate(
         now=0.0,
     )
     # Decided as if it had not failed: a failed one may not exist at all, and is judged below.
-    decided = decide(Subject(resource=resource, was=("CREATE", "COMPLETE"), applied=lambda: before))
+    was = ("CREATE", "COMPLETE")
+    decided = decide(Subject(resource=resource, was=was, applied=lambda: before, calls_early=True))
     if decided.action is Action.REPLACE:
         return Fate.MADE
     return Fate.EITHER if has_failed((present.action, present.status)) else Fate.STAYS

@@ -4,16 +4,18 @@ Pure. A worker knows every value and observes the object where its state is in d
 record: values that do not exist yet are ``UNKNOWN``, and the decision says what depends on them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from hooks.values.unknown import UNKNOWN
-from orchestrator.definition import is_unknown
+from orchestrator.definition import AttributePath, is_unknown
+from orchestrator.errors import cut
 from orchestrator.model.actions import CHECK, RESUME, SNAPSHOT, SUSPEND
-from orchestrator.plugins.properties import Property
+from orchestrator.plugins.properties import EVERY_ATTRIBUTE, CacheMode, Property
 from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.steps import CANNOT_TELL, CannotTell, PropertyChanges
 
 #: In which an object may be anything between what it was and what it was to become.
@@ -46,6 +48,8 @@ class Decision:
     possible: frozenset[str] = frozenset()
     #: What the type is given of it, unknown values as they were; None where nothing was compared.
     changes: PropertyChanges | None = None
+    #: What may come of it instead, once values exist or the object is observed; the reason says why.
+    may: frozenset[Action] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +66,13 @@ class Subject:
     replace: str = ""
     #: Whether nothing is taken to be what it was made.
     refresh: bool = False
-    #: What else of it changes in place; empty if nothing does.
+    #: What else of it changes in place; empty if nothing does. And whether something else may.
     besides: str = ""
+    perhaps: bool = False
     #: Whether the caller is a worker.
     at_hand: bool = False
+    #: Whether the type is called although values are unknown, which are then given to it as they were.
+    calls_early: bool = False
 
 
 def decide(it: Subject) -> Decision:
@@ -78,8 +85,9 @@ def decide(it: Subject) -> Decision:
         return Decision(action=Action.CREATE)
     first = comes_first(*it.was)
     is_made_first = first in ("ADOPT", "CREATE")
-    if not is_made_first and (reason := _why_replaced(it)):
-        return Decision(action=Action.REPLACE, reason=reason)
+    why, doubt = ("", "") if is_made_first else _why_replaced(it)
+    if why:
+        return Decision(action=Action.REPLACE, reason=why)
     before = it.applied()
     if before is None:
         return Decision(action=Action.UPDATE if first == "ADOPT" else Action.CREATE, reason=_state(it))
@@ -87,7 +95,7 @@ def decide(it: Subject) -> Decision:
     if WHOLE in wanted:
         wanted = {**before, **wanted}
     names = {*before, *wanted}
-    changed = frozenset(name for name in names if not _may_be(wanted.get(name), before.get(name)))
+    changed = frozenset(name for name in names if not may_be(wanted.get(name), before.get(name)))
     possible = frozenset(name for name in names - changed if is_unknown([wanted.get(name), before.get(name)]))
     after = {name: before.get(name) if name in possible else value for name, value in wanted.items()}
     changes = PropertyChanges(before=before, after=after)
@@ -95,7 +103,9 @@ def decide(it: Subject) -> Decision:
     # What comes to its end as it was begun is left alone then.
     if is_made_first and it.replace and changed:
         return replace(decided, reason=it.replace)
-    return _compared(it, decided, changes)
+    if is_made_first and it.replace and possible:
+        doubt = f"{it.replace}, unless nothing of it changes"
+    return _compared(it, decided, changes, doubt)
 
 
 def comes_first(action: str, status: str) -> str:
@@ -142,6 +152,24 @@ def takes_its_place(
     )
 
 
+def lasting_attributes(
+    kind: type[Resource], recorded: Mapping[AttributePath, Any]
+) -> dict[AttributePath, Any]:
+    """Return the recorded attributes of an unchanged resource that its next visit takes as they are."""
+    if issubclass(kind, StackResource):
+        # The content of a nested stack may have changed without it.
+        return {}
+    modes = {name: attribute.cache_mode for name, attribute in kind.attributes_schema.items()}
+    every = CacheMode.NONE if CacheMode.NONE in modes.values() else CacheMode.LOCAL
+    if not kind.accepts_anything:
+        modes |= dict.fromkeys(EVERY_ATTRIBUTE, every)
+    return {
+        path: value
+        for path, value in recorded.items()
+        if value is not None and modes.get(str(path[0])) is CacheMode.LOCAL
+    }
+
+
 def meaning_of(prop: Property | None) -> Action:
     """Return what a change of a property comes to."""
     if prop is None or prop.update_allowed:
@@ -153,26 +181,30 @@ def _state(it: Subject) -> str:
     return f"it is {'_'.join(it.was)}"
 
 
-def _why_replaced(it: Subject) -> str:
-    """Return why another takes the place of a resource whatever it looks like; empty if none does."""
-    if it.replace:
-        return it.replace
-    beyond_repair = it.was[0] == "DELETE" or (has_failed(it.was) and _needs_replace_failed(it))
-    return _state(it) if beyond_repair else ""
-
-
-def _may_be(value: object, other: object) -> bool:
+def may_be(value: object, other: object) -> bool:
     """Whether two values may turn out to be the same once all of both is known."""
     if value is UNKNOWN or other is UNKNOWN:
         return True
     if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(_may_be(item, other[key]) for key, item in value.items())
+        return value.keys() == other.keys() and all(may_be(item, other[key]) for key, item in value.items())
     if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(map(_may_be, value, other))
+        return len(value) == len(other) and all(map(may_be, value, other))
     return bool(value == other)
 
 
-def _compared(it: Subject, decided: Decision, changes: PropertyChanges) -> Decision:
+def _why_replaced(it: Subject) -> tuple[str, str]:
+    """Return why another takes the place of a resource whatever it looks like, and why it may; empty if not so."""
+    if it.replace:
+        return it.replace, ""
+    if it.was[0] == "DELETE":
+        return _state(it), ""
+    if not has_failed(it.was):
+        return "", ""
+    beyond_repair, doubt = _needs_replace_failed(it)
+    return _state(it) if beyond_repair else "", doubt
+
+
+def _compared(it: Subject, decided: Decision, changes: PropertyChanges, doubt: str) -> Decision:
     """Return what the differences between what was applied, what is there and what is wanted come to."""
     schema = it.resource.properties_schema
     if fixed := _names(schema, decided.changed, Action.REFUSE):
@@ -180,16 +212,17 @@ def _compared(it: Subject, decided: Decision, changes: PropertyChanges) -> Decis
         return replace(decided, action=Action.REFUSE, reason="; ".join(reasons))
     seen, reason = _seen(it, changes.before) if is_in_doubt(it.was, refresh=it.refresh) else ({}, "")
     changes = replace(changes, before={**changes.before, **(seen or {})})
-    if it.at_hand and it.was in _HALF_WAY:
+    given = changes
+    if it.was in _HALF_WAY:
         again = _names(schema, schema.keys() - changes.names, Action.UPDATE)
-        changes = replace(changes, before={**changes.before, **dict.fromkeys(again)})
-    is_open = False
+        given = replace(changes, before={**changes.before, **dict.fromkeys(again)})
     if not reason:
-        reason, is_open = _why_not_in_place(it.resource, changes, at_hand=it.at_hand)
-    if reason:
-        return replace(decided, reason=reason)
-    decided = replace(decided, action=Action.UPDATE if changes.names else Action.KEEP, changes=changes)
-    return decided if it.at_hand else _foreseen(it, decided, is_open=is_open, is_seen=seen is not None)
+        reason, why = _why_not_in_place(it, given, decided.possible)
+        doubt = doubt or why
+    action = Action.UPDATE if given.names else Action.KEEP
+    action = Action.REPLACE if reason else action
+    decided = replace(decided, action=action, reason=reason, changes=given if it.at_hand else changes)
+    return decided if it.at_hand else _foreseen(it, decided, doubt, is_seen=seen is not None)
 
 
 def _names(schema: Mapping[str, Property], names: Iterable[str], *meanings: Action) -> list[str]:
@@ -219,60 +252,108 @@ def _seen(it: Subject, before: Mapping[str, object]) -> tuple[Mapping[str, objec
     unseen = isinstance(observed, CannotTell) or kind.handle_check is not Resource.handle_check
     if it.was != (CHECK, "FAILED") or not looks_sound or not unseen:
         return seen, ""
-    beyond_repair = _needs_replace_failed(it)
+    beyond_repair, _ = _needs_replace_failed(it)
     if beyond_repair:
         return seen, "its check failed, and no property that can be seen is the cause"
     return None if beyond_repair is None else seen, ""
 
 
-def _why_not_in_place(resource: Resource, changes: PropertyChanges, *, at_hand: bool) -> tuple[str, bool]:
-    """Return why changes need another resource, empty if they do not; and whether only a worker knows."""
+def _why_not_in_place(it: Subject, changes: PropertyChanges, possible: Collection[str]) -> tuple[str, str]:
+    """Return why changes need another resource, and why they may need one; empty if they do not."""
+    resource = it.resource
     if held := _names(resource.properties_schema, changes.names, Action.REPLACE, Action.REFUSE):
-        return f"cannot be changed in place: {', '.join(held)}", False
-    replaces = changes.names and _answer(lambda: resource.needs_replace(changes), at_hand=at_hand)
-    return "its type says that these changes need another resource" if replaces else "", replaces is None
+        return f"cannot be changed in place: {', '.join(held)}", ""
+    if type(resource).needs_replace is Resource.needs_replace or not (changes.names or possible):
+        return "", ""
+    unknown = () if it.calls_early else {name for name in changes.after if is_unknown(changes.after[name])}
+    if not it.calls_early and (open_names := sorted({*possible, *unknown})):
+        return "", f"{_called(it, 'needs_replace')} once its properties are known: {_listed(open_names)}"
+    if not changes.names:
+        return "", ""
+    replaces, doubt = _answer(it, "needs_replace", lambda: resource.needs_replace(changes))
+    return "its type says that these changes need another resource" if replaces else "", doubt
 
 
-def _needs_replace_failed(it: Subject) -> bool | None:
-    """Return whether a failed resource must be replaced, by its type; None where only a worker knows."""
-    if type(it.resource).needs_replace_failed is Resource.needs_replace_failed:
-        return True
-    answer = None
-    if not is_unknown(it.resource.properties):
-        answer = _answer(it.resource.needs_replace_failed, at_hand=it.at_hand)
-    return True if answer is None and it.resource.state.physical_id is None else answer
+def _needs_replace_failed(it: Subject) -> tuple[bool | None, str]:
+    """Return whether a failed resource must be replaced, by its type; None, and why, where only a worker knows."""
+    resource = it.resource
+    if type(resource).needs_replace_failed is Resource.needs_replace_failed:
+        return True, ""
+    if is_unknown(resource.properties):
+        open_names = sorted(name for name, value in resource.properties.items() if is_unknown(value))
+        called = _called(it, "needs_replace_failed")
+        answer, doubt = None, f"{called} once its properties are known: {_listed(open_names)}"
+    else:
+        answer, doubt = _answer(it, "needs_replace_failed", resource.needs_replace_failed)
+    return (True, "") if answer is None and resource.state.physical_id is None else (answer, doubt)
 
 
-def _answer(question: Callable[[], bool], *, at_hand: bool) -> bool | None:
-    """Return a type's answer; None where it needs what only a worker has."""
+def _called(it: Subject, method: str) -> str:
+    return f"{method} of {it.resource.type_name} is called"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join("all" if name == WHOLE else name for name in names)
+
+
+def _answer(it: Subject, method: str, question: Callable[[], bool]) -> tuple[bool | None, str]:
+    """Return a type's answer; None, and why, where the method needs what only a worker has."""
     try:
-        return bool(question())
-    except Exception:
-        if at_hand:
+        return bool(question()), ""
+    except Exception as error:
+        if it.at_hand:
             raise
-        return None
+        raised = cut(" ".join(f"{type(error).__name__}: {error}".split()))
+        return None, f"{method} of {it.resource.type_name} raised {raised}"
 
 
-def _foreseen(it: Subject, decided: Decision, *, is_open: bool, is_seen: bool) -> Decision:
+def _foreseen(it: Subject, decided: Decision, doubt: str, *, is_seen: bool) -> Decision:
     """Return a decision with what else is certain, and with what only a worker finds out."""
-    schema, action, reasons = it.resource.properties_schema, decided.action, []
-    if is_open or (decided.possible and type(it.resource).needs_replace is not Resource.needs_replace):
-        reasons.append("its type may decide to replace it")
-    for meaning, word in ((Action.REPLACE, "replaced"), (Action.REFUSE, "refused")):
-        if names := _names(schema, decided.possible, meaning):
-            reasons.append(f"{word} if this changes: {', '.join(names)}")
+    action, state = decided.action, "" if it.refresh else f"{_state(it)}: "
+    certain = [] if action is Action.REPLACE else _certain_besides(it, action)
+    doubts = _doubts(it, decided, doubt)
+    reasons = [decided.reason] if decided.reason else []
+    if certain:
+        action = Action.UPDATE
+    elif action is Action.KEEP and (decided.possible or it.perhaps):
+        action = Action.LATER
+        reasons.append("only if what it depends on changes")
+    may = {each for each, _ in doubts}
+    if not is_seen:
+        may |= {Action.KEEP, Action.UPDATE, Action.REPLACE} - {action}
+        words = "may stay" if action is Action.REPLACE else "may change back or replace"
+        action = Action.LATER if action is Action.KEEP else action
+        certain.append(f"{state}{words}, because others may have changed or removed it")
+    if action is Action.LATER:
+        may |= {Action.KEEP, Action.UPDATE}
+    reasons += [why for _, why in doubts]
+    return replace(decided, action=action, reason="; ".join([*reasons, *certain]), may=frozenset(may))
+
+
+def _certain_besides(it: Subject, action: Action) -> list[str]:
+    """Return why a resource is changed in place besides its properties."""
     certain = [it.besides] if it.besides and action is Action.KEEP else []
     if comes_first(*it.was) == RESUME:
         certain.append("it is suspended, and resumed first")
     elif has_failed(it.was) or (it.was[1] == "IN_PROGRESS" and it.was[0] != CHECK):
         certain.append(_state(it))
-    if certain:
-        action = Action.UPDATE
-    elif decided.possible and action is Action.KEEP:
-        action = Action.LATER
-        reasons.insert(0, "only if what it depends on changes")
-    if not is_seen:
-        action = Action.LATER if action is Action.KEEP else action
-        state = "" if it.refresh else f"{_state(it)}: "
-        certain.append(f"{state}changed back, or replaced, if others changed or removed it")
-    return replace(decided, action=action, reason="; ".join([*reasons, *certain]))
+    return certain
+
+
+def _doubts(it: Subject, decided: Decision, doubt: str) -> list[tuple[Action, str]]:
+    """Return what may come of a resource that is not certain, and why."""
+    schema = it.resource.properties_schema
+    possible = schema.keys() - decided.changed if WHOLE in decided.possible else decided.possible
+    doubts = []
+    if doubt and decided.action is not Action.REPLACE:
+        doubts.append((Action.REPLACE, f"may replace, because {doubt}"))
+    held = _names(schema, possible, Action.REPLACE)
+    if held and decided.action is not Action.REPLACE:
+        names = ", ".join(held)
+        doubts.append(
+            (Action.REPLACE, f"may replace, because {names} may change, which needs another resource")
+        )
+    if fixed := _names(schema, possible, Action.REFUSE):
+        names = ", ".join(fixed)
+        doubts.append((Action.REFUSE, f"may be refused, because {names} may change, which is not allowed"))
+    return doubts

@@ -202,7 +202,9 @@ class Resource:
     def needs_replace(self, changes: PropertyChanges) -> bool:
         """Return whether these changes need a replacement even though each property may be updated in place.
 
-        A dry run and placement call this too, on a resource as it is on record; what it then raises counts as unknown.
+        A dry run calls this too once all values are known, on a resource as it is on record; while they are not, and if
+        this raises, it reports that the update may replace the resource, and why. Placement calls it with unknown
+        values as they were.
         """
         return False
 

@@ -25,6 +25,7 @@ from orchestrator.template.functions.base import (
     holds_call,
     is_open,
     plain_copy,
+    reads_secret,
     resolve,
     with_calls_replaced,
 )
@@ -117,6 +118,25 @@ class Expression:
         with evaluation(self.calls[0].scope.limits) as budget:
             budget.begin_value()
             return _shown(self._value, stack, hidden, later)
+
+    def masked(self, value: object, stack: StackDefinition, hidden: Collection[str]) -> object:
+        """Return ``value``, which this may have given earlier, with ``******`` for each part that may be a secret.
+
+        Shown is what this contains, or gives in ``stack`` by calls that read nothing but open parameters and ids.
+
+        Raises:
+            ResolveError: a call failed.
+            InvalidInput: the time limit is exceeded; see :mod:`orchestrator.sandbox.budget`.
+        """
+        if not self.calls:
+            return _masked(self._value, value, stack, hidden)
+        with evaluation(self.calls[0].scope.limits) as budget:
+            budget.begin_value()
+            return _masked(self._value, value, stack, hidden)
+
+    def replaced_by_secrets(self, value: object, hidden: Collection[str]) -> object:
+        """Return ``value``, which this replaces, with ``******`` for each part in whose place a secret is put."""
+        return _replaced_by_secrets(self._value, value, hidden)
 
     def requirements(self) -> Iterator[str]:
         """Yield the names of the resources that must be complete first."""
@@ -387,9 +407,34 @@ def _shown(value: object, stack: StackDefinition, hidden: Collection[str], later
         known = value.resolve(stack)
         if is_unknown(known):
             return later
-        return known if value.is_open(hidden) else HIDDEN
+        return known if value.is_open_in(stack, hidden) else HIDDEN
     if isinstance(value, dict):
         return {key: _shown(item, stack, hidden, later) for key, item in value.items()}
     if isinstance(value, list):
         return [_shown(item, stack, hidden, later) for item in value]
     return later if value is UNKNOWN else value
+
+
+def _masked(part: object, value: object, stack: StackDefinition, hidden: Collection[str]) -> object:
+    if isinstance(part, Function):
+        return value if part.is_open_in(stack, hidden) and part.resolve(stack) == value else HIDDEN
+    if isinstance(part, dict) and isinstance(value, dict):
+        return {
+            key: _masked(part[key], item, stack, hidden) if key in part else HIDDEN
+            for key, item in value.items()
+        }
+    if isinstance(part, list) and isinstance(value, list) and len(part) == len(value):
+        return [_masked(*each, stack, hidden) for each in zip(part, value, strict=True)]
+    return value if part == value else HIDDEN
+
+
+def _replaced_by_secrets(part: object, value: object, hidden: Collection[str]) -> object:
+    if isinstance(part, dict) and isinstance(value, dict):
+        return {
+            key: _replaced_by_secrets(part[key], item, hidden) if key in part else item
+            for key, item in value.items()
+        }
+    if isinstance(part, list) and isinstance(value, list):
+        replaced = [_replaced_by_secrets(*each, hidden) for each in zip(part, value, strict=False)]
+        return [*replaced, *value[len(replaced) :]]
+    return HIDDEN if reads_secret(part, hidden) else value

@@ -298,17 +298,30 @@ class StackPreview(View):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartChange(View):
+    """The change of one part of a property that is a map or a list; values as in :class:`PropertyChange`."""
+
+    #: The path from the property's name: ``networks[0].port``.
+    path: str
+    #: None for a part that is not there.
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyChange(View):
     """The change of one property by an update."""
 
     name: str
-    #: Values that are secret, or known only during the update, are described in words.
+    #: Parts that may be secret, or are known only during the update, are described in words.
     before: Any
     after: Any
     #: The effect of the change: UPDATE (in place), REPLACE or REFUSE.
     meaning: str
     #: Whether it changes for certain, or only if a requirement turns out to have changed.
     is_certain: bool
+    #: Of a map or a list: the parts that change, or may; empty where it changes as a whole.
+    parts: tuple[PartChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,6 +335,8 @@ class ResourcePlan(View):
     action: str
     reason: str = ""
     changes: tuple[PropertyChange, ...] = ()
+    #: The actions that may be taken instead of ``action``, once values are known; ``reason`` says why.
+    may: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,6 +352,9 @@ class UpdatePlan(View):
     parameters: Mapping[str, Any]
     #: The desired resources, each after its requirements; then those to be deleted.
     resources: tuple[ResourcePlan, ...]
+    #: Whether anything of the stack changes, or may: its resources, tags, parameters, description or outputs, or its
+    #: state, where the last operation did not complete.
+    has_changes: bool = True
     #: Warnings about deprecated parts of the new definition, and those of lifecycle plugins.
     warnings: tuple[Problem, ...] = ()
     #: The annotations of lifecycle plugins, by plugin, and by resource (those of the stack under "").

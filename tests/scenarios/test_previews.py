@@ -319,7 +319,9 @@ def test_what_may_be_refused_is_not_told_as_what_may_be_replaced() -> None:
     told = Told(a=of(free="1"), b=of(fixed="{get_attr: [a, free]}"))
     planned = told.preview(a=of(free="2"), b=of(fixed="{get_attr: [a, free]}"))["b"]
     assert planned.reason == (
-        "only if what it depends on changes; its type may decide to replace it; refused if this changes: fixed"
+        "only if what it depends on changes; "
+        "may replace, because needs_replace of Logged is called once its properties are known: fixed; "
+        "may be refused, because fixed may change, which is not allowed"
     )
 
 

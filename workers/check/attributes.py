@@ -10,7 +10,8 @@ import structlog
 
 from orchestrator.definition import AttributePath, follow
 from orchestrator.errors import IsothermError
-from orchestrator.plugins.properties import EVERY_ATTRIBUTE, CacheMode, PropertyType
+from orchestrator.planning.decision import lasting_attributes
+from orchestrator.plugins.properties import EVERY_ATTRIBUTE, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.steps import ResourceFailure
@@ -48,7 +49,7 @@ def read_attributes(
     read: dict[AttributePath, Any] = {}
     values: dict[AttributePath, Any] = {}
     unread: dict[AttributePath, str] = {}
-    lasting = _lasting(resource, recorded or {})
+    lasting = lasting_attributes(type(resource), recorded or {})
     for path in map(tuple, wanted):
         if above := next((path[:end] for end in range(len(path), 0, -1) if path[:end] in lasting), None):
             read[path] = follow(lasting[above], path[len(above) :])
@@ -67,22 +68,6 @@ def read_attributes(
         else:
             read[path] = follow(values[whole], path[len(whole) :])
     return read, unread
-
-
-def _lasting(resource: Resource, recorded: Mapping[AttributePath, Any]) -> dict[AttributePath, Any]:
-    if isinstance(resource, StackResource):
-        # The content of a nested stack may have changed without it.
-        return {}
-    schema = resource.attributes_schema
-    modes = {name: attribute.cache_mode for name, attribute in schema.items()}
-    every = CacheMode.NONE if CacheMode.NONE in modes.values() else CacheMode.LOCAL
-    if not resource.accepts_anything:
-        modes |= dict.fromkeys(EVERY_ATTRIBUTE, every)
-    return {
-        path: value
-        for path, value in recorded.items()
-        if value is not None and modes.get(str(path[0])) is CacheMode.LOCAL
-    }
 
 
 def _ask(resource: Resource, path: AttributePath) -> object:

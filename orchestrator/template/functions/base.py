@@ -225,6 +225,10 @@ class Function(ABC):
         """Whether the result may be shown: it depends only on the template and on parameters that are not hidden."""
         return self.pure and is_open(self.arguments, hidden)
 
+    def is_open_in(self, stack: StackDefinition, hidden: Collection[str]) -> bool:
+        """Whether the result in ``stack`` may be shown to users of the stack, who may see ids of resources."""
+        return self.is_open(hidden) or (self.pure and is_open_in(self.arguments, stack, hidden))
+
     def resolve(self, stack: StackDefinition) -> object:
         """Return the value; ``UNKNOWN`` if it depends on a resource still to be made.
 
@@ -372,6 +376,26 @@ def is_open(value: object, hidden: Collection[str]) -> bool:
     if isinstance(value, list):
         return all(is_open(item, hidden) for item in value)
     return True
+
+
+def is_open_in(value: object, stack: StackDefinition, hidden: Collection[str]) -> bool:
+    """Whether the result of ``value`` in ``stack`` may be shown to users of the stack."""
+    if isinstance(value, Function):
+        return value.is_open_in(stack, hidden)
+    if isinstance(value, dict):
+        return all(is_open_in(item, stack, hidden) for item in value.values())
+    return not isinstance(value, list) or all(is_open_in(item, stack, hidden) for item in value)
+
+
+def reads_secret(value: object, hidden: Collection[str]) -> bool:
+    """Whether a call in ``value`` reads a hidden parameter or a file; ids and attributes of resources do not count."""
+    if isinstance(value, Function):
+        if value.pure or any(value.dependencies()):
+            return reads_secret(value.arguments, hidden)
+        return not value.is_open(hidden)
+    if isinstance(value, dict):
+        return any(reads_secret(item, hidden) for item in value.values())
+    return isinstance(value, list) and any(reads_secret(item, hidden) for item in value)
 
 
 def _open_part(path: Path, arguments: Any) -> Path:

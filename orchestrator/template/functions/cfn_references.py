@@ -16,7 +16,12 @@ from orchestrator.template.functions.base import (
     kind_of,
 )
 from orchestrator.template.functions.facade import ResourceFacade
-from orchestrator.template.functions.references import GetAttr, UnknownName, missing_resource
+from orchestrator.template.functions.references import (
+    GetAttr,
+    UnknownName,
+    missing_resource,
+    refers_by_id,
+)
 from orchestrator.template.versions import CFN_AND_FIRST_HOT, CFN_AWS_ONLY, CFN_ONLY
 
 
@@ -57,6 +62,11 @@ class Ref(Function):
         # A check does not know the template's resources: there, nothing may be shown.
         whole = self.scope.conditions is not None
         return whole and not self._of_resource and self.arguments not in hidden
+
+    def is_open_in(self, stack: StackDefinition, hidden: Collection[str]) -> bool:
+        if self.arguments in stack:
+            return refers_by_id(self.arguments, stack)
+        return self.arguments in stack.parameters and self.arguments not in hidden
 
     def missing(self, names: KnownNames) -> FunctionError | None:
         name = self.arguments

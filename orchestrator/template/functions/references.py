@@ -95,6 +95,9 @@ class GetResource(Function):
     def call(self, arguments: str, stack: StackDefinition) -> object:
         return stack.resource(arguments).reference_id()
 
+    def is_open_in(self, stack: StackDefinition, hidden: Collection[str]) -> bool:
+        return refers_by_id(self.arguments, stack)
+
     def dependencies(self) -> Iterable[str]:
         return _names(self.arguments)
 
@@ -229,6 +232,12 @@ def _literal_name(name: object, path: tuple[int, ...]) -> None:
 
 def _names(name: object) -> tuple[str, ...]:
     return (name,) if isinstance(name, str) else ()
+
+
+def refers_by_id(name: str, stack: StackDefinition) -> bool:
+    """Whether others refer to a resource by its id or its name; a type may choose a value, which may be a secret."""
+    resource = stack.resources.get(name)
+    return resource is not None and resource.known and resource.reference_id() in (resource.id, name)
 
 
 def missing_resource(name: object, names: KnownNames, path: tuple[int, ...]) -> FunctionError | None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from orchestrator.model.messages import EnvironmentSource, StackJob
-from orchestrator.views.stacks import Progress, PropertyChange, ResourcePlan, UpdatePlan
+from orchestrator.views.stacks import PartChange, Progress, PropertyChange, ResourcePlan, UpdatePlan
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
 
 TEMPLATE = (
@@ -145,8 +145,39 @@ def test_a_dry_run_is_told_to_programs_too(terminal: Terminal, service: FakeServ
         "after": 5,
         "meaning": "REPLACE",
         "is_certain": True,
+        "parts": [],
     }
+    assert as_json["resources"][1]["may"] == []
     assert service.jobs == []
+
+
+def test_an_exit_code_tells_scripts_whether_anything_changes(
+    terminal: Terminal, service: FakeService
+) -> None:
+    words = ("stack", "update", "web", "-t", "web.yaml")
+    service.plan_held = PLAN
+    assert terminal.run(*words, "--dry-run", "--exit-code").exit_code == 4
+    assert terminal.run(*words, "--dry-run").exit_code == 0
+    service.plan_held = replace(PLAN, resources=PLAN.resources[:1], has_changes=False)
+    assert terminal.run(*words, "--dry-run", "--exit-code", "-f", "json").exit_code == 0
+    # Without a plan there is no answer.
+    assert (
+        terminal.run("stack", "update", "wbe", "-t", "gone.yaml", "--dry-run", "--exit-code").exit_code == 2
+    )
+    refused = terminal.run(*words, "--exit-code")
+    assert (refused.exit_code, service.jobs) == (2, [])
+    assert "--exit-code is for --dry-run: give both" in refused.stderr
+
+
+def test_maps_and_lists_are_shown_by_key(terminal: Terminal, service: FakeService) -> None:
+    parts = (PartChange(path="ports[0]", before=80, after=81), PartChange(path="[1]", before=None, after="x"))
+    change = PropertyChange(name="net", before={}, after={}, meaning="UPDATE", is_certain=True, parts=parts)
+    resource = ResourcePlan(name="server", type="Server", action="UPDATE", changes=(change,))
+    service.plan_held = replace(PLAN, resources=(resource,))
+    shown = terminal.run("stack", "update", "web", "-t", "web.yaml", "--dry-run").stdout
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "server net.ports[0] 80 81" in lines
+    assert "server net[1] x" in lines
 
 
 def test_a_stack_of_nothing_has_a_plan(terminal: Terminal) -> None:
