@@ -128,7 +128,8 @@ def guarding(task: Any, app: Any, consumer: Any, **options: Any) -> Callable[...
 def _found(theirs: str, own: str) -> str:
     return (
         f"a message of the installation {theirs} came by this broker, and the database of this process is that of "
-        f"the installation {own}: all processes on a broker need the same ISOTHERM_DATABASE_URL"
+        f"the installation {own}: all processes on a broker need the same ISOTHERM_DATABASE_URL; if {theirs} is gone "
+        "for good, empty its broker"
     )
 
 

@@ -1,7 +1,6 @@
 """Setups of the processes on a broker, for comparison: version, settings, plugins, clients. No value is sent.
 
-Settings are sent as short digests with the installation's id as the key: they show that two values differ, and nothing
-else.
+Settings are sent as short digests: they show that two values differ, and nothing else.
 """
 
 import hashlib
