@@ -23,7 +23,8 @@ from orchestrator.planning.decision import (
     may_be,
 )
 from orchestrator.planning.fingerprints import metadata_hash
-from orchestrator.planning.matching import NO_METADATA, blank_stack, standing
+from orchestrator.planning.matching import NO_METADATA, standing
+from orchestrator.planning.preparation import blank_stack
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource

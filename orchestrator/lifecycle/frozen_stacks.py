@@ -21,8 +21,8 @@ from orchestrator.errors import IsothermError
 from orchestrator.lifecycle.definition_cache import ShownDefinitions
 from orchestrator.model.messages import StackJob
 from orchestrator.model.nested_stack import NestedJob
-from orchestrator.planning.matching import blank_proxies, blank_stack, standing
-from orchestrator.planning.preparation import Prepared
+from orchestrator.planning.matching import standing
+from orchestrator.planning.preparation import Prepared, blank_proxies, blank_stack
 from orchestrator.planning.stored_templates import load_registry, load_template
 from orchestrator.sandbox.budget import evaluation, keep
 from orchestrator.store.stacks.presences import Presence

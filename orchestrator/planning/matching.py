@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, is_unknown
+from orchestrator.definition import NodeData, is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import DesiredResource, Match, Row
 from orchestrator.planning.decision import takes_its_place
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
-from orchestrator.planning.preparation import Prepared
+from orchestrator.planning.preparation import Prepared, blank_stack
 from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.resource_history import History
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.template.definitions import PLACE_KEYS
-from orchestrator.template.template import Template
 from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
 
@@ -194,24 +193,6 @@ class Matcher:
         kind = kind_of_type(self._types, desired.type)
         # It was installed when the job was examined.
         return None if kind is None else definition_hash(desired.type, properties, kind.type_version)
-
-
-def blank_stack(prepared: Prepared) -> tuple[dict[str, ResourceProxy], StackDefinition]:
-    """Return a stack without values of resources, and its resources, which are replaced by those with values."""
-    proxies = blank_proxies(prepared.template)
-    return proxies, StackDefinition(
-        name=prepared.name,
-        id=prepared.stack_id,
-        project=prepared.project,
-        parameters=prepared.parameters.values,
-        resources=proxies,
-        files=prepared.template.files,
-    )
-
-
-def blank_proxies(template: Template) -> dict[str, ResourceProxy]:
-    """Return proxies of all resources without node data, so that every attribute is unknown."""
-    return {name: ResourceProxy(name=name, type=each.type) for name, each in template.resources.items()}
 
 
 def node_data_of(row: ResourceRow) -> NodeData:

@@ -247,6 +247,24 @@ def desired_of(
     return result
 
 
+def blank_stack(prepared: Prepared) -> tuple[dict[str, ResourceProxy], StackDefinition]:
+    """Return a stack without values of resources, and its resources, which are replaced by those with values."""
+    proxies = blank_proxies(prepared.template)
+    return proxies, StackDefinition(
+        name=prepared.name,
+        id=prepared.stack_id,
+        project=prepared.project,
+        parameters=prepared.parameters.values,
+        resources=proxies,
+        files=prepared.template.files,
+    )
+
+
+def blank_proxies(template: Template) -> dict[str, ResourceProxy]:
+    """Return proxies of all resources without node data, so that every attribute is unknown."""
+    return {name: ResourceProxy(name=name, type=each.type) for name, each in template.resources.items()}
+
+
 def hooks_of(registry: Registry, name: str) -> dict[str, list[str]]:
     """Return the part of a node's fragment with its breakpoints; empty if it has none."""
     hooks = sorted(registry.hooks((name,)))
