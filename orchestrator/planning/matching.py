@@ -12,7 +12,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import DesiredResource, Match, Row
-from orchestrator.planning.decision import takes_its_place
+from orchestrator.planning.decision import WHOLE, Action, meaning_of, takes_its_place
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared, blank_stack
 from orchestrator.store.stacks.presences import Presence
@@ -55,6 +55,8 @@ class Matcher:
         for row in rows:
             self._rows.setdefault(row.name, []).append(row)
         self._chosen: dict[str, ResourceRow] = {}
+        #: The resources that may come to differ from their rows, or depend on one that may.
+        self._visited: set[str] = set()
         #: The stack as it is, as far as rows are chosen.
         self._proxies, self._stack = blank_stack(prepared)
 
@@ -67,21 +69,29 @@ class Matcher:
         rows = [row for row in self._rows.get(desired.name, ()) if self._fits(desired, row)]
         clean = [row for row in rows if self._is_clean(desired, row)]
         if not rows:
+            self._visited.add(desired.name)
             return Match()
-        row = self._first(desired, rows) or max(clean or rows, key=standing)
+        row = self._first(desired, rows) or self._best(desired, rows, clean)
         self._chosen[desired.name] = row
+        # What was found when it was replaced is not on record: perhaps that it is gone.
+        is_taken_back = row.replaced_by is not None
+        is_clean = row in clean and not is_taken_back
+        if not is_clean or not self._visited.isdisjoint(desired.requires):
+            self._visited.add(desired.name)
         data = node_data_of(row)
         if _is_complete(row):
             self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         new_metadata = self._has_new_metadata(desired, row)
         return Match(
             row=plan_row(row),
-            clean=row in clean,
+            clean=is_clean,
             node_data=data.to_wire() if _is_complete(row) else None,
             new_metadata=new_metadata,
             adopting=self._adopting(row),
             step_data=self._step_data(
-                row, is_other=row not in clean and (new_metadata or self._may_be_other(desired, row))
+                row,
+                is_in_doubt=self._refresh or is_taken_back,
+                is_other=row not in clean and (new_metadata or self._may_be_other(desired, row)),
             ),
         )
 
@@ -94,6 +104,46 @@ class Matcher:
         if self._renews or kind is None or not kind.renewed_by_updates:
             return None
         return min(rows, key=lambda row: (not _is_sound(row), row.created_at, row.replaced_by is None))
+
+    def _best(
+        self, desired: DesiredResource, rows: Sequence[ResourceRow], clean: Sequence[ResourceRow]
+    ) -> ResourceRow:
+        """Return the row that comes nearest to the desired resource.
+
+        A clean row is the right one if everything that it depends on stays as it is. Otherwise it is clean by values
+        that this traversal is about to change, such as those that a rollback takes back: then a sound row that was made
+        for the same definition is preferred, whether it is replaced by now or not; then one that can be changed in
+        place. The worker decides by the real values what becomes of it.
+        """
+        if len(rows) == 1 or (clean and self._visited.isdisjoint(desired.requires)):
+            return max(clean or rows, key=standing)
+        sound = [row for row in rows if _is_sound(row) and not self._is_renewed(row)]
+        for different in (self._differs, self._differs_for_good):
+            if made_for_it := [row for row in sound if not different(desired, row)]:
+                return max(made_for_it, key=standing)
+        return max(clean or rows, key=standing)
+
+    def _differs(self, desired: DesiredResource, row: ResourceRow) -> frozenset[str]:
+        """Return the properties for which a row was made otherwise than is desired.
+
+        It contains ``WHOLE`` if that is not known, and "" if the template of a nested stack differs.
+        """
+        before = self._history.applied.get(row.id, {})
+        recipe, desired_recipe = before.get("recipe"), desired.fragment["recipe"]
+        if recipe is None:
+            return frozenset((WHOLE,))
+        names = recipe.keys() | desired_recipe.keys()
+        different = frozenset(name for name in names if recipe.get(name) != desired_recipe.get(name))
+        return different if before.get("child") == desired.fragment.get("child") else different | {""}
+
+    def _differs_for_good(self, desired: DesiredResource, row: ResourceRow) -> bool:
+        """Whether a row was made otherwise than is desired, and cannot be changed in place."""
+        kind = kind_of_type(self._types, desired.type)
+        schema = kind.properties_schema if kind else {}
+        return any(
+            name == WHOLE or meaning_of(schema.get(name)) is not Action.UPDATE
+            for name in self._differs(desired, row)
+        )
 
     def _adopting(self, row: ResourceRow) -> dict[str, object] | None:
         """Return the adoption data of a row whose object is not adopted yet; else None.
@@ -112,8 +162,8 @@ class Matcher:
         required = [self._by_id[each] for each in row.requires if each in self._by_id]
         return {**data, "certain": data["certain"] and all(map(_is_as_found, required))}
 
-    def _step_data(self, row: ResourceRow, *, is_other: bool) -> dict[str, object]:
-        data: dict[str, Any] = {"refresh": True} if self._refresh else {}
+    def _step_data(self, row: ResourceRow, *, is_in_doubt: bool, is_other: bool) -> dict[str, object]:
+        data: dict[str, Any] = {"refresh": True} if is_in_doubt else {}
         if is_other:
             data["reread"] = True
         if row.unhealthy:

@@ -27,6 +27,7 @@ from orchestrator.model.nested_stack import Family, NestedJob
 from orchestrator.model.plan import DesiredResource, Plan, plan_create
 from orchestrator.model.tags import check_tags
 from orchestrator.planning.fingerprints import fingerprint
+from orchestrator.planning.recipes import recipes_of
 from orchestrator.plugins.clients import Clients
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.store.traversals.templates import StoredTemplate, digest_of
@@ -224,11 +225,17 @@ def desired_of(
     wanted = wanted_attributes(prepared, asks)
     result = []
     named = _digests(prepared)
+    children = {name: fingerprint(each, prepared.stored.files) for name, each in prepared.nested.items()}
+    recipes = recipes_of(template, blank_stack(prepared)[1], prepared.types, children)
     for name, definition in template.resources.items():
-        fragment: dict[str, Any] = {"definition": definition.fragment(), **hooks_of(prepared.registry, name)}
+        fragment: dict[str, Any] = {
+            "definition": definition.fragment(),
+            "recipe": recipes[name],
+            **hooks_of(prepared.registry, name),
+        }
         files = dict(named[definition.required_files])
         if name in prepared.nested:
-            fragment["child"] = fingerprint(prepared.nested[name], prepared.stored.files)
+            fragment["child"] = children[name]
             if is_template(prepared.types[name]):
                 files[prepared.types[name]] = prepared.stored.files[prepared.types[name]]
         if files:

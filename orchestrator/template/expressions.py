@@ -104,6 +104,23 @@ class Expression:
             return {}
         return {name: Expression(value, self.calls) for name, value in self._value.items()}
 
+    def as_far_as_known(self, stack: StackDefinition) -> tuple[object, frozenset[str]]:
+        """Return the value in plain types, and the names of the resources on which the rest of it depends.
+
+        Calls whose values are not known yet stand as one-key maps, with their arguments as far as these are known.
+
+        Raises:
+            ResolveError: a call failed.
+            InvalidInput: the time limit is exceeded; see :mod:`orchestrator.sandbox.budget`.
+        """
+        if not holds_call(self._value):
+            return plain_copy(self._value), frozenset()
+        names: set[str] = set()
+        with evaluation(self.calls[0].scope.limits) as budget:
+            budget.begin_value()
+            value = _as_far_as_known(self._value, stack, names)
+        return value, frozenset(names)
+
     def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: object) -> object:
         """Return the value for a preview, before any resource exists.
 
@@ -400,6 +417,17 @@ class _MacroBuilder:
 def unbuilt(value: object) -> object:
     """Return a built value in plain types: calls as one-key maps."""
     return with_calls_replaced(value, lambda call: {call.name: unbuilt(call.arguments)})
+
+
+def _as_far_as_known(value: object, stack: StackDefinition, names: set[str]) -> object:
+    def known(call: Function) -> object:
+        found = call.resolve(stack)
+        if not is_unknown(found):
+            return found
+        names.update(call.dependencies())
+        return {call.name: _as_far_as_known(call.arguments, stack, names)}
+
+    return with_calls_replaced(value, known)
 
 
 def _shown(value: object, stack: StackDefinition, hidden: Collection[str], later: object) -> object:

@@ -1,7 +1,7 @@
 """Definitions of stacks of cloud objects as plain values: drawn at random, edited, written down as templates.
 
-A resource depends on others in three ways: by ``depends_on``; by its ``value``, which can only be changed by another
-object in its place; by its ``size``, which is changed in place.
+A resource depends on others in four ways: by ``depends_on``; by its ``value``, which can only be changed by another
+object in its place, and is made of others' values, or of others' sizes; by its ``size``, which is changed in place.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 NAMES = tuple("abcdefghijkl")
 TYPES = ("Cloud::Object", "Cloud::Other")
+#: The ways to depend on another.
+EDGES = ("after", "of", "like", "beside")
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,10 @@ class Wanted:
 
     value: str = "v"
     size: str = "s"
-    #: By depends_on; by get_attr in its value; by get_resource in its size.
+    #: By depends_on; by get_attr in its value, of a value and of a size; by get_resource in its size.
     after: frozenset[str] = frozenset()
     of: frozenset[str] = frozenset()
+    like: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
     type: str = TYPES[0]
     retained: bool = False
@@ -44,12 +47,16 @@ class Wanted:
     @property
     def others(self) -> frozenset[str]:
         """The names it mentions."""
-        return self.after | self.of | self.beside
+        return self.after | self.of | self.like | self.beside
 
     def without(self, name: str) -> "Wanted":
         """Return the same without any mention of another."""
-        gone = {name}
-        return replace(self, after=self.after - gone, of=self.of - gone, beside=self.beside - gone)
+        return self.among(self.others - {name})
+
+    def among(self, names: frozenset[str]) -> "Wanted":
+        """Return the same that mentions no others than these."""
+        edges: dict[str, Any] = {kind: getattr(self, kind) & names for kind in EDGES}
+        return replace(self, **edges)
 
 
 Definition = Mapping[str, Wanted]
@@ -57,7 +64,7 @@ Definition = Mapping[str, Wanted]
 Edit = tuple[str, str, str, str]
 
 EDITS = (
-    *("value", "size", "after", "of", "beside"),
+    *("value", "size", *EDGES),
     *("add", "remove", "rename", "turn", "part", "retain", "type", "condition"),
 )
 names = st.sampled_from(NAMES)
@@ -77,7 +84,8 @@ def definitions(draw: st.DrawFn, *, most: int = len(NAMES)) -> Definition:
             if position
             else st.just(frozenset[str]())
         )
-        definition[name] = Wanted(after=draw(before), of=draw(before), beside=draw(before))
+        edges: dict[str, Any] = {kind: draw(before) for kind in EDGES}
+        definition[name] = Wanted(**edges)
     return definition
 
 
@@ -114,7 +122,7 @@ def _edited(before: dict[str, Wanted], edit: Edit) -> dict[str, Wanted]:
             if other in wanted
             else {_renamed(each, name, other): _moved(it, name, other) for each, it in wanted.items()}
         )
-    if kind in ("after", "of", "beside", "turn", "part"):
+    if kind in (*EDGES, "turn", "part"):
         return _edged(wanted, edit)
     wanted[name] = {
         "value": replace(mine, value=letter),
@@ -164,7 +172,8 @@ def _moved(it: Wanted, name: str, other: str) -> Wanted:
     def moved(edges: frozenset[str]) -> frozenset[str]:
         return frozenset(_renamed(each, name, other) for each in edges)
 
-    return replace(it, after=moved(it.after), of=moved(it.of), beside=moved(it.beside))
+    edges: dict[str, Any] = {kind: moved(getattr(it, kind)) for kind in EDGES}
+    return replace(it, **edges)
 
 
 # -- what it means ---------------------------------------------------------------------------------------------
@@ -175,18 +184,15 @@ def enabled(definition: Definition) -> Definition:
 
     A value or a size mentions only what is enabled; ``depends_on`` may name what is not.
     """
-    there = {name for name, it in definition.items() if it.enabled}
-    return {
-        name: replace(it, after=it.after & there, of=it.of & there, beside=it.beside & there)
-        for name, it in definition.items()
-        if name in there
-    }
+    there = frozenset(name for name, it in definition.items() if it.enabled)
+    return {name: it.among(there) for name, it in definition.items() if name in there}
 
 
 def value_of(definition: Definition, name: str) -> str:
     """Return the value that a resource is to have, by those it is made of."""
     wanted = definition[name]
-    return "+".join([wanted.value, *(value_of(definition, other) for other in sorted(wanted.of))])
+    values = (value_of(definition, other) for other in sorted(wanted.of))
+    return "+".join([wanted.value, *values, *(definition[other].size for other in sorted(wanted.like))])
 
 
 def size_of(definition: Definition, name: str, ids: Mapping[str, str | None]) -> str:
@@ -206,7 +212,11 @@ def template_of(definition: Definition) -> str:
     lines += ["conditions:", *(f"  is_{name}: {{get_param: on_{name}}}" for name in definition), "resources:"]
     for name, wanted in definition.items():
         mentioned = there.get(name, Wanted())
-        values = [wanted.value, *(f"{{get_attr: [{other}, value]}}" for other in sorted(mentioned.of))]
+        values = [
+            wanted.value,
+            *(f"{{get_attr: [{other}, value]}}" for other in sorted(mentioned.of)),
+            *(f"{{get_attr: [{other}, measure]}}" for other in sorted(mentioned.like)),
+        ]
         sizes = [
             f"{{get_param: size_{name}}}",
             *(f"{{get_resource: {other}}}" for other in sorted(mentioned.beside)),

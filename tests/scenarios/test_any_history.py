@@ -439,7 +439,9 @@ class AnyHistory(RuleBasedStateMachine):
     def _check_operated(self, last: Command, state: str, failed: set[str]) -> None:
         if last.action == "CHECK":
             assert state in ("CHECK_COMPLETE", "CHECK_FAILED")
-            if state == "CHECK_COMPLETE":
+            rows = self.world.store.stacks.resources(self.stack_id)
+            # A cancelled cleanup leaves what is to be cleaned up until the next update.
+            if state == "CHECK_COMPLETE" and len(rows) == len(enabled(last.definition)):
                 self._check_became(last.definition)
         elif state == f"{last.action}_COMPLETE":
             # What is about to be cleaned up is left alone.
@@ -462,7 +464,7 @@ class AnyHistory(RuleBasedStateMachine):
         for name, entry in entries.items():
             kept = rows[entry.entry["image"].partition("@")[0]]
             value = self.world.cloud.objects[kept.physical_id][1]
-            assert (kept.name, value) == (name, value_of(definition, name)), f"another {name} was kept"
+            assert (kept.name, value) == (name, value_of(wanted, name)), f"another {name} was kept"
         if len(self.world.store.stacks.resources(self.stack_id)) == len(wanted):
             self._check_became(definition)
 

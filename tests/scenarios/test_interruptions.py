@@ -23,6 +23,16 @@ BEFORE: Definition = {
 INSTEAD = edited(BEFORE, [("size", "b", "b", "z"), ("add", "e", "e", "z"), ("after", "c", "e", "z")])
 
 
+#: What is made of the size of another, which changes in place.
+LIKE: Definition = {
+    "a": Wanted(),
+    "b": Wanted(like=names("a")),
+    "c": Wanted(beside=names("b")),
+    "d": Wanted(of=names("b"), like=names("c")),
+    "e": Wanted(after=names("d")),
+}
+
+
 def story(after: Definition, **more: object) -> Story:
     return replace(Story(before=BEFORE, after=after, instead=INSTEAD), **more)  # type: ignore[arg-type]
 
@@ -67,6 +77,33 @@ STORIES = {
         polls={"b": 1000},
         rollback=True,
         timeout_minutes=0.03,
+        ends="ROLLBACK_COMPLETE",
+    ),
+    "what changes in place, and replaces others": story(
+        edited(LIKE, [("size", "a", "a", "x")]),
+        before=LIKE,
+        instead=edited(LIKE, [("size", "d", "d", "z"), ("add", "e", "e", "z"), ("like", "d", "e", "z")]),
+    ),
+    "what changes in place, and replaces others, slowly": story(
+        edited(LIKE, [("size", "a", "a", "x"), ("size", "c", "c", "x")]),
+        before=LIKE,
+        instead=edited(LIKE, [("size", "a", "a", "y")]),
+        polls={"a": 2, "b": 3, "d": 2},
+    ),
+    "what changed in place, and replaced others, is rolled back": story(
+        edited(LIKE, [("size", "a", "a", "x"), ("add", "f", "f", "x"), ("after", "f", "d", "x")]),
+        before=LIKE,
+        instead=edited(LIKE, [("size", "c", "c", "z")]),
+        faults={("create", "f"): STUCK},
+        rollback=True,
+        ends="ROLLBACK_COMPLETE",
+    ),
+    "what changed in place is rolled back before all others are replaced": story(
+        edited(LIKE, [("size", "a", "a", "x"), ("value", "e", "e", "x")]),
+        before=LIKE,
+        instead=edited(LIKE, [("size", "a", "a", "z")]),
+        faults={("create", "d"): Fault(times=-1, late=True)},
+        rollback=True,
         ends="ROLLBACK_COMPLETE",
     ),
     "a cleanup that fails": story(

@@ -1,7 +1,7 @@
 """Whatever is asked of a stack, at whatever moment, and whatever dies on the way: it becomes what was asked last."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from hypothesis import HealthCheck, given, settings
@@ -19,9 +19,10 @@ class Wanted:
 
     value: str
     size: str
-    #: By depends_on, and by get_attr in its value.
+    #: By depends_on, and by get_attr in its value: of a value, and of a size, which changes in place.
     after: tuple[str, ...] = ()
     of: tuple[str, ...] = ()
+    like: tuple[str, ...] = ()
 
 
 Definition = Mapping[str, Wanted]
@@ -40,6 +41,7 @@ def definitions(draw: st.DrawFn, *, most: int = 8) -> Definition:
             size=draw(st.sampled_from("sl")),
             after=tuple(sorted(draw(before))),
             of=tuple(sorted(draw(before))),
+            like=tuple(sorted(draw(before))),
         )
     return definition
 
@@ -57,12 +59,12 @@ def changes(draw: st.DrawFn) -> list[Definition]:
         old = last[name]
         match draw(st.sampled_from(["value", "size", "edges", "gone"])):
             case "value":
-                last[name] = Wanted(draw(st.sampled_from("vwx")), old.size, old.after, old.of)
+                last[name] = replace(old, value=draw(st.sampled_from("vwx")))
             case "size":
-                last[name] = Wanted(old.value, draw(st.sampled_from("slx")), old.after, old.of)
+                last[name] = replace(old, size=draw(st.sampled_from("slx")))
             case "edges":
                 last[name] = Wanted(old.value, old.size)
-            case "gone" if len(last) > 1 and not any(name in each.after + each.of for each in last.values()):
+            case "gone" if len(last) > 1 and not any(name in requirements(last, each) for each in last):
                 del last[name]
         sequence.append(last)
     return sequence
@@ -74,7 +76,11 @@ def template_of(definition: Definition) -> str:
     lines += [f"  size_{name}: {{type: string}}" for name in definition]
     lines.append("resources:")
     for name, wanted in definition.items():
-        parts = [wanted.value, *(f"{{get_attr: [{other}, value]}}" for other in wanted.of)]
+        parts = [
+            wanted.value,
+            *(f"{{get_attr: [{other}, value]}}" for other in wanted.of),
+            *(f"{{get_attr: [{other}, measure]}}" for other in wanted.like),
+        ]
         lines.append(f"  {name}:")
         lines.append("    type: Cloud::Object")
         if wanted.after:
@@ -93,11 +99,13 @@ def parameters_of(definition: Definition) -> dict[str, str]:
 def value_of(definition: Definition, name: str) -> str:
     """Return the value that a resource is to have, by those it is made of."""
     wanted = definition[name]
-    return "+".join([wanted.value, *(value_of(definition, other) for other in wanted.of)])
+    values = (value_of(definition, other) for other in wanted.of)
+    return "+".join([wanted.value, *values, *(definition[other].size for other in wanted.like)])
 
 
 def requirements(definition: Definition, name: str) -> set[str]:
-    return {*definition[name].after, *definition[name].of}
+    wanted = definition[name]
+    return {*wanted.after, *wanted.of, *wanted.like}
 
 
 @dataclass

@@ -49,6 +49,8 @@ class Witness:
         self.violations: list[str] = []
         #: By the id of the traversal that was to bring them about.
         self.definitions: dict[str, Definition] = {}
+        #: The rows of the stack when it was found to be what it should be, and the template that it had then.
+        self.originals: tuple[str | None, frozenset[str]] = (None, frozenset())
         #: The ids of objects that stacks before this one retained.
         self._left: set[str] = set()
         self._makers: Counter[str] = Counter()
@@ -115,6 +117,7 @@ class Witness:
         assert row.lock_traversal == current, f"a superseded traversal begins to {action} {row.name}"
         if action == "delete":
             self._check_unused(rows, row)
+            self._check_no_loss(row)
         else:
             self._check_served(rows, row, resource)
 
@@ -156,6 +159,22 @@ class Witness:
             for physical_id in self.world.cloud.owned_by(other.id):
                 mentioned = self.world.cloud.sizes[physical_id].split("+")
                 assert row.physical_id not in mentioned, f"{row.name} is unmade although {other.name} uses it"
+
+    def _check_no_loss(self, row: Any) -> None:
+        """Check that no rollback unmakes what was there, and sound, when the definition was complete."""
+        template_id, ids = self.originals
+        if row.id not in ids or row.unhealthy or any(fired.name == row.name for fired in self.fired):
+            return
+        sql = "SELECT s.action, s.completed_template_id FROM stack s WHERE s.id = :id"
+        last = (
+            "SELECT status FROM event WHERE resource_id = :id AND action <> 'DELETE' "
+            "AND status <> 'IN_PROGRESS' ORDER BY id DESC LIMIT 1"
+        )
+        with self.aside() as connection:
+            stack = connection.execute(sa.text(sql), {"id": row.stack_id}).one()
+            was = connection.execute(sa.text(last), {"id": row.id}).scalar()
+        lost = stack.action == "ROLLBACK" and stack.completed_template_id == template_id and was == "COMPLETE"
+        assert not lost, f"a rollback unmakes the original {row.name}"
 
     def strike(self, resource: Resource, action: str, *, late: bool) -> None:
         """Let a fault strike, if there is one."""
@@ -221,6 +240,10 @@ class Witness:
             assert cloud.objects[row.physical_id] == (row.id, value_of(definition, name))
             assert cloud.sizes[row.physical_id] == size_of(definition, name, ids)
             assert set(row.requires) == {by_name[other].id for other in it.others}
+        with self.aside() as connection:
+            sql = "SELECT completed_template_id FROM stack WHERE id = :id"
+            template_id = connection.execute(sa.text(sql), {"id": stack_id}).scalar_one()
+        self.originals = (template_id, frozenset(row.id for row in rows))
         return {name: str(physical_id) for name, physical_id in ids.items()}
 
 

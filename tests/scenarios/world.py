@@ -166,7 +166,10 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
             "value": Property(type=PropertyType.STRING, default=""),
             "size": Property(type=PropertyType.STRING, default="", update_allowed=True),
         }
-        attributes_schema: ClassVar[Mapping[str, Attribute]] = {"value": Attribute(description="its value")}
+        attributes_schema: ClassVar[Mapping[str, Attribute]] = {
+            "value": Attribute(description="its value"),
+            "measure": Attribute(description="the first part of its size, which changes in place"),
+        }
 
         def handle_create(self) -> Any:
             cloud.instruction()
@@ -310,7 +313,7 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
             return Wait(1) if self.now < self.state.started_at + seconds else True
 
         def attribute(self, name: str) -> Any:
-            return self.properties["value"]
+            return self.properties["value"] if name == "value" else self.properties["size"].partition("+")[0]
 
     return CloudObject
 

@@ -290,7 +290,9 @@ class NodeEndings(Repository):
 
     @retrying
     def release_join(self, order: CheckOrder) -> Finished:
-        """Set a ready join to done, and count its dependents down.
+        """Set a ready join, or a node that nothing changes for, to done, and count its dependents down.
+
+        Of a resource that stays as it is, the node's definition is recorded as the one that was last applied.
 
         Safe to repeat: the second time, it is done already.
         """
@@ -299,10 +301,12 @@ class NodeEndings(Repository):
             "no": order.no,
             "redeliver_seconds": self._timings.redeliver_seconds,
         }
-        with self._db.direct(statements=3) as direct:
+        with self._db.direct(statements=4) as direct:
             rows = direct.rows(statements.RELEASE_JOIN, values)
             if not rows:
                 return Finished(accepted=False)
+            if rows[0].unchanged is not None:
+                direct.count(statements.APPLIED_AGAIN, {**values, "resource_id": rows[0].unchanged})
             values["dependents"] = self._db.integers(numbers_of(rows[0].dependents))
             values["changed"] = bool(rows[0].changed)
             released = self._count_down(direct, values)

@@ -300,5 +300,11 @@ RELEASE_JOIN = (
     "UPDATE node SET state = 'done', due_at = NULL "
     "WHERE traversal_id = :traversal_id AND no = :no AND state = 'ready' "
     "AND (phase = 'join' OR quiet AND (phase = 'cleanup' OR NOT changed)) "
-    "RETURNING dependents, changed AND phase = 'join' AS changed"
+    "RETURNING dependents, changed AND phase = 'join' AS changed, "
+    "CASE WHEN phase = 'converge' THEN resource_id END AS unchanged"
 )
+# A resource that stays as it is has the definition of this traversal from now on.
+APPLIED_AGAIN = """
+    UPDATE resource SET planned_traversal = :traversal_id, planned_no = :no,
+        applied_traversal = :traversal_id, applied_no = :no
+    WHERE id = :resource_id"""

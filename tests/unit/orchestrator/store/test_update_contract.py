@@ -375,6 +375,26 @@ def test_a_quiet_node_gives_what_is_on_record(bench: Bench) -> None:
     assert claim.recorded == RECORDED
 
 
+def test_a_resource_that_stays_the_same_has_the_new_definition_once_it_is_passed_on(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": {"a"}, "c": set()})
+    (order,) = begin_update(bench, {"a": set(), "b": {"a"}, "c": set()}, clean=["b", "c"])
+    ready = end(bench, bench.claim(order), Ending.DONE, changed=False).ready
+    history = bench.store.histories.read("s-id", "s-t2")
+    assert {key: fragment.get("n") for key, fragment in history.applied.items()} == {
+        "s-a": 2,
+        "s-b": None,
+        "s-c": None,
+    }
+    pass_on(bench, ready)
+    history = bench.store.histories.read("s-id", "s-t2")
+    assert {key: fragment.get("n") for key, fragment in history.applied.items()} == {
+        "s-a": 2,
+        "s-b": 2,
+        "s-c": None,
+    }
+    assert history.planned == history.applied
+
+
 def test_what_is_done_from_the_start_gives_what_is_on_record(bench: Bench) -> None:
     created(bench, {"a": set(), "b": {"a"}})
     (order,) = begin_update(bench, {"a": set(), "b": {"a"}}, clean=["a"])
