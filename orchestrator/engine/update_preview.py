@@ -114,9 +114,8 @@ class DryRun:
         data = NodeData.from_wire(match.node_data)
         if desired.name not in self._visited:
             return data
-        is_reread = "reread" in match.step_data or is_in_doubt(
-            (row.action, row.status), refresh=self._compared.refresh
-        )
+        was = (row.action, row.status)
+        is_reread = "reread" in match.step_data or is_in_doubt(was, refresh=_is_refreshed(match))
         lasting = {} if is_reread else lasting_attributes(self._kind(desired.type), data.attributes)
         attributes = {path: lasting.get(path, UNKNOWN) for path in desired.wanted}
         return replace(data, attributes=attributes, unread={})
@@ -145,7 +144,7 @@ class DryRun:
             return _plan_of(
                 desired, Action.KEEP if row.status == "COMPLETE" else Action.UPDATE, "it is not ours"
             )
-        wanted, refusal = self._wanted_of_row(definition, desired, row)
+        wanted, refusal = self._wanted_of_row(definition, desired, row, refresh=_is_refreshed(match))
         has_new_metadata, may_have_new_metadata = self._metadata(definition, row)
         subject = Subject(
             resource=resource_of(
@@ -163,7 +162,7 @@ class DryRun:
                 else typed_properties(kind, row.properties, clients=self._clients)
             ),
             replace=match.step_data.get("replace", ""),
-            refresh=self._compared.refresh,
+            refresh=_is_refreshed(match),
             besides=self._besides(desired, match, row, has_new_metadata=has_new_metadata),
             perhaps=may_have_new_metadata,
         )
@@ -177,7 +176,7 @@ class DryRun:
         return replace(planned, reason=reason, may=tuple(sorted({*planned.may, Action.REFUSE.value})))
 
     def _wanted_of_row(
-        self, definition: ResourceDefinition, desired: DesiredResource, row: ResourceRow
+        self, definition: ResourceDefinition, desired: DesiredResource, row: ResourceRow, *, refresh: bool
     ) -> tuple[Mapping[str, Any], str]:
         """Return the properties for a row as the type sees them, and why they may be refused; empty if they are not.
 
@@ -188,7 +187,7 @@ class DryRun:
         given, kind = self._given(definition), self._kind(desired.type)
         if WHOLE in given:
             return given, ""
-        was, refresh = (row.action, row.status), self._compared.refresh
+        was = (row.action, row.status)
         if not is_validated(kind, was, row.properties, given, refresh=refresh):
             return typed_properties(kind, given, clients=self._clients), ""
         try:
@@ -256,6 +255,11 @@ class DryRun:
         if planned.get("e") is not None:
             return "what it stands for is not ours, and stays"
         return "what it stands for stays: its deletion policy is Retain" if planned.get("x") == RETAIN else ""
+
+
+def _is_refreshed(match: Match) -> bool:
+    """Return whether a worker compares the object with the row: a refresh was requested, or the row is taken back."""
+    return bool(match.step_data.get("refresh"))
 
 
 def _plan_of(
