@@ -64,6 +64,8 @@ class OpenStack(ClientPlugin):
     tells_versions: ClassVar[bool] = True
     #: The maximum of the first pause between two attempts; doubled for each further one.
     first_pause_seconds: ClassVar[float] = 0.5
+    #: How long a failure of the login, or to find a service's versions, serves those who ask later.
+    shared_seconds: ClassVar[float] = 1.0
 
     def __init__(
         self, context: ClientContext, options: Mapping[str, Any], cache: LookupCache | None = None
@@ -75,6 +77,7 @@ class OpenStack(ClientPlugin):
             config_file=options.get("config_file") or "",
             region=options.get("region") or "",
             timeout_seconds=float(options["timeout_seconds"]),
+            shared_seconds=self.shared_seconds,
         )
         try:
             self._cloud = Cloud.shared(access)
@@ -89,7 +92,9 @@ class OpenStack(ClientPlugin):
         Of services with microversions it is a microversion. It is read once.
         """
         if self._version is None:
-            self._version = self._patiently(self._api_version)
+            proxy = self.proxy()
+            what = f"version of {self.service}"
+            self._version = str(self._cloud.jointly(what, lambda: self._api_version(proxy), self._patiently))
         return self._version
 
     def proxy(self) -> Any:
@@ -98,7 +103,7 @@ class OpenStack(ClientPlugin):
         Raises:
             Exception: the cloud could not be reached.
         """
-        return self._cloud.proxy(self.service)
+        return self._cloud.proxy(self.service, self._patiently)
 
     def scope(self, entity: str) -> tuple[str, ...]:
         """Return the cloud, its region, and the user: the visible entities depend on the user's roles."""
@@ -106,7 +111,8 @@ class OpenStack(ClientPlugin):
 
     def look_up(self, entity: str, name: str) -> str:
         """Return the id of an entity, from the cloud."""
-        return self._patiently(lambda: look_up(self._cloud.proxy(KINDS[entity].service), entity, name))
+        proxy = self._cloud.proxy(KINDS[entity].service, self._patiently)
+        return self._patiently(lambda: look_up(proxy, entity, name))
 
     def probe(self) -> str:
         """Log in; return the cloud and the user."""
@@ -132,10 +138,9 @@ class OpenStack(ClientPlugin):
         """Close the connections, also those of other clients that share them: they connect again."""
         self._cloud.close()
 
-    def _api_version(self) -> str:
+    def _api_version(self, proxy: Any) -> str:
         from openstack.exceptions import ServiceDiscoveryException
 
-        proxy = self.proxy()
         default = proxy.default_microversion
         if default and default != "latest":
             return str(default)
@@ -146,6 +151,9 @@ class OpenStack(ClientPlugin):
         return ".".join(map(str, data.max_microversion or data.api_version))
 
     def _patiently(self, call: Callable[[], Answer]) -> Answer:
+        # Imports a library that may not be installed.
+        from workers.clients.openstack_attempts import attempted
+
         attempts = stop_after_attempt(1 + self.options["retries"])
         backoff = wait_random_exponential(multiplier=self.first_pause_seconds, max=_LONGEST_PAUSE_SECONDS)
 
@@ -160,7 +168,8 @@ class OpenStack(ClientPlugin):
             wait=lambda state: max(backoff(state), requested_wait(state)),
             reraise=True,
         )
-        return retrying(call)
+        answer: Answer = retrying(attempted, call)
+        return answer
 
 
 class _Service(OpenStack):

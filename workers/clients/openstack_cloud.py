@@ -2,17 +2,22 @@
 
 openstacksdk is imported here, and only when a cloud is configured: Isotherm runs without it. Its thread safety is
 undocumented. keystoneauth, below it, guards the login by a lock so that threads may share a session, and the pool
-of requests is thread-safe; making a service's proxy is not, so that happens under a lock.
+of requests is thread-safe.
+
+No lock is held while the cloud is called: the login and the discovery of each service are made once for all threads
+that need them (:mod:`cache.stores.shared_calls`), so that a service that hangs holds up nothing but itself.
 """
 
 import logging
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet, WeakValueDictionary
 
+from cache.stores.shared_calls import SharedCalls
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 
 if TYPE_CHECKING:
@@ -22,6 +27,10 @@ if TYPE_CHECKING:
 
 #: Options of a login that identify the user; where none is given, only the cloud knows.
 _WHO: Final = frozenset({"username", "user_id", "application_credential_id"})
+#: The key of the login among the shared calls; the others are services.
+_LOGIN: Final = "login"
+#: Makes a call, in one attempt or several.
+Patiently = Callable[[Callable[[], Any]], Any]
 #: The number of connections kept for further requests; any above are closed after their answer.
 _MOST_AT_ONCE: Final = 64
 # keystoneauth's warnings are raised as errors too, or do not matter. Where a process keeps logs they are there; they
@@ -48,6 +57,19 @@ class Access:
     region: str = ""
     #: For each request: to connect, and for each part of the answer.
     timeout_seconds: float = 10.0
+    #: How long the outcome of a login or a discovery, a failure included, serves those who ask later.
+    shared_seconds: float = 1.0
+
+
+def once(call: Callable[[], Any]) -> Any:
+    """Make a call in one attempt.
+
+    Raises:
+        Exception: what it raised.
+    """
+    from workers.clients.openstack_attempts import attempted
+
+    return attempted(call)
 
 
 class Cloud:
@@ -60,10 +82,14 @@ class Cloud:
             BadAccess: openstacksdk is not installed, or the file does not define how to reach the cloud.
         """
         self._access = access
-        self._lock = threading.RLock()
+        #: Held for a moment only, never while the cloud is called.
+        self._lock = threading.Lock()
         self._region: CloudRegion | None = _load(access)
         self._connection: Connection | None = None
         self._proxies: dict[str, Proxy] = {}
+        #: What answers of services depend on, by service.
+        self._scopes: dict[str, tuple[str, ...]] = {}
+        self._calls: SharedCalls[Any] = SharedCalls(access.shared_seconds)
         _ALL.add(self)
 
     @classmethod
@@ -78,40 +104,58 @@ class Cloud:
                 cloud = _SHARED[access] = cls(access)
             return cloud
 
-    def proxy(self, service: str) -> Any:
+    def proxy(self, service: str, patiently: Patiently = once) -> Any:
         """Return openstacksdk's proxy of a service (``compute``, ``block_storage`` ...); discovers its versions first.
+
+        The login and the discovery are made with ``patiently``, each once for all who need them at the time.
 
         Raises:
             Exception: the cloud could not be reached.
         """
+        connection, calls = self._connected()
+        self._log_in(connection, calls, patiently)
         if (proxy := self._proxies.get(service)) is not None:
             return proxy
-        with self._lock:
-            if service not in self._proxies:
-                proxy = getattr(self._connected(), service)
-                # Callers retry themselves; openstacksdk would too, for some services for half a minute.
-                proxy.connect_retries = proxy.status_code_retries = 0
-                self._proxies[service] = proxy
-            return self._proxies[service]
+        return calls.call(service, lambda: patiently(lambda: self._discovered(connection, service)))
+
+    def jointly(self, what: str, call: Callable[[], Any], patiently: Patiently = once) -> Any:
+        """Return what ``call`` returns, made once for all who need ``what`` at the time.
+
+        Raises:
+            Exception: what ``call`` raised.
+        """
+        _, calls = self._connected()
+        return calls.call(what, lambda: patiently(call))
 
     def seen_as(self, service: str) -> tuple[str, ...]:
         """Return what a service's answers depend on: its address, and the user; never a secret.
 
-        The cloud is called only where the options of the login do not identify the user, as with a token.
+        The cloud is called only where the options of the login do not identify the user, as with a token, and only
+        until it answered once.
         """
+        if (known := self._scopes.get(service)) is not None:
+            return known
+        region = self._loaded()
+        place = (region.get_region_name(service), region.get_interface(service), region.get_endpoint(service))
+        scope = (*(part or "" for part in place), region.config["auth_type"], *self._identity(region))
+        with self._lock:
+            if self._region is region:
+                self._scopes[service] = scope
+        return scope
+
+    def _identity(self, region: "CloudRegion") -> list[str]:
         from keystoneauth1.loading import get_plugin_loader
 
-        region = self._loaded()
-        kind = region.config["auth_type"]
         given = region.get_auth_args()
+        kind = region.config["auth_type"]
         options = [option.dest for option in get_plugin_loader(kind).get_options() if not option.secret]
         identity = [f"{name}={given[name]}" for name in sorted(options) if given.get(name)]
-        if not _WHO & {name for name in options if given.get(name)}:
-            with self._lock:
-                session = region.get_session()
-            identity += [f"user={session.get_user_id()}", f"project={session.get_project_id()}"]
-        place = (region.get_region_name(service), region.get_interface(service), region.get_endpoint(service))
-        return (*(part or "" for part in place), kind, *identity)
+        if _WHO & {name for name in options if given.get(name)}:
+            return identity
+        connection, calls = self._connected()
+        self._log_in(connection, calls, once)
+        session = connection.session
+        return [*identity, f"user={session.get_user_id()}", f"project={session.get_project_id()}"]
 
     def log_in(self) -> str:
         """Log in, unless that was done already; return the cloud and the user, for display.
@@ -119,15 +163,14 @@ class Cloud:
         Raises:
             Exception: the cloud does not answer, or refuses the user.
         """
-        with self._lock:
-            session = self._connected().session
-            region = self._loaded()
-        session.get_token()
-        given = region.get_auth_args()
+        connection, calls = self._connected()
+        self._log_in(connection, calls, once)
+        given = self._loaded().get_auth_args()
         identity = ", ".join(
             f"{name} {given[name]}" for name in ("username", "project_name") if given.get(name)
         )
-        return f"{given.get('auth_url') or self._access.cloud} lets in {identity or session.get_user_id()}"
+        where = given.get("auth_url") or self._access.cloud
+        return f"{where} lets in {identity or connection.session.get_user_id()}"
 
     def close(self) -> None:
         """Close the connections; what is needed later is made anew."""
@@ -143,24 +186,42 @@ class Cloud:
                 self._region = _load(self._access)
             return self._region
 
-    def _connected(self) -> "Connection":
+    def _connected(self) -> "tuple[Connection, SharedCalls[Any]]":
+        """Return the connection, which calls nothing by itself, and the calls made over it."""
         from openstack.connection import Connection
-        from requests.adapters import HTTPAdapter
 
-        if self._connection is None:
-            self._connection = Connection(config=self._loaded())
-            for scheme in ("http://", "https://"):
-                self._connection.session.mount(scheme, HTTPAdapter(pool_maxsize=_MOST_AT_ONCE))
-            # The file may have openstacksdk cache answers; callers here need the present state.
-            self._connection.cache_enabled = False
-        return self._connection
+        from workers.clients.openstack_attempts import AttemptAdapter
+
+        region = self._loaded()
+        with self._lock:
+            if self._connection is None:
+                self._connection = Connection(config=region)
+                for scheme in ("http://", "https://"):
+                    self._connection.session.mount(scheme, AttemptAdapter(pool_maxsize=_MOST_AT_ONCE))
+                # The file may have openstacksdk cache answers; callers here need the present state.
+                self._connection.cache_enabled = False
+            return self._connection, self._calls
+
+    def _log_in(self, connection: "Connection", calls: SharedCalls[Any], patiently: Patiently) -> None:
+        calls.call(_LOGIN, lambda: patiently(connection.session.get_token))
+
+    def _discovered(self, connection: "Connection", service: str) -> Any:
+        proxy = getattr(connection, service)
+        # Callers retry themselves; openstacksdk would too, for some services for half a minute.
+        proxy.connect_retries = proxy.status_code_retries = 0
+        with self._lock:
+            # Unless it was closed meanwhile.
+            if self._connection is connection:
+                self._proxies[service] = proxy
+        return proxy
 
     def _forget(self) -> None:
-        self._region, self._connection, self._proxies = None, None, {}
+        self._region, self._connection, self._proxies, self._scopes = None, None, {}, {}
+        self._calls = SharedCalls(self._access.shared_seconds)
 
     def after_fork(self) -> None:
         """Drop, in a forked process, the parent's state: sockets, and locks that its threads may hold."""
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._forget()
 
 
