@@ -18,6 +18,7 @@ from orchestrator.planning.comparison import Comparison, compare, refuse_deleted
 from orchestrator.planning.decision import Action
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.examination_clients import ExaminationClients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
@@ -42,7 +43,7 @@ def update_plan(
     types = ResourceTypes.load()
     named = replace(job, name=stack.name)
     compared = compare(store, stack, named, types, settings, clients=clients)
-    project_clients = clients.of(stack.project) if clients else None
+    project_clients = ExaminationClients(clients.of(stack.project)) if clients else None
     tags = stack.tags if job.tags is None else job.tags
     plan = DryRun(compared, types, Limits.of(settings), store.templates.file, project_clients).plan(
         state, tags

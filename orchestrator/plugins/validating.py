@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.plugins.asking import NamedClients
+from orchestrator.plugins.examination_clients import ExaminationClients
 from orchestrator.plugins.groups import group_errors
 from orchestrator.plugins.properties import (
     MissingProperty,
@@ -34,6 +35,7 @@ def property_faults(
     Raises:
         PropertyNotVerified: another system could not be queried.
     """
+    clients = ExaminationClients.of(clients)
     faults: list[PropertyError] = []
     made = _made(kind, given, Walk(faults.append, constraints=True, clients=clients))
     faults = list(_standing(faults, made))
@@ -67,6 +69,7 @@ def valid_properties(
         PropertyError: the first fault found.
         PropertyNotVerified: another system could not be queried.
     """
+    clients = ExaminationClients.of(clients)
     made = _sound(kind, given, constraints=True, clients=clients)
     if errors := group_errors(kind.properties_groups, made.given, clients):
         raise _as_written(errors[0], made)
@@ -88,7 +91,7 @@ def typed_properties(
         PropertyError: a value cannot be converted to its type.
         PropertyNotVerified: a name could not be looked up.
     """
-    return _sound(kind, given, constraints=False, clients=clients).properties
+    return _sound(kind, given, constraints=False, clients=ExaminationClients.of(clients)).properties
 
 
 def outdated_properties(kind: type[Resource], given: Mapping[str, object]) -> list[PropertyError]:

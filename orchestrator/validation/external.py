@@ -3,12 +3,13 @@
 The time is that of the slowest queries, not their sum; a template that is refused anyway causes no queries.
 """
 
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from orchestrator.errors import Problem
-from orchestrator.plugins.clients import ProjectClients
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.custom import Custom, CustomConstraints
 from orchestrator.plugins.groups import VersionedProperties
 from orchestrator.plugins.properties import Property
@@ -22,7 +23,7 @@ from orchestrator.validation.rules import Types, property_problems
 AT_ONCE: Final = 16
 
 
-def external_problems(examined: Examined, types: Types, clients: ProjectClients) -> list[Problem]:
+def external_problems(examined: Examined, types: Types, clients: NamedClients) -> list[Problem]:
     """Return the problems with the properties of all resources according to other systems, in the template's order.
 
     ``examined`` must have no problems already, and must be known to be evaluated in time.
@@ -34,9 +35,18 @@ def external_problems(examined: Examined, types: Types, clients: ProjectClients)
     if not checked:
         return []
 
+    # Once a query failed, none begins: a thread would take up a check before it is cancelled.
+    failed = threading.Event()
+
     def check(within: Examined, definition: ResourceDefinition, kind: type[Resource]) -> list[Problem]:
+        if failed.is_set():
+            return []
         stack, hidden = within.blank, within.parameters.hidden
-        return list(property_problems(within.template, definition, kind, stack, hidden, clients=clients))
+        try:
+            return list(property_problems(within.template, definition, kind, stack, hidden, clients=clients))
+        except Exception:
+            failed.set()
+            raise
 
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="asking")
     try:
@@ -44,7 +54,6 @@ def external_problems(examined: Examined, types: Types, clients: ProjectClients)
             checks = [pool.submit(check, *each) for each in checked]
             return [problem for each in checks for problem in each.result()]
     finally:
-        # After a failed query, those that have not begun are cancelled.
         pool.shutdown(cancel_futures=True)
 
 

@@ -16,6 +16,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import StackJob
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.examination_clients import ExaminationClients
 from orchestrator.sandbox.budget import TooMuch, evaluation, weight_of
 from orchestrator.sinks.environments import sink_problems
 from orchestrator.template.contents import MOST_BYTES
@@ -70,13 +71,14 @@ def examine_job(
         problems += sink_problems(environment.event_sinks, settings, offline=offline)
     # A value that an invalid environment contains is not missing.
     values_required = values_required and not faults
+    project_clients = ExaminationClients(clients.of(job.project)) if clients else None
     examiner = Examiner(
         types,
         settings,
         job.files,
         offline=offline,
         values_required=values_required,
-        clients=clients.of(job.project) if clients else None,
+        clients=project_clients,
     )
     stack_id = stack_id or str(uuid.uuid4())
     facade = job.nesting.facade if isinstance(job, NestedJob) else None
@@ -95,8 +97,8 @@ def examine_job(
     except InvalidInput as error:
         raise InvalidInput(in_order([*problems, *examiner.problems, *error.problems])) from error
     problems += examiner.problems
-    if clients and not problems:
-        problems += external_problems(examined, types, clients.of(job.project))
+    if project_clients and not problems:
+        problems += external_problems(examined, types, project_clients)
     if problems:
         raise InvalidInput(in_order(problems))
     return examined

@@ -34,7 +34,7 @@ class Images(ClientPlugin):
     def look_up(self, entity: str, name: str) -> str:
         self.asked.append(name)
         self.together.wait(timeout=PATIENCE_SECONDS)
-        if name == "down":
+        if name.startswith("down"):
             raise ConnectionError("SECRET is down")
         if name.startswith("no"):
             raise EntityNotFound(entity, name)
@@ -118,6 +118,14 @@ def test_many_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> Non
         "".join(f"  r{each}: {{type: Server, properties: {{image: i{each}}}}}\n" for each in range(AT_ONCE))
     )
     assert sorted(Images.asked) == sorted(f"i{each}" for each in range(AT_ONCE))
+
+
+def test_no_query_begins_once_one_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Images, "together", threading.Barrier(AT_ONCE))
+    names = [f"down{each}" for each in range(3 * AT_ONCE)]
+    with pytest.raises(NotVerified):
+        examine("".join(f"  {name}: {{type: Server, properties: {{image: {name}}}}}\n" for name in names))
+    assert sorted(Images.asked) == sorted(names[:AT_ONCE])
 
 
 def test_what_nobody_can_tell_ends_the_examination_with_a_place() -> None:
