@@ -31,6 +31,7 @@
                               (orchestrator.model.codec)                                      (exit 1)
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -92,6 +93,17 @@ class Problem:
 def cut(text: str, longest: int = LONGEST_NAME) -> str:
     """Return a text, cut to ``longest`` characters with dots at the end if it is longer."""
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def typed_message(error: BaseException) -> str:
+    """Return an error's message after the name of its type, which the messages of some libraries begin with already."""
+    name, text = type(error).__name__, str(error)
+    return text if re.match(rf"{re.escape(name)}\b", text) else f"{name}: {text}"
+
+
+def message_of(error: Exception) -> str:
+    """Return the message of an error of this project as it is, and that of another library's after its type."""
+    return str(error) if isinstance(error, IsothermError) else typed_message(error)
 
 
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:

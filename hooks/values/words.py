@@ -34,7 +34,9 @@ def is_on_purpose(error: BaseException) -> bool:
 def fault_of(error: BaseException, options: object = None) -> str:
     """Return the same as :func:`words_of`, after the error's type where it is no message for users."""
     text = words_of(error, options)
-    return text if is_on_purpose(error) else tellable(f"{type(error).__name__}: {text}")
+    kind = type(error).__name__
+    # The messages of some libraries begin with the type.
+    return text if is_on_purpose(error) or re.match(rf"{kind}\b", text) else tellable(f"{kind}: {text}")
 
 
 def trace_of(error: BaseException, options: object = None) -> str:

@@ -19,6 +19,7 @@ from orchestrator.errors import (
     Position,
     Problem,
     Unavailable,
+    typed_message,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def report_bug(error: Exception, form: str, *, with_traceback: bool) -> None:
     hint = "this is a bug in Isotherm, or in a plugin: please report it"
     if not with_traceback:
         hint += "; set ISOTHERM_DEBUG=1 to see where it comes from"
-    _write("Bug", (Problem(message=f"{type(error).__name__}: {error}", hint=hint),), form)
+    _write("Bug", (Problem(message=typed_message(error), hint=hint),), form)
     if with_traceback:
         sys.excepthook(type(error), error, error.__traceback__)
 

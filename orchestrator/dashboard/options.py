@@ -18,7 +18,7 @@ from tornado.options import Error, OptionParser, define, options
 from hooks.values.nearest import Nearest
 from orchestrator.dashboard.access import Mode
 from orchestrator.dashboard.login import provider_named
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import InvalidInput, Problem, typed_message
 
 #: Flower's options that have another default here.
 DEFAULTS: Final = {
@@ -88,7 +88,7 @@ def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> N
         raise InvalidInput([Problem(message=str(error), hint="options are written --name=value")]) from error
     except Exception as error:
         # Flower executes the file as Python: any exception is possible.
-        place, what = options.conf or DEFAULT_CONFIG_FILE, f"{type(error).__name__}: {error}"
+        place, what = options.conf or DEFAULT_CONFIG_FILE, typed_message(error)
         problem = Problem(path=f"--conf={place}", message=f"the configuration file cannot be used: {what}")
         raise InvalidInput([problem]) from error
     problems = list(problems_of(options, embedded=embedded))

@@ -10,7 +10,7 @@ from typing import Final
 
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
-from orchestrator.errors import InvalidInput, IsothermError, NotFound, PluginMistake, cut
+from orchestrator.errors import InvalidInput, IsothermError, NotFound, PluginMistake, cut, message_of
 from orchestrator.plugins.clients import PROJECTS, ClientMisconfigured, ClientPlugin, ClientPlugins, Clients
 
 #: The seconds within which all systems together have to answer.
@@ -129,5 +129,4 @@ class _Probe:
 
 
 def _message(error: Exception) -> str:
-    words = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
-    return cut(" ".join(words.split()), _LONGEST)
+    return cut(" ".join(message_of(error).split()), _LONGEST)

@@ -12,6 +12,7 @@ from orchestrator.errors import (
     NotVerified,
     PluginMistake,
     Problem,
+    typed_message,
 )
 
 
@@ -25,7 +26,7 @@ def refusal_of(error: Exception) -> dict[str, object]:
     if isinstance(error, IsothermError):
         return {"kind": type(error).__name__, "message": str(error)}
     sentence = "this is a bug in Isotherm, or in a plugin; the coordinator's log says where"
-    return {"kind": Bug.__name__, "message": f"{type(error).__name__}: {error} ({sentence})"}
+    return {"kind": Bug.__name__, "message": f"{typed_message(error)} ({sentence})"}
 
 
 #: The classes that are restored as they were; every other becomes an IsothermError.

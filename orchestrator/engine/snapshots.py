@@ -14,7 +14,7 @@ import structlog
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.engine.stack_actions import Begin, operation, refuse_busy, refuse_suspended, takes_part
-from orchestrator.errors import Conflict, cut
+from orchestrator.errors import Conflict, cut, typed_message
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.messages import SnapshotJob
 from orchestrator.model.nested_stack import AtRest, Fence
@@ -161,9 +161,7 @@ def let_go(
             resource.annotations = store.annotations.when_looked_at(stack.id, entry.name)
             resource.handle_delete_snapshot(entry.entry)
         except Exception as error:
-            sentence = (
-                str(error) if isinstance(error, ResourceFailure) else f"{type(error).__name__}: {error}"
-            )
+            sentence = str(error) if isinstance(error, ResourceFailure) else typed_message(error)
             log.warning(
                 "a snapshot cannot be deleted", stack_name=stack.name, resource=entry.name, exc_info=error
             )

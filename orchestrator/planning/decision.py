@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hooks.values.unknown import UNKNOWN
 from orchestrator.definition import AttributePath, is_unknown
-from orchestrator.errors import cut
+from orchestrator.errors import cut, typed_message
 from orchestrator.model.actions import CHECK, RESUME, SNAPSHOT, SUSPEND
 from orchestrator.plugins.properties import EVERY_ATTRIBUTE, CacheMode, Property
 from orchestrator.plugins.resource import Resource
@@ -303,7 +303,7 @@ def _answer(it: Subject, method: str, question: Callable[[], bool]) -> tuple[boo
     except Exception as error:
         if it.at_hand:
             raise
-        raised = cut(" ".join(f"{type(error).__name__}: {error}".split()))
+        raised = cut(" ".join(typed_message(error).split()))
         return None, f"{method} of {it.resource.type_name} raised {raised}"
 
 

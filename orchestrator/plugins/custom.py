@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from hooks.loading.overrides import override_mistakes
-from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake
+from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake, message_of
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound, NamedClients
 from orchestrator.plugins.constraints import CannotEvaluate, Constraint, shown
 from orchestrator.plugins.loading import PluginsByName, load_classes
@@ -74,7 +74,7 @@ class ClientConstraint(CustomConstraint):
             raise
         except Exception as error:
             # Whatever the error is, the value may be valid.
-            message = f"cannot check whether the {self.entity} {shown(value)} exists: {_in_words(error)}"
+            message = f"cannot check whether the {self.entity} {shown(value)} exists: {message_of(error)}"
             raise NotVerified(message) from error
         return None
 
@@ -158,10 +158,6 @@ def _verdict(plugin: CustomConstraint, value: object, clients: NamedClients | No
         kind = type(found).__name__
         raise PluginMistake(f"custom constraint {plugin.name!r} returned a {kind}, not a sentence or None")
     return found
-
-
-def _in_words(error: Exception) -> str:
-    return str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
 
 
 @cache

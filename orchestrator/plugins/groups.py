@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from orchestrator.definition import UNKNOWN
-from orchestrator.errors import IsothermError, NotVerified, PluginMistake
+from orchestrator.errors import NotVerified, PluginMistake, message_of
 from orchestrator.plugins.api_versions import AllowedVersions, is_allowed
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import PropertyError, PropertyNotVerified, PropertyPath
@@ -127,8 +127,7 @@ def _version_of(clients: NamedClients, name: str) -> str:
         raise
     except Exception as error:
         # Whatever the error is, the properties may be valid.
-        why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
-        message = f"cannot determine the API version of the client plugin {name!r}: {why}"
+        message = f"cannot determine the API version of the client plugin {name!r}: {message_of(error)}"
         raise NotVerified(message) from error
 
 

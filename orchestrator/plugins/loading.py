@@ -12,7 +12,7 @@ from stevedore.extension import ExtensionManager
 
 from hooks.loading.origin import line_of, origin_of, package_of
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
-from orchestrator.errors import NotFound, PluginMistake
+from orchestrator.errors import NotFound, PluginMistake, typed_message
 
 Kind = TypeVar("Kind")
 Plugin = TypeVar("Plugin")
@@ -93,7 +93,7 @@ def _why_not_loaded(entry: EntryPoint, error: BaseException) -> str:
     """Return why an entry point cannot be loaded, at which line of its package, and what to do about it."""
     # What an error of another kind says is often no sentence: KeyError says a name.
     is_sentence = isinstance(error, (ImportError, SyntaxError, PluginMistake))
-    words = str(error) if is_sentence else f"{type(error).__name__}: {error}"
+    words = str(error) if is_sentence else typed_message(error)
     remedy = f"correct the package {package_of(entry)}, or uninstall it"
     return f"cannot be loaded: {words}{line_of(entry, error)}; {remedy}"
 

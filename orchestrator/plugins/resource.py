@@ -11,7 +11,7 @@ from hooks.loading.overrides import override_mistakes
 from hooks.values.frozen import FrozenDict
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
-from orchestrator.errors import PluginMistake
+from orchestrator.errors import PluginMistake, typed_message
 from orchestrator.plugins.clients import ClientPlugin, Clients, ProjectClients
 from orchestrator.plugins.group_declarations import properties_groups
 from orchestrator.plugins.groups import PropertiesGroup
@@ -107,7 +107,7 @@ class Resource:
             nothing = convert_properties(cls.properties_schema, {}, constraints=False)
             yield from rule_mistakes(cls.properties_schema, cls.translation_rules(nothing))
         except Exception as error:  # noqa: BLE001 (the boundary to plugins)
-            yield f"translation_rules fails where no property is given: {type(error).__name__}: {error}"
+            yield f"translation_rules fails where no property is given: {typed_message(error)}"
 
     def __init__(
         self,

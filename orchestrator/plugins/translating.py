@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hooks.values.frozen import thawed
 from orchestrator.definition import UNKNOWN
-from orchestrator.errors import IsothermError, PluginMistake
+from orchestrator.errors import PluginMistake, message_of
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 from orchestrator.plugins.properties import (
     Property,
@@ -244,7 +244,7 @@ class _Work:
         except PluginMistake:
             raise
         except Exception as error:
-            why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
+            why = message_of(error)
             veiled = f"cannot look up the {rule.entity} that it names"
             fault = PropertyError(_origin(self.origins, place), f"{veiled}: {why}", veiled=veiled)
             raise PropertyNotVerified(fault) from error

@@ -9,7 +9,7 @@ from typing import Any, Final
 import structlog
 
 from orchestrator.definition import AttributePath, follow
-from orchestrator.errors import IsothermError
+from orchestrator.errors import IsothermError, typed_message
 from orchestrator.planning.decision import lasting_attributes
 from orchestrator.plugins.properties import EVERY_ATTRIBUTE, PropertyType
 from orchestrator.plugins.resource import Resource
@@ -64,7 +64,7 @@ def read_attributes(
                 raise
             log.warning("an attribute could not be read", resource=resource.name, attribute=path[0])
             sentence = isinstance(error, (ResourceFailure, IsothermError)) and str(error)
-            unread[path] = sentence or f"{type(error).__name__}: {error}"
+            unread[path] = sentence or typed_message(error)
         else:
             read[path] = follow(values[whole], path[len(whole) :])
     return read, unread

@@ -11,7 +11,7 @@ import structlog
 from cache.node_state.errors import NodeError
 from orchestrator.config.settings import Settings
 from orchestrator.definition import AttributePath, NodeData
-from orchestrator.errors import IsothermError
+from orchestrator.errors import IsothermError, typed_message
 from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import CONVERGE
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
@@ -177,7 +177,7 @@ class Outcomes:
         """Return the outcome of an exception outside the contract, or of an unreachable node."""
         if isinstance(error, NodeError):
             return self.unanswered(error) if error.passing else self.failed(str(error))
-        sentence = f"{type(error).__name__}: {error}"
+        sentence = typed_message(error)
         if self._is_worth_another(error):
             return self.retry_or_fail(sentence)
         log.warning("a plugin raised", resource=self._claim.order.key, type=self._claim.type, exc_info=error)

@@ -67,6 +67,11 @@ def is_retryable(error: Exception) -> bool:
     return status in _TRANSIENT if status is not None else isinstance(error, _unanswered())
 
 
+def is_undiscovered(error: Exception) -> bool:
+    """Return whether no version of a service was found, for whatever reason."""
+    return isinstance(error, _undiscovered())
+
+
 def retry_after_seconds(error: Exception) -> float | None:
     """Return the seconds of the answer's Retry-After; None if it has none in seconds."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
@@ -77,16 +82,12 @@ def retry_after_seconds(error: Exception) -> float | None:
 def _unanswered() -> tuple[type[Exception], ...]:
     import requests
     from keystoneauth1 import exceptions
-    from openstack.exceptions import NotSupported, ServiceDiscoveryException
 
     return (
+        *_undiscovered(),
         exceptions.ConnectFailure,
         exceptions.ConnectTimeout,
         exceptions.UnknownConnectionError,
-        # If a service's list of versions is unavailable, both report that no version fits.
-        exceptions.DiscoveryFailure,
-        NotSupported,
-        ServiceDiscoveryException,
         requests.ConnectionError,
         requests.Timeout,
         requests.exceptions.ChunkedEncodingError,
@@ -94,6 +95,14 @@ def _unanswered() -> tuple[type[Exception], ...]:
         # A proxy in front of the service answered in its place.
         requests.JSONDecodeError,
     )
+
+
+def _undiscovered() -> tuple[type[Exception], ...]:
+    from keystoneauth1 import exceptions
+    from openstack.exceptions import NotSupported, ServiceDiscoveryException
+
+    # If a service's list of versions is unavailable, all report that no version fits.
+    return exceptions.DiscoveryFailure, NotSupported, ServiceDiscoveryException
 
 
 def _message_of(error: Exception) -> str:

@@ -3,13 +3,24 @@
 import importlib
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 
 import orchestrator
+from hooks.values.words import fault_of
 from orchestrator import errors
 from orchestrator.cli.errors import exit_code
-from orchestrator.errors import MOST_PROBLEMS, InvalidInput, IsothermError, Problem, cut
+from orchestrator.errors import (
+    MOST_PROBLEMS,
+    InvalidInput,
+    IsothermError,
+    NotFound,
+    Problem,
+    cut,
+    message_of,
+    typed_message,
+)
 
 #: The exit code by name.
 ENTRIES = dict(re.findall(r"[├└]── (\w+).*?\(exit (\d)\)", errors.__doc__ or "", re.DOTALL))
@@ -54,3 +65,33 @@ def test_of_very_many_problems_the_first_are_kept_and_their_number_is_told() -> 
     assert kept[:-1] == tuple(problems[: MOST_PROBLEMS - 1])
     assert kept[-1].message == "these are the first 999 problems; there are more"
     assert InvalidInput(kept).problems == kept
+
+
+class NotFoundException(Exception):
+    """An error of another library, whose message begins with its type."""
+
+
+@pytest.mark.parametrize(
+    ("error", "typed", "message"),
+    [
+        (NotFoundException("NotFoundException: 404"), "NotFoundException: 404", "NotFoundException: 404"),
+        (NotFoundException("404"), "NotFoundException: 404", "NotFoundException: 404"),
+        (
+            NotFoundException("NotFoundExceptions: 2"),
+            "NotFoundException: NotFoundExceptions: 2",
+            "NotFoundException: NotFoundExceptions: 2",
+        ),
+        (KeyError("web"), "KeyError: 'web'", "KeyError: 'web'"),
+        (NotFound("no stack 'web'"), "NotFound: no stack 'web'", "no stack 'web'"),
+    ],
+)
+def test_a_message_names_its_type_once(error: Exception, typed: str, message: str) -> None:
+    assert (typed_message(error), message_of(error), fault_of(error)) == (typed, message, typed)
+
+
+def test_no_other_code_puts_a_type_before_a_message() -> None:
+    root = Path(errors.__file__).parents[1]
+    files = [file for room in ("orchestrator", "workers") for file in (root / room).rglob("*.py")]
+    assert len(files) > 100
+    composed = re.compile(r"\{type\((\w+)\)\.__name__\}: \{\1\}")
+    assert [str(file) for file in files if composed.search(file.read_text(encoding="utf-8"))] == []

@@ -1,6 +1,7 @@
 """A service that hangs holds up the look-ups that need it, once and together, and no others."""
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,13 +12,14 @@ import pytest
 
 from cache.constraints.cache import ConstraintCache
 from orchestrator.config.settings import Settings
+from orchestrator.errors import typed_message
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, Clients, options_of
 from tests.services.http_api import Fault, How, HttpApi
 from tests.services.openstack_api import OpenStackApi, User, openstack_api
 from tests.unit.workers.clients.openstack import PLACES, Hasty, client_of
 from tests.waiting import PATIENCE_SECONDS
 from workers.clients.http import PATH
-from workers.clients.openstack import Cinder, Glance, Keystone, Neutron, Nova
+from workers.clients.openstack import Cinder, Glance, Keystone, Neutron, Nova, OpenStack
 
 Answer = TypeVar("Answer")
 
@@ -180,7 +182,7 @@ def test_a_failure_is_forgotten_when_the_connection_is_closed(api: OpenStackApi,
     its_id = api.have("image", "images", name="debian")
     user = client_of(Sharing, options(api, tmp_path, retries=0))
     api.fail(Fault(status=503), path="/image*", times=-1)
-    with pytest.raises(Exception, match="supported versions"):
+    with pytest.raises(Exception, match="503 Server Error"):
         user.look_up("image", "debian")
     api.heal()
     user.close()
@@ -224,3 +226,26 @@ def test_a_version_of_a_dead_service_is_asked_for_as_often_as_by_one(
     failures = [each.exception(PATIENCE_SECONDS) for each in [pool.submit(version) for _ in range(16)]]
     assert all(isinstance(each, Exception) for each in failures)
     assert api.count("*", "/volume*") == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (HANGS, "ReadTimeout: .*Read timed out"),
+        (Fault(how=How.CLOSE), "ConnectionError: .*Connection aborted"),
+        (Fault(status=503), "HTTPError: 503 Server Error: Service Unavailable for url: http://.*"),
+        (Fault(status=500), "HTTPError: 500 Server Error: Internal Server Error for url: http://.*"),
+    ],
+)
+@pytest.mark.parametrize("service", ["compute", "image", "volume", "identity"])
+def test_a_dead_service_is_reported_as_dead(
+    service: str, fault: Fault, said: str, api: OpenStackApi, tmp_path: Path
+) -> None:
+    found = client_of(VERSIONS[service], options(api, tmp_path, timeout_seconds=0.2, retries=0))
+    if service != "identity":
+        OpenStack.probe(found)
+    api.fail(fault, path=f"/{service}*", times=-1)
+    with pytest.raises(Exception) as caught:
+        _ = found.api_version
+    assert re.match(said, typed_message(caught.value))
+    assert "version" not in str(caught.value)
