@@ -8,7 +8,7 @@ lock together, so that a *yes* whose look-up began earlier cannot be stored afte
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dogpile.cache.api import CacheBackend, CacheMutex, SerializedReturnType
@@ -84,6 +84,8 @@ class BorrowedFillLocks(FillLocks):
         self._writing = threading.Lock()
         #: The fill locks of this process: token, and until when.
         self._holders: dict[str, tuple[bytes, float]] = {}
+        #: Whether the store reads several entries at once, which dogpile.cache leaves to it.
+        self._reads_several = True
         #: The store's mutexes, by token: a caller that lost its fill lock must still release its mutex.
         self._mutexes: dict[bytes, CacheMutex] = {}
 
@@ -91,8 +93,17 @@ class BorrowedFillLocks(FillLocks):
         """Return the entries, and the holder of the fill lock in this process."""
         # Read before the entries: what is stored meanwhile is found.
         holder = self._holders.get(key, (None, 0.0))[0]
-        lasting, entry = self._backend.get_serialized_multi([lasting_key, key])
+        lasting, entry = self._read(lasting_key, key)
         return Seen(found(lasting), found(entry), holder)
+
+    def _read(self, lasting_key: str, key: str) -> Sequence[SerializedReturnType]:
+        if self._reads_several:
+            try:
+                return self._backend.get_serialized_multi([lasting_key, key])
+            except NotImplementedError:
+                self._reads_several = False
+        # The lasting entry first: a flush between the two makes the answer invalid, not valid.
+        return self._backend.get_serialized(lasting_key), self._backend.get_serialized(key)
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
         """Acquire this process's fill lock, and the store's mutex."""

@@ -10,7 +10,7 @@ from dogpile.cache.api import NO_VALUE
 from cache.constraints.cache import ConstraintCache
 from cache.stores.memory_store import MemoryStore
 from cache.stores.regions import LASTING
-from tests.unit.cache.shelf import BACKEND
+from tests.unit.cache.shelf import BACKEND, LEAST
 from tests.waiting import PATIENCE_SECONDS
 
 #: Our own stores that several processes can share: a no that one learns breaks the claims of all.
@@ -18,7 +18,7 @@ OURS = ["redis", "memcached", "file"]
 #: With one that stands for those that others wrote.
 SHARED = [*OURS, BACKEND]
 SERVED = ["redis", "memcached"]
-KINDS = ["memory", *SHARED]
+KINDS = ["memory", LEAST, *SHARED]
 
 NAME = ("flavor", "small", ("project",))
 

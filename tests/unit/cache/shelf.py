@@ -1,4 +1,7 @@
-"""A store as somebody else might write it for dogpile.cache: it knows nothing of claims, but has locks."""
+"""Stores as others might write them for dogpile.cache: they know nothing of fill locks.
+
+One has locks and reads several entries at once; the other has the three methods that every store needs, and no more.
+"""
 
 import threading
 from collections import defaultdict
@@ -6,11 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dogpile.cache import register_backend
-from dogpile.cache.api import NO_VALUE, BytesBackend, CacheMutex, SerializedReturnType
+from dogpile.cache.api import (
+    NO_VALUE,
+    BackendFormatted,
+    BackendSetType,
+    BytesBackend,
+    CacheBackend,
+    CacheMutex,
+    SerializedReturnType,
+)
 
 BACKEND = "tests.shelf"
+LEAST = "tests.least"
 
 register_backend(BACKEND, __name__, "Shelf")  # type: ignore[no-untyped-call]
+register_backend(LEAST, __name__, "Least")  # type: ignore[no-untyped-call]
 
 
 class Shelf(BytesBackend):
@@ -47,6 +60,27 @@ class Shelf(BytesBackend):
     def delete_multi(self, keys: Iterable[str]) -> None:
         for key in keys:
             self.delete(key)
+
+
+class Least(CacheBackend):
+    """A dict that all who name it share: ``get``, ``set`` and ``delete``, and nothing else.
+
+    Arguments: ``name``.
+    """
+
+    shelves: dict[str, dict[str, BackendSetType]] = defaultdict(dict)
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        self.entries = self.shelves[arguments["name"]]
+
+    def get(self, key: str) -> BackendFormatted:
+        return self.entries.get(key, NO_VALUE)
+
+    def set(self, key: str, value: BackendSetType) -> None:
+        self.entries[key] = value
+
+    def delete(self, key: str) -> None:
+        self.entries.pop(key, None)
 
 
 class Mutex(CacheMutex):
