@@ -1,8 +1,48 @@
 """Settings of the constraint cache: for all client plugins, and for single ones."""
 
-from typing import Any
+import re
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
+
+#: The schemes of Redis URLs.
+REDIS_SCHEMES: Final = ("redis://", "rediss://")
+_SERVER: Final = re.compile(r"[\w.-]+:\d+")
+
+
+class CachePlace(NamedTuple):
+    """Where the shared caches are, with the defaults filled in."""
+
+    backend: str
+    url: str
+    #: The setting that names the URL.
+    setting: str
+
+
+def cache_place(backend: str, url: str, broker_url: str) -> CachePlace:
+    """Return where the shared caches are: where the settings have them, else on the broker if that is Redis.
+
+    Without a backend, the URL decides on it.
+    """
+    if (
+        not url
+        and backend in ("", "redis")
+        and broker_url.startswith(REDIS_SCHEMES)
+        and ";" not in broker_url
+    ):
+        return CachePlace("redis", broker_url, "broker_url")
+    return CachePlace(backend or _backend_at(url), url, "cache_url")
+
+
+def _backend_at(url: str) -> str:
+    if not url:
+        return "memory"
+    if url.startswith((*REDIS_SCHEMES, "unix://")):
+        return "redis"
+    if _SERVER.fullmatch(url):
+        return "memcached"
+    # The scheme of another URL is no backend, and is refused as one.
+    return url.partition("://")[0] if "://" in url else "file"
 
 
 class ClientCacheSettings(BaseModel):

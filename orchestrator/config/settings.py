@@ -18,7 +18,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from orchestrator.config.caches import ConstraintCacheSettings
+from orchestrator.config.caches import CachePlace, ConstraintCacheSettings, cache_place
 from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
 from orchestrator.config.problems import settings_problems
 from orchestrator.errors import InvalidInput, Problem
@@ -52,14 +52,15 @@ class Settings(BaseSettings):
         description="Celery broker (redis:// or amqp://); empty: embedded mode, threads in this process.",
     )
     cache_backend: str = Field(
-        default="memory",
+        default="",
         description="Shared caches: memory (each process its own), redis, memcached, file (of one machine), or any "
-        "dogpile.cache backend.",
+        "dogpile.cache backend; empty: by `cache_url`, else redis on the broker's server if that is Redis, else "
+        "memory.",
     )
     cache_url: str = Field(
         default="",
         description="The cache server or file: redis://host:port/0, host:port for memcached, or a file's "
-        "name.",
+        "name; empty, for redis: the broker's.",
     )
     constraint_cache: ConstraintCacheSettings = Field(
         default=ConstraintCacheSettings(),
@@ -249,6 +250,11 @@ class Settings(BaseSettings):
     def embedded(self) -> bool:
         """Whether this process runs everything itself, without a broker."""
         return not self.broker_url
+
+    @property
+    def cache_place(self) -> CachePlace:
+        """Where the shared caches are, with the defaults filled in."""
+        return cache_place(self.cache_backend, self.cache_url, self.broker_url)
 
     @property
     def effective_database_url(self) -> str:

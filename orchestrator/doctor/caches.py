@@ -1,18 +1,54 @@
 """Doctor checks of the constraint caches of configured clients."""
 
-from collections.abc import Collection, Iterator
+import socket
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hooks.values.nearest import Nearest
+from orchestrator.caches.admin import PROCESS_STORES
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
-from orchestrator.errors import InvalidInput, PluginMistake
+from orchestrator.errors import InvalidInput, IsothermError, PluginMistake
 from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.constraint_caches import make_constraint_cache
+from orchestrator.store.installation.processes import PRESENT
+from orchestrator.store.store import Store
+from orchestrator.views.operations import ProcessView
 
 
-def check_constraint_caches(settings: Settings, installed: Collection[str] | None = None) -> Iterator[Check]:
-    """Check that the cache of each configured client can be created, and answers; all are checked concurrently."""
+def processes_present(settings: Settings) -> tuple[ProcessView, ...]:
+    """Return the processes of the engine that reported lately; none if the database cannot be read."""
+    store = Store.of(settings)
+    try:
+        found = store.processes.all(project=settings.project)
+    except IsothermError:
+        # Reported by the checks of the database and its schema.
+        return ()
+    finally:
+        store.close()
+    return tuple(each for each in found if each.state == PRESENT)
+
+
+def sharing(backend: str, processes: Sequence[ProcessView]) -> str:
+    """Return whether a cache is shared, and by how many of the present ``processes``."""
+    if backend in PROCESS_STORES:
+        return f"not shared: each of {len(processes)} processes has its own" if processes else "not shared"
+    if not processes:
+        return "shared by the processes of this machine" if backend == "file" else "shared by all processes"
+    here = [each for each in processes if backend != "file" or each.host == socket.gethostname()]
+    return f"shared by {len(here)} of {len(processes)} processes"
+
+
+def check_constraint_caches(
+    settings: Settings,
+    installed: Collection[str] | None = None,
+    *,
+    processes: Sequence[ProcessView] = (),
+) -> Iterator[Check]:
+    """Check that the cache of each configured client can be created, and answers; all are checked concurrently.
+
+    Each check reports which of the present ``processes`` share the cache.
+    """
     if installed is None:
         try:
             installed = ClientPlugins.load()
@@ -31,10 +67,10 @@ def check_constraint_caches(settings: Settings, installed: Collection[str] | Non
         )
     names = sorted({*own, *settings.clients} & set(installed))
     with ThreadPoolExecutor() as pool:
-        yield from pool.map(lambda name: _check(settings, name), names)
+        yield from pool.map(lambda name: _check(settings, name, processes), names)
 
 
-def _check(settings: Settings, client: str) -> Check:
+def _check(settings: Settings, client: str, processes: Sequence[ProcessView]) -> Check:
     name = f"constraint cache of {client}"
     try:
         cache = make_constraint_cache(settings, client)
@@ -47,4 +83,6 @@ def _check(settings: Settings, client: str) -> Check:
     if not found.reachable:
         hint = "start the cache server, or correct its URL; until then every look-up queries the system"
         return Check(name=name, ok=False, detail=f"{place} does not answer", hint=hint, is_service=True)
-    return Check(name=name, ok=True, detail=f"{place}; answers are kept for {found.expiration_seconds:g} s")
+    shared = sharing(found.backend, processes)
+    detail = f"{place}; {shared}; answers are kept for {found.expiration_seconds:g} s"
+    return Check(name=name, ok=True, detail=detail)

@@ -5,14 +5,14 @@ raises, so that one fault does not hide the next.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from orchestrator.config.problems import unread_variables
 from orchestrator.config.settings import Settings, settings_file
 from orchestrator.config.shared_database import require_shared_database
-from orchestrator.doctor.caches import check_constraint_caches
+from orchestrator.doctor.caches import check_constraint_caches, processes_present, sharing
 from orchestrator.doctor.check import PATIENCE_SECONDS, Check
 from orchestrator.doctor.clients import check_clients
 from orchestrator.doctor.dashboard import check_dashboard
@@ -23,6 +23,7 @@ from orchestrator.doctor.sinks import check_event_sinks
 from orchestrator.doctor.tracing import check_tracing
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.model.messages import CHECKS_QUEUE, STACKS_QUEUE
+from orchestrator.views.operations import ProcessView
 
 
 def checks(settings: Settings) -> Iterator[Check]:
@@ -32,16 +33,18 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield check_encryption_keys(settings)
     yield check_resource_types()
     yield from check_hooks(settings)
+    present: Sequence[ProcessView] = ()
     database = check_database(settings)
     yield database
     if database.ok:
         schema = check_schema(settings)
         yield schema
         if schema.ok and not _is_to_be_made(settings):
+            present = processes_present(settings)
             yield from check_event_sinks(settings)
-    yield check_cache(settings)
+    yield check_cache(settings, present)
     yield from check_clients(settings)
-    yield from check_constraint_caches(settings)
+    yield from check_constraint_caches(settings, processes=present)
     yield from check_tracing(settings)
     yield from check_dashboard()
     broker = check_broker(settings)
@@ -164,13 +167,17 @@ def _is_to_be_made(settings: Settings) -> bool:
     return not Path(file.partition("?")[0]).exists()
 
 
-def check_cache(settings: Settings) -> Check:
-    """Check that the shared cache answers; without it no stack fails, but validation is slower."""
-    from cache.stores.regions import CacheMisconfigured, make_region
+def check_cache(settings: Settings, processes: Sequence[ProcessView] = ()) -> Check:
+    """Check that the shared cache answers, and report which of the present ``processes`` share it.
+
+    Without it no stack fails, but validation is slower.
+    """
+    from cache.stores.regions import CacheMisconfigured, make_region, masked
 
     name, hint = "cache", "start the cache server, or correct ISOTHERM_CACHE_BACKEND and ISOTHERM_CACHE_URL"
+    place = settings.cache_place
     try:
-        region = make_region(settings.cache_backend, settings.cache_url, name="doctor", expiration_seconds=60)
+        region = make_region(place.backend, place.url, name="doctor", expiration_seconds=60)
     except CacheMisconfigured as error:
         return Check(name=name, ok=False, detail=str(error), hint=hint)
     try:
@@ -181,7 +188,9 @@ def check_cache(settings: Settings) -> Check:
     if settings.cache_backend == "memory" and settings.cache_url:
         hint = "set cache_backend to the server's kind, such as redis, or remove cache_url"
         return Check(name=name, ok=False, detail="memory: cache_url is not used", hint=hint)
-    return Check(name=name, ok=True, detail=f"{settings.cache_backend} answers")
+    where = f" at {masked(place.url)}" if place.url else ""
+    detail = f"{place.backend}{where} answers; {sharing(place.backend, processes)}"
+    return Check(name=name, ok=True, detail=detail)
 
 
 def check_broker(settings: Settings) -> Check:

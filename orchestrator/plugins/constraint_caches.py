@@ -44,14 +44,15 @@ def make_constraint_cache(settings: Settings, client: str) -> ConstraintCache | 
     own = common.clients[client].model_dump(exclude_none=True) if client in common.clients else {}
     if not own.get("enabled", common.enabled):
         return None
-    backend = own.get("backend", settings.cache_backend)
-    same = backend == settings.cache_backend
+    place = settings.cache_place
+    backend = own.get("backend", place.backend)
+    same = backend == place.backend
     try:
         return ConstraintCache(
             client,
             backend=backend,
             # The address of another kind of backend does not apply.
-            url=own.get("url", settings.cache_url if same else ""),
+            url=own.get("url", place.url if same else ""),
             arguments=own.get("arguments", common.arguments if same else {}),
             expiration_seconds=own.get("expiration_seconds", common.expiration_seconds),
             max_entries=own.get("max_entries", common.max_entries),
@@ -60,10 +61,14 @@ def make_constraint_cache(settings: Settings, client: str) -> ConstraintCache | 
     except CacheMisconfigured as error:
         # A client with a backend of its own needs the other settings of it, too.
         of_client = error.argument in own or not same
-        raise InvalidInput([_problem(client if of_client else "", error)]) from error
+        raise InvalidInput([_problem(settings, client if of_client else "", error)]) from error
 
 
-def _problem(client: str, error: CacheMisconfigured) -> Problem:
-    common = {"backend": "cache_backend", "url": "cache_url", "arguments": "constraint_cache.arguments"}
+def _problem(settings: Settings, client: str, error: CacheMisconfigured) -> Problem:
+    common = {
+        "backend": "cache_backend" if settings.cache_backend else "cache_url",
+        "url": settings.cache_place.setting,
+        "arguments": "constraint_cache.arguments",
+    }
     place = f"constraint_cache.clients.{client}.{error.argument}" if client else common[error.argument]
     return Problem(message=str(error), path=f"settings.{place}")

@@ -11,6 +11,7 @@ from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.reading import Fetch
 from cache.node_state.store import NodeStateStore
 from hooks.values.nearest import Nearest
+from orchestrator.config.caches import REDIS_SCHEMES
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nodes.rpc.names import read_boot_id
@@ -18,8 +19,6 @@ from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
 MEMORY, FILE, REDIS = "memory", "file", "redis"
 _BACKENDS: Final = (MEMORY, FILE, REDIS)
-#: The schemes of Redis URLs.
-_REDIS_SCHEMES: Final = ("redis://", "rediss://")
 #: The cache backends that are Redis.
 _REDIS_CACHES: Final = ("redis", "dogpile.cache.redis")
 #: The directory of the file store, in the state directory.
@@ -88,9 +87,10 @@ def where(settings: Settings) -> tuple[str, str]:
 
 def _url_setting(settings: Settings) -> str:
     """Return the setting, of the cache or the broker, whose value is a Redis URL; "" if neither is."""
-    if settings.cache_backend in _REDIS_CACHES and settings.cache_url.startswith(_REDIS_SCHEMES):
-        return "cache_url"
-    return "broker_url" if settings.broker_url.startswith(_REDIS_SCHEMES) else ""
+    place = settings.cache_place
+    if place.backend in _REDIS_CACHES and place.url.startswith(REDIS_SCHEMES):
+        return place.setting
+    return "broker_url" if settings.broker_url.startswith(REDIS_SCHEMES) else ""
 
 
 def _refused(setting: str, message: str, hint: str) -> InvalidInput:

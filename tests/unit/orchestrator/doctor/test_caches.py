@@ -1,14 +1,21 @@
 """The doctor tells of the constraint cache of every client that is configured."""
 
 import os
+import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.config.settings import load_settings
-from orchestrator.doctor.caches import check_constraint_caches
+from orchestrator.config.settings import Settings, load_settings
+from orchestrator.doctor.caches import check_constraint_caches, sharing
 from orchestrator.doctor.check import Check
+from orchestrator.doctor.report import checks
+from orchestrator.store import migrations
+from orchestrator.store.installation.processes import ProcessIdentity
+from orchestrator.store.store import Store
+from orchestrator.views.operations import ProcessView
 
 INSTALLED = ("glance", "http", "nova")
 
@@ -29,8 +36,8 @@ def test_only_clients_that_are_configured_are_looked_at() -> None:
     assert found({}, {"htpp": {}}) == {}
     checks = found({"nova": {"expiration_seconds": 5}}, {"http": {}})
     assert {name: (check.ok, check.detail) for name, check in checks.items()} == {
-        "constraint cache of http": (True, "memory; answers are kept for 60 s"),
-        "constraint cache of nova": (True, "memory; answers are kept for 5 s"),
+        "constraint cache of http": (True, "memory; not shared; answers are kept for 60 s"),
+        "constraint cache of nova": (True, "memory; not shared; answers are kept for 5 s"),
     }
 
 
@@ -71,3 +78,59 @@ def test_what_is_wrong_with_a_cache_is_told(
     assert detail in check.detail
     assert check.ok or check.hint
     assert "secret" not in str(check)
+
+
+def process(host: str) -> ProcessView:
+    return ProcessView(
+        name=f"worker@{host}:1:0.00",
+        kind="worker",
+        host=host,
+        pid=1,
+        celery_name="",
+        version="",
+        queues=(),
+        started_at=0.0,
+        seen_at=0.0,
+        seen_seconds=0.0,
+        state="present",
+        works_on=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("backend", "alone", "among_three"),
+    [
+        ("memory", "not shared", "not shared: each of 3 processes has its own"),
+        ("dogpile.cache.memory", "not shared", "not shared: each of 3 processes has its own"),
+        ("file", "shared by the processes of this machine", "shared by 2 of 3 processes"),
+        ("redis", "shared by all processes", "shared by 3 of 3 processes"),
+        ("memcached", "shared by all processes", "shared by 3 of 3 processes"),
+    ],
+)
+def test_a_check_reports_whether_a_cache_is_shared_and_by_how_many(
+    backend: str, alone: str, among_three: str
+) -> None:
+    here = socket.gethostname()
+    assert sharing(backend, ()) == alone
+    assert sharing(backend, [process(here), process(here), process(f"not-{here}")]) == among_three
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_doctor_counts_the_processes_of_the_database(
+    shared: bool,  # a parameter
+    tmp_path: Path,
+    redis_url: str,
+) -> None:
+    settings = Settings(state_directory=tmp_path, cache_url=redis_url if shared else "", clients={"http": {}})
+    migrations.upgrade(settings.effective_database_url)
+    store = Store.of(settings)
+    for number in range(3):
+        name = f"worker@{socket.gethostname()}:{number}:0.00"
+        store.processes.report(
+            ProcessIdentity(name=name, kind="worker", host=socket.gethostname(), pid=number)
+        )
+    store.close()
+    said = {each.name: each.detail for each in checks(settings)}
+    words = "shared by 3 of 3 processes" if shared else "not shared: each of 3 processes has its own"
+    assert words in said["cache"]
+    assert words in said["constraint cache of http"]

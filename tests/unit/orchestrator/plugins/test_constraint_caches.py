@@ -103,6 +103,60 @@ def test_wrong_setting_is_named(said: dict[str, Any], place: str, sentence: str)
     assert "SECRET" not in told
 
 
+REDIS, RABBIT, OTHER = "redis://broker:6379/0", "amqp://broker", "redis://cache:6379/1"
+
+
+@pytest.mark.parametrize(
+    ("said", "backend", "url"),
+    [
+        ({}, "memory", ""),
+        ({"broker_url": RABBIT}, "memory", ""),
+        ({"broker_url": REDIS}, "redis", REDIS),
+        ({"broker_url": "rediss://broker/0"}, "redis", "rediss://broker/0"),
+        ({"broker_url": f"{REDIS};{OTHER}"}, "memory", ""),
+        ({"broker_url": REDIS, "cache_backend": "redis"}, "redis", REDIS),
+        ({"broker_url": REDIS, "cache_backend": "memory"}, "memory", ""),
+        ({"broker_url": REDIS, "cache_url": OTHER}, "redis", OTHER),
+        ({"cache_url": OTHER}, "redis", OTHER),
+        ({"cache_url": "unix:///run/redis.sock"}, "redis", "unix:///run/redis.sock"),
+        ({"cache_url": "cache:11211"}, "memcached", "cache:11211"),
+        ({"broker_url": REDIS, "cache_url": "10.0.0.7:11211"}, "memcached", "10.0.0.7:11211"),
+        ({"cache_url": "/var/cache/isotherm"}, "file", "/var/cache/isotherm"),
+        ({"cache_backend": "memcached", "cache_url": "cache:1"}, "memcached", "cache:1"),
+    ],
+)
+def test_a_cache_is_on_the_server_that_processes_share_unless_set_otherwise(
+    said: dict[str, Any], backend: str, url: str
+) -> None:
+    place = settings_with(**said).cache_place
+    assert (place.backend, place.url) == (backend, url)
+
+
+def test_a_cache_on_the_broker_needs_no_setting(redis_url: str) -> None:
+    settings = settings_with(broker_url=redis_url)
+    filling, using = (make_constraint_cache(settings, "nova") for _ in range(2))
+    assert filling is not None
+    assert using is not None
+    assert filling.backend == "redis"
+    assert filling.get("flavor", "small", ("p",), lambda: "7") == "7"
+    assert using.get("flavor", "small", ("p",), lambda: pytest.fail("it is cached already")) == "7"
+
+
+@pytest.mark.parametrize(
+    ("said", "place"),
+    [
+        ({"cache_url": "http://:SECRET@cache"}, "cache_url"),
+        ({"cache_url": "redis://:SECRET@host:port/0"}, "cache_url"),
+        ({"broker_url": "redis://:SECRET@host:port/0"}, "broker_url"),
+    ],
+)
+def test_a_wrong_url_is_named_by_its_setting(said: dict[str, Any], place: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        make_constraint_cache(settings_with(**said), "nova")
+    assert str(raised.value).startswith(f"settings.{place}: ")
+    assert "SECRET" not in str(raised.value)
+
+
 def test_variables_reach_into_the_settings_of_one_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOTHERM_CONSTRAINT_CACHE__LOCK_SECONDS", "3")
     monkeypatch.setenv("ISOTHERM_CONSTRAINT_CACHE__CLIENTS__NOVA__MAX_ENTRIES", "5")
