@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from hooks.values.nearest import Nearest
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.api_versions import AllowedVersions
+from orchestrator.plugins.clients import ClientPlugin
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.group_tables import MOST_PATHS, combinations, is_fine
 from orchestrator.plugins.groups import (
@@ -41,6 +42,8 @@ Parsed = TypeVar("Parsed")
 _DEEPEST: Final = 32
 _OPERATORS: Final = tuple(map(str, Operator))
 _KINDS: Final = (*_OPERATORS, API_VERSIONS)
+#: The spellings of kinds: operators may be in lower case, as in Heat.
+_SPELLINGS: Final = frozenset({*_KINDS, *map(str.lower, _OPERATORS)})
 _VERSION_KEYS: Final = (CLIENT_PLUGIN, VERSIONS, PROPERTIES)
 
 
@@ -98,7 +101,7 @@ def _combination(kind: str, value: object, where: str, depth: int) -> Combinatio
         if operand in operands:
             raise PluginMistake(f"{place}: it is there already, as {where}[{operands.index(operand)}]")
         operands.append(operand)
-    return Combination(Operator(kind), tuple(operands))
+    return Combination(Operator(kind.upper()), tuple(operands))
 
 
 def _only_entry(declared: object, where: str) -> tuple[str, object]:
@@ -108,7 +111,7 @@ def _only_entry(declared: object, where: str) -> tuple[str, object]:
         found = ", ".join(map(str, declared)) or "none"
         raise PluginMistake(f"{where}: expected a map with one operator, found {found}")
     [(kind, value)] = declared.items()
-    if kind not in _KINDS:
+    if kind not in _SPELLINGS:
         raise PluginMistake(f"{where}: there is no operator {kind!r} ({_hint(str(kind), _KINDS)})")
     return str(kind), value
 
@@ -135,17 +138,23 @@ def _versioned(declared: object, where: str) -> VersionedProperties:
     for key in _VERSION_KEYS:
         if key not in declared:
             raise PluginMistake(f"{where}: expected {', '.join(_VERSION_KEYS)}; {key} is missing")
-    plugin = declared[CLIENT_PLUGIN]
-    if not isinstance(plugin, str) or not plugin:
-        raise PluginMistake(
-            f"{where}.{CLIENT_PLUGIN}: expected the name of a client plugin, found {plugin!r}"
-        )
+    plugin = _plugin_name(declared[CLIENT_PLUGIN], f"{where}.{CLIENT_PLUGIN}")
     versions, paths = f"{where}.{VERSIONS}", f"{where}.{PROPERTIES}"
     return VersionedProperties(
         plugin,
         _each(declared[VERSIONS], versions, "versions", _version),
         _each(declared[PROPERTIES], paths, "paths", _path),
     )
+
+
+def _plugin_name(declared: object, where: str) -> str:
+    is_class = isinstance(declared, type) and issubclass(declared, ClientPlugin)
+    name = getattr(declared, "name", "") if is_class else declared
+    if not isinstance(name, str) or not name:
+        raise PluginMistake(
+            f"{where}: expected the name of a client plugin, or its class, found {declared!r}"
+        )
+    return name
 
 
 def _version(declared: object, where: str) -> AllowedVersions:
@@ -178,7 +187,7 @@ def _filled(declared: object, where: str, what: str) -> Sequence[object]:
 
 
 def _hint(name: str, names: Sequence[str]) -> str:
-    # Operators in lower case are the likeliest mistake, and difflib is case-sensitive.
+    # Operators in mixed case are the likeliest mistake, and difflib is case-sensitive.
     return Nearest().hint(name.upper(), names, f"there are: {', '.join(names)}")
 
 

@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import NotVerified, PluginMistake, Unavailable
+from orchestrator.plugins.clients import ClientPlugin
+from orchestrator.plugins.group_declarations import parse_groups
 from orchestrator.plugins.groups import (
     AND,
     API_VERSIONS,
@@ -19,8 +24,10 @@ from orchestrator.plugins.groups import (
     PROPERTIES,
     VERSIONS,
     XOR,
+    Operator,
 )
 from orchestrator.plugins.properties import Property, PropertyError, PropertyNotVerified, PropertyType
+from orchestrator.plugins.registry import refuse_unknown_clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.plugins.translation import Replace, Rule
@@ -117,6 +124,24 @@ def versioned(versions: Sequence[Any] = ("2.1",), plugin: Any = "cloud", paths: 
 
 
 EITHER = {XOR: [["a"], ["b"]]}
+
+
+def trees() -> SearchStrategy[Any]:
+    """Return a strategy for groups of different paths."""
+
+    def combined(operands: SearchStrategy[Any]) -> SearchStrategy[Any]:
+        several = st.lists(operands, min_size=1, max_size=3, unique_by=repr)
+        return st.builds(lambda operator, of: {operator: of}, st.sampled_from(Operator), several)
+
+    paths = st.sampled_from("abcd").map(lambda name: [name])
+    return combined(st.recursive(paths, combined, max_leaves=6))
+
+
+def in_lower_case(declared: Any) -> Any:
+    """Return a group with its operators in lower case, as plain texts."""
+    if isinstance(declared, dict):
+        return {str(operator).lower(): in_lower_case(of) for operator, of in declared.items()}
+    return list(map(in_lower_case, declared)) if isinstance(declared, list) else declared
 
 
 # -- what counts as given ----------------------------------------------------------------------------------------
@@ -382,7 +407,9 @@ def test_a_group_sees_what_translation_leaves() -> None:
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
-        ({"xor": [["a"], ["b"]]}, "[0]: there is no operator 'xor' (did you mean 'XOR'?)"),
+        ({"Xor": [["a"], ["b"]]}, "[0]: there is no operator 'Xor' (did you mean 'XOR'?)"),
+        ({"xor": [["a"], {"adn": [["b"]]}]}, "[0].xor[1]: there is no operator 'adn' (did you mean 'AND'?)"),
+        ({"api_versions": {}}, "[0]: there is no operator 'api_versions' (did you mean 'API_VERSIONS'?)"),
         ({"NAND": [["a"]]}, "[0]: there is no operator 'NAND' (did you mean 'AND'?)"),
         ({7: [["a"]]}, "[0]: there is no operator 7 (there are: AND, OR, XOR, AT_MOST_ONE, API_VERSIONS)"),
         ({AND: [["a"]], OR: [["b"]]}, "[0]: expected a map with one operator, found AND, OR"),
@@ -400,6 +427,12 @@ def test_a_group_sees_what_translation_leaves() -> None:
 )
 def test_a_malformed_group_is_found_when_the_class_is_defined(declared: Any, message: str) -> None:
     assert mistake(declared) == f"properties_groups_schema{message}"
+
+
+@case("the form of a group")
+@given(trees())
+def test_operators_in_lower_case_mean_the_same(declared: Any) -> None:
+    assert parse_groups([in_lower_case(declared)]) == parse_groups([declared])
 
 
 @case("the form of all groups")
@@ -528,10 +561,25 @@ def test_where_no_system_may_be_asked_versions_are_left_out() -> None:
 
 
 @case("the client plugin")
-def test_a_client_plug_in_is_meant_by_its_name() -> None:
+@pytest.mark.parametrize("plugin", ["", None, 7, int, Resource, ClientPlugin, b"cloud"])
+def test_a_client_plugin_is_given_by_its_name_or_as_a_class_with_one(plugin: Any) -> None:
     where = "properties_groups_schema[0].API_VERSIONS.CLIENT_PLUGIN"
-    assert mistake(versioned(plugin="")) == f"{where}: expected the name of a client plugin, found ''"
-    assert mistake(versioned(plugin=None)) == f"{where}: expected the name of a client plugin, found None"
+    expected = "expected the name of a client plugin, or its class"
+    assert mistake(versioned(plugin=plugin)) == f"{where}: {expected}, found {plugin!r}"
+
+
+@case("the client plugin")
+def test_the_class_of_a_client_plugin_stands_for_its_name() -> None:
+    class Cloud(ClientPlugin):
+        name = "cloud"
+
+    by_class, by_name = kind_of(versioned(plugin=Cloud)), kind_of(versioned(plugin="cloud"))
+    assert by_class.properties_groups == by_name.properties_groups
+    clients = Speaking("2.0")
+    [error] = property_faults(by_class, {"a": "x"}, clients=clients)
+    assert "of the client plugin 'cloud', found version 2.0" in str(error)
+    with pytest.raises(PluginMistake, match="'cloud', which is not installed"):
+        refuse_unknown_clients("Kind", by_class)
 
 
 @case("API_VERSIONS inside another group")
