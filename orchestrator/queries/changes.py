@@ -7,8 +7,8 @@ from typing import Final
 
 from orchestrator.errors import cut
 from orchestrator.queries.definition_source import DefinitionSource
-from orchestrator.queries.sources import shown_source
 from orchestrator.template.hiding import HIDDEN
+from orchestrator.template.masking import shown_source
 from orchestrator.views.operations import ChangesView, OperationView
 
 #: Longer texts are not compared line by line, which would take too long.

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.queries.sources import shown_source
 from orchestrator.store.history.past import TraversalRow
 from orchestrator.store.store import Store
 from orchestrator.template.hiding import HIDDEN
+from orchestrator.template.masking import shown_source
 from orchestrator.views.stacks import View
 
 

@@ -6,7 +6,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.queries.sources import shown_source
+from orchestrator.template.masking import shown_source
 
 SOURCE = """\
 heat_template_version: 2021-04-16
