@@ -7,6 +7,8 @@ import yaml
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.scalars import looks_like_json, without_surrogates
 
+#: The section of parameters, and the keys of hidden ones and of defaults, in HOT and in CFN.
+_WORDS = (("parameters", "hidden", "default"), ("Parameters", "NoEcho", "Default"))
 _TRUE = ("true", "yes", "on", "1", "t", "y")
 
 
@@ -34,13 +36,14 @@ def shown_source(source: str, *, with_defaults: bool) -> str:
 
 
 def _defaults(document: yaml.Node | None, *, with_defaults: bool) -> Iterator[tuple[int, int]]:
-    for declared in _entries(_entries(document).get("parameters")).values():
-        parameter = _entries(declared)
-        hidden = parameter.get("hidden")
-        is_hidden = isinstance(hidden, yaml.ScalarNode) and hidden.value.strip().lower() in _TRUE
-        default = parameter.get("default")
-        if default is not None and (is_hidden or not with_defaults):
-            yield default.start_mark.index, default.end_mark.index
+    for section, hidden_key, default_key in _WORDS:
+        for declared in _entries(_entries(document).get(section)).values():
+            parameter = _entries(declared)
+            hidden = parameter.get(hidden_key)
+            is_hidden = isinstance(hidden, yaml.ScalarNode) and hidden.value.strip().lower() in _TRUE
+            default = parameter.get(default_key)
+            if default is not None and (is_hidden or not with_defaults):
+                yield default.start_mark.index, default.end_mark.index
 
 
 def _entries(node: yaml.Node | None) -> dict[str, yaml.Node]:

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +38,20 @@ def test_defaults_of_hidden_parameters_are_not_shown() -> None:
     assert "default: ******  # not for everybody" in shown
     assert "default: ******\n    description: a key\n" in shown
     assert "size: {type: number, default: 3}" in shown
+
+
+@pytest.mark.parametrize("yes", [True, "true", "True"])
+def test_defaults_of_parameters_with_no_echo_are_not_shown(yes: object) -> None:
+    declared = {
+        "Open": {"Type": "String", "Default": "fine"},
+        "P": {"Type": "String", "NoEcho": yes, "Default": "s3cret"},
+    }
+    for write in (json.dumps, yaml.safe_dump):
+        source = write({"HeatTemplateFormatVersion": "2012-12-12", "Parameters": declared})
+        shown = shown_source(source, with_defaults=True)
+        assert "s3cret" not in shown
+        assert "fine" in shown
+        assert "fine" not in shown_source(source, with_defaults=False)
 
 
 def test_no_default_is_shown_where_no_values_are() -> None:
