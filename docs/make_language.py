@@ -3,7 +3,6 @@
 import json
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -17,6 +16,7 @@ from orchestrator.template.functions.description import (
     describe_functions,
     describe_versions,
     latest_version,
+    plain_parent,
     version_named,
 )
 from orchestrator.template.functions.registry import all_functions
@@ -278,7 +278,7 @@ def _around(example: Example) -> Iterator[str]:
         for name, value in named.items():
             yield f"# the {what} {name}: {_json(value)}"
     if example.parent:
-        given = {key: value for key, value in asdict(example.parent).items() if value and key != "name"}
+        given = {key: value for key, value in plain_parent(example.parent).items() if value and key != "name"}
         yield f"# the resource that the template is used as: {_json(given)}"
 
 

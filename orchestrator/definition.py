@@ -5,7 +5,8 @@ are present; access to another resource raises :class:`~orchestrator.errors.Plug
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Self
 
 from hooks.values.nearest import did_you_mean
@@ -181,6 +182,22 @@ def follow(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StackSource:
+    """What a stack was made from; hidden values are asterisks everywhere in it."""
+
+    template: str = ""
+    template_version: str = ""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    #: Reads the source of the parent stack; None if there is no parent.
+    parent: Callable[[], "StackSource"] | None = None
+
+
+def _parent_of(source: Callable[[], StackSource]) -> StackSource:
+    parent = source().parent
+    return StackSource() if parent is None else parent()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParentResourceProxy:
     """The resource in the parent stack to which a nested stack belongs, for ``resource_facade``."""
 
@@ -188,6 +205,18 @@ class ParentResourceProxy:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     deletion_policy: str = "Delete"
     update_policy: Mapping[str, Any] = field(default_factory=dict)
+    #: Reads the source of the parent stack, when it is first used.
+    source: Callable[[], StackSource] = field(default=StackSource, compare=False, repr=False)
+
+    @property
+    def template(self) -> str:
+        """The text of the parent stack's template, with asterisks for the defaults of hidden parameters."""
+        return self.source().template
+
+    @property
+    def template_version(self) -> str:
+        """The version of the parent stack's template by its date, such as ``2021-04-16``."""
+        return self.source().template_version
 
     def to_wire(self) -> list[Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
@@ -229,19 +258,42 @@ class StackDefinition:
     project: str = "default"
     #: Typed values, pseudo parameters (``OS::stack_name`` ...) among them.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, ResourceProxy] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     parent: ParentResourceProxy | None = None
     #: The resource in whose check this view was made; None if the whole stack is present.
     asker: str | None = None
+    #: Reads the template and the environment, when one of them is first used.
+    source: Callable[[], StackSource] = field(default=StackSource, compare=False, repr=False)
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        """The merged environments: ``parameters``, ``parameter_defaults`` and ``resource_registry``.
+
+        The first two have the converted values of declared parameters, hidden ones as asterisks.
+        """
+        return self.source().environment
+
+    @property
+    def template(self) -> str:
+        """The template's text, with asterisks for the defaults of hidden parameters."""
+        return self.source().template
+
+    @property
+    def template_version(self) -> str:
+        """The template's version by its date, such as ``2021-04-16``."""
+        return self.source().template_version
 
     @classmethod
-    def of_context(cls, context: Mapping[str, Any], **others: Any) -> Self:
+    def of_context(
+        cls, context: Mapping[str, Any], *, source: Callable[[], StackSource] = StackSource, **others: Any
+    ) -> Self:
         """Return the stack of a traversal's context, with other fields."""
         given = {name: context[name] for name in ("name", "id", "project", "parameters")}
         parent = ParentResourceProxy.from_wire(context["parent"]) if "parent" in context else None
-        return cls(**{**given, "parent": parent, **others})
+        if parent is not None:
+            parent = replace(parent, source=partial(_parent_of, source))
+        return cls(**{**given, "parent": parent, "source": source, **others})
 
     def __contains__(self, name: object) -> bool:
         return name in self.resources

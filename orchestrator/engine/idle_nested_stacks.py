@@ -1,6 +1,7 @@
 """Parent resources of nested stacks, rebuilt outside of a check: for a signal, or at the end of their stack."""
 
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 import structlog
@@ -11,6 +12,7 @@ from orchestrator.definition import LazyFiles, ResourceProxy, StackDefinition
 from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
 from orchestrator.errors import NotFound
 from orchestrator.planning.matching import node_data_of
+from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
@@ -78,6 +80,7 @@ class IdleNestedStacks:
         context = self._store.traversals.context(parent.traversal_id)
         stack = StackDefinition.of_context(
             context,
+            source=cache(partial(load_source, self._store, parent.template_id, context, self._settings)),
             resources={name: self._proxy(parent, name) for name in definition.requirements},
             files=LazyFiles(fragment.get("files", {}), self._store.templates.file),
             asker=row.name,

@@ -6,6 +6,7 @@ that a function makes of them, or of the contents of files, which may be keys.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any, Final
 
 import structlog
@@ -23,7 +24,7 @@ from orchestrator.model.messages import StackJob
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.planning.matching import standing
 from orchestrator.planning.preparation import Prepared, blank_proxies, blank_stack
-from orchestrator.planning.stored_templates import load_registry, load_template
+from orchestrator.planning.stored_templates import load_registry, load_source, load_template
 from orchestrator.sandbox.budget import evaluation, keep
 from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
@@ -59,7 +60,7 @@ def definition_shown(prepared: Prepared, *, tags: tuple[str, ...] = ()) -> Froze
     Values that cannot be evaluated are unknown.
     """
     template, hidden = prepared.template, prepared.parameters.hidden
-    stack = replace(blank_stack(prepared)[1], parent=prepared.facade)
+    _, stack = blank_stack(prepared)
     family = prepared.family
     resources = FrozenDict(_resources(template, stack, hidden, prepared.types))
     _DEFINITIONS.remember((prepared.stack_id, prepared.stored.id), resources)
@@ -87,7 +88,12 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
         if known is not None:
             return known
         template = load_template(store, row.template_id, context, settings)
-        stack = StackDefinition.of_context(context, resources=blank_proxies(template), files=template.files)
+        stack = StackDefinition.of_context(
+            context,
+            source=cache(partial(load_source, store, row.template_id, context, settings)),
+            resources=blank_proxies(template),
+            files=template.files,
+        )
         registry = load_registry(store, row.template_id, settings)
         types = {name: registry.actual(each.type, (name,)) for name, each in template.resources.items()}
         resources = _resources(template, stack, frozenset(context.get("hidden", ())), types)

@@ -18,6 +18,7 @@ from orchestrator.definition import (
     ParentResourceProxy,
     ResourceProxy,
     StackDefinition,
+    StackSource,
     is_unknown,
 )
 from orchestrator.errors import InvalidInput, IsothermError, Problem
@@ -73,6 +74,8 @@ class Prepared:
     family: Family | None = None
     #: The event sinks of the environment: each a map with the sink's type and its options.
     event_sinks: tuple[Mapping[str, Any], ...] = ()
+    #: Reads the template and the environment as functions and plugins see them.
+    source: Callable[[], StackSource] = StackSource
     #: Deprecated features that it uses.
     warnings: tuple[Problem, ...] = ()
 
@@ -200,6 +203,7 @@ def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
         facade=nested.nesting.facade if nested else None,
         family=nested.family if nested else None,
         event_sinks=tuple(each.value for each in examined.environment.event_sinks),
+        source=examined.blank.source,
         warnings=warnings_of(examined, types),
     )
 
@@ -264,6 +268,8 @@ def blank_stack(prepared: Prepared) -> tuple[dict[str, ResourceProxy], StackDefi
         parameters=prepared.parameters.values,
         resources=proxies,
         files=prepared.template.files,
+        parent=prepared.facade,
+        source=prepared.source,
     )
 
 
@@ -352,7 +358,11 @@ def known_properties(
 
 
 def definition_of_rows(
-    context: Mapping[str, object], template: Template, rows: Iterable[NodeData], files: Mapping[str, str]
+    context: Mapping[str, object],
+    template: Template,
+    rows: Iterable[NodeData],
+    files: Mapping[str, str],
+    source: Callable[[], StackSource] = StackSource,
 ) -> StackDefinition:
     """Return a stack with the node data of its rows, from which outputs are resolved."""
     known = {data.name: data for data in rows}
@@ -360,4 +370,4 @@ def definition_of_rows(
         name: ResourceProxy(name=name, type=definition.type, data=known.get(name))
         for name, definition in template.resources.items()
     }
-    return StackDefinition.of_context(context, resources=proxies, files=files)
+    return StackDefinition.of_context(context, source=source, resources=proxies, files=files)

@@ -1,18 +1,25 @@
 """Stored templates and environments, parsed again."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
-from orchestrator.definition import LazyFiles
+from orchestrator.definition import LazyFiles, StackSource
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.plugins.registry import installed_types
 from orchestrator.store.store import Store
+from orchestrator.store.traversals.templates import StoredTemplate
+from orchestrator.template.document import read_document
+from orchestrator.template.environment import Environment
 from orchestrator.template.locations import FilesFrom
 from orchestrator.template.nested_templates import environment_within
+from orchestrator.template.parameters import Parameters
 from orchestrator.template.resource_registry import Registry
+from orchestrator.template.stack_source import stack_source
 from orchestrator.template.template import Template
+from orchestrator.template.version_reader import read_version
 from orchestrator.validation.job import environment_of
 
 
@@ -32,10 +39,46 @@ def load_template(store: Store, template_id: str, context: Mapping[str, Any], se
 
 def load_registry(store: Store, template_id: str, settings: Settings) -> Registry:
     """Return the resource registry of a stored template's environments."""
+    return _environment(store.templates.load(template_id), settings).registry
+
+
+def load_source(
+    store: Store, template_id: str, context: Mapping[str, Any], settings: Settings
+) -> StackSource:
+    """Return the source of a stack with a stored template and a traversal's context; the parent's is read later."""
     stored = store.templates.load(template_id)
-    sources = tuple(EnvironmentSource(file=file, source=source) for file, source in stored.environments)
-    job = StackJob(name="", template="", template_file=stored.file, environments=sources)
+    document, _ = read_document(stored.source, file=stored.file, limits=Limits.of(settings))
+    version = read_version(document, [])
+    return stack_source(
+        stored.source,
+        version.date if version else "",
+        _environment(stored, settings),
+        Parameters(values=context["parameters"], hidden=frozenset(context.get("hidden", ()))),
+        partial(_parent_source, store, context["id"], settings) if stored.nesting else None,
+    )
+
+
+def _parent_source(store: Store, stack_id: str, settings: Settings) -> StackSource:
+    stack = store.stacks.by_id(stack_id)
+    parent = store.stacks.by_id(stack.parent_id) if stack and stack.parent_id else None
+    if parent is None:
+        return StackSource()
+    context = store.traversals.context(parent.traversal_id)
+    return load_source(store, parent.template_id, context, settings)
+
+
+def _environment(stored: StoredTemplate, settings: Settings) -> Environment:
+    """Return the environment of a stored definition, with the values of its job."""
+    job = StackJob(
+        name="",
+        template="",
+        template_file=stored.file,
+        environments=tuple(
+            EnvironmentSource(file=file, source=source) for file, source in stored.environments
+        ),
+        parameters={} if stored.nesting else dict(stored.parameters),
+    )
     environment, _ = environment_of(job, Limits.of(settings), installed_types())
     if stored.nesting is not None:
-        environment, _ = environment_within(environment, stored.nesting, {})
-    return environment.registry
+        environment, _ = environment_within(environment, stored.nesting, stored.parameters)
+    return environment

@@ -1,6 +1,7 @@
 """The outputs of a stack, resolved with the stored data of its resources."""
 
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 from orchestrator.config.limits import Limits
@@ -9,6 +10,7 @@ from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.planning.matching import node_data_of
 from orchestrator.planning.preparation import definition_of_rows
+from orchestrator.planning.stored_templates import load_source
 from orchestrator.sandbox.budget import TooMuch, evaluation, keep
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
@@ -25,7 +27,8 @@ def outputs_of(
         return ()
     rows = store.stacks.resources(stack.id)
     ready = [node_data_of(row) for row in rows if row.action != "INIT" and row.status == "COMPLETE"]
-    definition = definition_of_rows(context, template, ready, template.files)
+    source = cache(partial(load_source, store, stack.template_id, context, settings))
+    definition = definition_of_rows(context, template, ready, template.files, source)
     with evaluation(Limits.of(settings)):
         return tuple(_output_view(key, output, definition) for key, output in template.outputs.items())
 

@@ -223,6 +223,7 @@ def parent_of(definition: ResourceDefinition, stack: StackDefinition) -> ParentR
         metadata=metadata,
         deletion_policy=definition.deletion_policy,
         update_policy=definition.update_policy,
+        source=stack.source,
     )
 
 

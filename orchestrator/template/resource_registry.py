@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from operator import neg
-from typing import Final
+from typing import Any, Final
 
 from orchestrator.template.given import Given
 from orchestrator.template.locations import base_of_key, is_template, key_of
@@ -135,6 +135,15 @@ class Entries:
             merged = merged.merge(Entries(resources=entries.resources))
         return merged.resources
 
+    def to_plain(self, left_out: Collection[str] = ()) -> dict[str, Any]:
+        """Return the entries for all resources, but for those ``left_out``, and under its name those for each."""
+        words = {"hooks": self.hooks, "restricted_actions": self.restricted_actions}
+        return {
+            **{name: target.name for name, target in self.types.targets.items() if name not in left_out},
+            **{name: sorted(given) for name, given in words.items() if given is not None},
+            **{name: entries.to_plain() for name, entries in self.resources.items()},
+        }
+
     def targets(self) -> Iterator[Target]:
         """Yield every target, including those for single resources."""
         yield from self.types.targets.values()
@@ -194,6 +203,12 @@ class Registry:
                 left_out |= {entry}
         entries = Entries(types=self.entries.types, resources=self.entries.inside(resource_name))
         return Registry(entries=entries, left_out=left_out, base=base, installed=self.installed)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the registry in the form of the section ``resource_registry``."""
+        types = replace(self.entries, resources={}).to_plain(self.left_out)
+        resources = {name: entries.to_plain() for name, entries in self.entries.resources.items()}
+        return {**types, **({"resources": resources} if resources else {})}
 
     def template_targets(self) -> tuple[Target, ...]:
         """Return every target that is a template file."""

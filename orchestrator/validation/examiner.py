@@ -6,7 +6,7 @@ and values that depend on a parameter without a value stay open.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from hooks.values.nearest import Nearest
@@ -34,6 +34,7 @@ from orchestrator.template.nested_templates import (
     parent_of,
 )
 from orchestrator.template.parameters import Parameters
+from orchestrator.template.stack_source import stack_source
 from orchestrator.template.template import Draft, Template
 from orchestrator.validation.rules import (
     ReferencedType,
@@ -131,7 +132,7 @@ class Examiner:
     def _examined(
         self, template: Template, environment: Environment, parameters: Parameters, place: Place
     ) -> Examined:
-        blank = _blank(template, parameters, place, FilesFrom(place.base, self._files))
+        blank = _blank(template, environment, parameters, place, FilesFrom(place.base, self._files))
         types = {name: self._actual(template, environment, each) for name, each in template.resources.items()}
         examined = Examined(
             template=template,
@@ -312,7 +313,11 @@ class _Resources(dict[str, ResourceProxy]):
 
 
 def _blank(
-    template: Template, parameters: Parameters, place: Place, files: Mapping[str, str]
+    template: Template,
+    environment: Environment,
+    parameters: Parameters,
+    place: Place,
+    files: Mapping[str, str],
 ) -> StackDefinition:
     present = [name for name in template.draft.resource_names if name not in template.disabled]
     types = {name: definition.type for name, definition in template.resources.items()}
@@ -322,4 +327,14 @@ def _blank(
         parameters=_Parameters(parameters.values),
         resources=_Resources(proxies),
         files=files,
+        source=cache(
+            partial(
+                stack_source,
+                template.source,
+                template.version,
+                environment,
+                parameters,
+                place.stack.parent.source if place.stack.parent else None,
+            )
+        ),
     )

@@ -13,12 +13,13 @@ import structlog
 
 from orchestrator.config.log_context import about_attempt, about_order
 from orchestrator.config.settings import Settings
-from orchestrator.definition import LazyFiles
+from orchestrator.definition import LazyFiles, StackSource
 from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.nested_stacks import NestedStacks
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.errors import PluginMistake
 from orchestrator.model.messages import END, JOIN, CheckOrder
+from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
@@ -81,6 +82,7 @@ class Checker:
         )
         self._context = lru_cache(REMEMBERED)(store.traversals.context)
         self._file = lru_cache(REMEMBERED)(store.templates.file)
+        self._source = lru_cache(REMEMBERED)(self._load_source)
 
     def check(self, order: CheckOrder) -> None:
         """Carry out an order, then up to ``CARRY_ON`` of the nodes it made ready, one after the other."""
@@ -124,6 +126,7 @@ class Checker:
             random=self._random,
             child_of=self._children.of,
             clients=self._clients,
+            source=partial(self._source, order.traversal_id),
         )
         return take_step(claim, check)
 
@@ -137,6 +140,10 @@ class Checker:
 
     def _files(self, digests: Mapping[str, str]) -> Mapping[str, str]:
         return LazyFiles(digests, self._file) if digests else {}
+
+    def _load_source(self, traversal_id: str) -> StackSource:
+        template_id, _ = self._store.traversals.definition(traversal_id)
+        return load_source(self._store, template_id, self._context(traversal_id), self._settings)
 
     def _finish(self, claim: Claim, outcome: Outcome) -> Finished:
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.config.settings import Settings
-from orchestrator.definition import StackDefinition
+from orchestrator.definition import StackDefinition, StackSource
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import ChildStack
@@ -33,3 +33,5 @@ class CheckContext:
     #: definition, and the names of the hidden parameters there.
     child_of: Callable[[Claim, ResourceDefinition | None, StackDefinition, Collection[str]], ChildStack]
     clients: Clients
+    #: Reads the template and the environment of the stack, when one of them is first used.
+    source: Callable[[], StackSource] = StackSource

@@ -133,6 +133,7 @@ class Attempt:
         self.requires = tuple(item.uuid for item in data)
         return StackDefinition.of_context(
             self.check.context,
+            source=self.check.source,
             resources={item.name: ResourceProxy(name=item.name, data=item) for item in data},
             files=self.check.files(self.claim.fragment.get("files", {})),
             asker=self.claim.order.key,

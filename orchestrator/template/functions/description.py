@@ -5,11 +5,12 @@ The classes of the functions are the only source: their docstrings, lifetimes an
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from inspect import cleandoc
 from typing import Any, Final
 
 from hooks.values.nearest import Nearest
+from orchestrator.definition import ParentResourceProxy
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.template.functions.base import Example
 from orchestrator.template.functions.registry import (
@@ -189,6 +190,20 @@ def _in_backquotes(text: str) -> str:
     return text.replace("``", "`")
 
 
+def plain_parent(parent: ParentResourceProxy) -> dict[str, object]:
+    """Return the parts of a parent that an example gives."""
+    return {
+        "name": parent.name,
+        "metadata": parent.metadata,
+        "deletion_policy": parent.deletion_policy,
+        "update_policy": parent.update_policy,
+    }
+
+
 def _plain_example(example: Example) -> dict[str, object]:
-    given = {key: value for key, value in asdict(example).items() if value}
+    given = {
+        each.name: getattr(example, each.name) for each in fields(example) if getattr(example, each.name)
+    }
+    if example.parent is not None:
+        given["parent"] = plain_parent(example.parent)
     return {**given, "call": example.call, "result": example.result}
