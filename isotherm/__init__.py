@@ -7,6 +7,7 @@
     isotherm.properties   schemas of a type, and rules on which properties go together
     isotherm.constraints  constraints on values, and custom constraints
     isotherm.clients      contract of client plugins
+    isotherm.functions    contract of template functions, and the stack that functions and resources see
     isotherm.hooks        contracts of lifecycle plugins and event sinks, and verification of signed calls
     isotherm.nodes        contracts of hypervisors, storage and node RPCs of agents
     isotherm.errors       errors raised on purpose
@@ -20,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isotherm import clients, constraints, errors, hooks, nodes, properties, resources, testing
+    from isotherm import clients, constraints, errors, functions, hooks, nodes, properties, resources, testing
     from isotherm.connection import Connection, connect
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "connect",
     "constraints",
     "errors",
+    "functions",
     "hooks",
     "nodes",
     "properties",

@@ -163,6 +163,7 @@ FOR_AUTHORS = (
     "constraints",
     "properties-groups",
     "nodes",
+    "public-api",
 )
 
 
