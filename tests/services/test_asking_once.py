@@ -83,7 +83,9 @@ def test_hundreds_that_share_three_names_cost_three_requests(build: Build, api: 
     assert api.counts() == {("GET", path_of(name)): 1 for name in NAMES}
 
 
-def test_without_the_cache_they_cost_one_request_each_and_one_for_each_name(build: Build, api: HttpApi) -> None:
+def test_without_the_cache_they_cost_one_request_each_and_one_for_each_name(
+    build: Build, api: HttpApi
+) -> None:
     asking = build(constraint_cache={"enabled": False})
     with at_work(asking):
         assert_made(asking, SOME)
