@@ -79,18 +79,17 @@ class Service(StackQueries):
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
-        """Connect; in embedded mode, create the state directory and the database first.
+        """Connect; in embedded mode, create the state directory and the SQLite file first, or migrate that.
 
         Raises:
-            Unavailable: the database cannot be reached.
+            Unavailable: the database cannot be reached, or has another schema than this version needs.
             InvalidInput: a setting is wrong, or there is a broker and no database is set.
         """
         require_shared_database(settings)
         store = Store.of(settings)
-        if not settings.embedded:
-            return cls(settings, store=store, embedded=None)
         prepare_database(settings, store)
-        return cls(settings, store=store, embedded=Embedded(settings, store=store))
+        embedded = Embedded(settings, store=store) if settings.embedded else None
+        return cls(settings, store=store, embedded=embedded)
 
     def close(self) -> None:
         """Wait for the steps under way, and close the store; work that is not done stays for later."""

@@ -24,7 +24,6 @@ from orchestrator.dashboard.options import read_options
 from orchestrator.errors import InvalidInput, IsothermError, Problem
 from orchestrator.processes.embedded import prepare_database
 from orchestrator.queue.celery_app import make_app
-from orchestrator.store import migrations
 from orchestrator.store.store import Store
 
 #: The broker that Flower is given in embedded mode: it never carries a message.
@@ -66,11 +65,9 @@ def serve(
     if settings.embedded:
         # Otherwise each migration of a new database would log a line.
         logging.getLogger("alembic").setLevel(logging.WARNING)
-        prepare_database(settings, store)
         # It warns each time its page of workers is opened, and embedded mode has no workers.
         logging.getLogger("flower.inspector").setLevel(logging.ERROR)
-    else:
-        migrations.require(settings.effective_database_url)
+    prepare_database(settings, store)
     served = Dashboard(app, options, settings, store, **flowers)
     atexit.register(served.stop)
     signal.signal(signal.SIGTERM, sigterm_handler)

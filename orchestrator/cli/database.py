@@ -16,8 +16,8 @@ def db() -> None:
 def upgrade(shell: Shell, form: str) -> None:
     """Bring the schema up to date.
 
-    Does nothing if it is up to date already. Embedded mode does this by itself. With a database server, run it
-    once before the first coordinator starts and after each upgrade of Isotherm.
+    Does nothing if it is up to date already. Embedded mode does this by itself with its SQLite file. With a database
+    server, run it once before the first coordinator starts and after each upgrade of Isotherm.
     """
     # Imports alembic, which the commands about stacks do not need.
     from orchestrator.store import migrations

@@ -133,21 +133,23 @@ class Embedded:
 
 
 def prepare_database(settings: Settings, store: Store) -> None:
-    """Create the state directory, and create or migrate the database's schema.
+    """Create or migrate the SQLite file of embedded mode; require of any other database that it has the schema.
+
+    A database that others may use is migrated only by ``isotherm db upgrade``.
 
     Raises:
-        Unavailable: the state directory or the database cannot be made.
+        Unavailable: the state directory or the file cannot be made, or another database has another schema.
     """
     # Alembic is slow to import, and only embedded mode needs it.
     from orchestrator.store import migrations
 
     url = settings.effective_database_url
-    if not store.database.postgres:
-        try:
-            settings.state_directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise Unavailable(
-                f"cannot make the state directory {settings.state_directory}: {error}"
-            ) from error
+    if store.database.postgres or not settings.embedded:
+        migrations.require(url)
+        return
+    try:
+        settings.state_directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(f"cannot make the state directory {settings.state_directory}: {error}") from error
     if migrations.current(url) != migrations.head():
         migrations.upgrade(url)

@@ -7,9 +7,10 @@ longer than the check.
 from pathlib import Path
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from orchestrator.errors import Unavailable
-from orchestrator.store.database import Database, tried_once
+from orchestrator.store.database import Database, is_transient, tried_once
 
 #: The key of the advisory lock that the migrating process holds; the number is arbitrary.
 _MIGRATION_LOCK = 7_233_400_521
@@ -63,10 +64,11 @@ def _refuse_newer(present: str | None) -> None:
 def upgrade(url: str) -> tuple[str | None, str]:
     """Migrate a database to the revision that this version needs; return the revisions before and after.
 
-    Safe to run from several processes at once, and to repeat.
+    Safe to run from several processes at once, and to repeat: all revisions are applied in one transaction, on
+    PostgreSQL under an advisory lock.
 
     Raises:
-        Unavailable: it cannot be reached, or a newer version has migrated it.
+        Unavailable: it cannot be reached, refuses a change, or a newer version has migrated it; nothing was changed.
     """
     from alembic import command
     from alembic.config import Config
@@ -82,7 +84,14 @@ def upgrade(url: str) -> tuple[str | None, str]:
                 config = Config()
                 config.set_main_option("script_location", str(_VERSIONS.parent))
                 config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+                try:
+                    command.upgrade(config, "head")
+                except DBAPIError as error:
+                    if is_transient(error):
+                        raise
+                    message = f"the schema {before or 'of an empty database'} cannot be migrated to {head()}"
+                    reason = str(error.orig).partition("\n")[0]
+                    raise Unavailable(f"{message}: {reason}; nothing was changed") from error
         return before, head()
     finally:
         database.dispose()

@@ -1,5 +1,10 @@
 """The schema's revisions: what is asked without Alembic is what Alembic says."""
 
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.store import migrations, tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.tables import metadata
+from tests.waiting import PATIENCE_SECONDS, until
 
 
 def test_the_head_is_alembics_and_the_only_one() -> None:
@@ -102,3 +108,124 @@ def test_a_database_that_does_not_answer_may_be_of_this_version(tmp_path: Path) 
 def _count_of_stacks(database: Database) -> int:
     with database.read() as connection:
         return connection.execute(sa.select(sa.func.count()).select_from(tables.stack)).scalar_one()
+
+
+#: A revision that tables were changed after.
+OLDER = "0007"
+FAILING = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9999"
+down_revision = "{head}"
+
+
+def upgrade() -> None:
+    op.create_table("half", sa.Column("id", sa.Text(), nullable=False))
+    op.add_column("stack", sa.Column("half", sa.Text()))
+    op.execute("SELECT 1 FROM nowhere")
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'isotherm.db'}"
+    found: str = request.getfixturevalue("postgres_url")
+    return found
+
+
+@pytest.fixture
+def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the revisions, which the code takes for its own."""
+    copy = tmp_path / "migrations"
+    shutil.copytree(Path(migrations.__file__).parent, copy)
+    monkeypatch.setattr(migrations, "_VERSIONS", copy / "versions")
+    return copy / "versions"
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_upgrade_that_fails_half_way_changes_nothing(
+    begun: bool,  # a parameter
+    url: str,
+    versions: Path,
+) -> None:
+    present = migrations.head()
+    if begun:
+        migrations.upgrade(url)
+    before = schema(url)
+    (versions / "9999_failing.py").write_text(FAILING.format(head=present))
+    with pytest.raises(Unavailable, match=r"cannot be migrated to 9999: .*nowhere.*; nothing was changed"):
+        migrations.upgrade(url)
+    assert schema(url) == before
+    assert migrations.current(url) == (present if begun else None)
+    (versions / "9999_failing.py").unlink()
+    assert migrations.upgrade(url)[1] == present
+
+
+def test_upgrades_at_the_same_time_are_made_one_after_the_other(postgres_url: str) -> None:
+    holder = Database(postgres_url)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            with holder.write() as connection:
+                connection.execute(
+                    sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": migrations._MIGRATION_LOCK}
+                )
+                begun = [pool.submit(migrations.upgrade, postgres_url) for _ in range(3)]
+                until(
+                    lambda: count_of(connection, "pg_locks WHERE locktype = 'advisory' AND NOT granted") == 3
+                )
+                assert schema(postgres_url) == {}
+            done = [each.result(PATIENCE_SECONDS) for each in begun]
+    finally:
+        holder.dispose()
+    assert sorted(before or "" for before, _ in done) == ["", migrations.head(), migrations.head()]
+
+
+@pytest.mark.filterwarnings("ignore:autogenerate skipping:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection:sqlalchemy.exc.SAWarning")
+def test_an_upgrade_that_is_killed_half_way_changes_nothing(postgres_url: str, versions: Path) -> None:
+    later = [file for file in versions.glob("[0-9]*_*.py") if file.name[:4] > OLDER]
+    for file in later:
+        file.rename(file.with_suffix(".later"))
+    assert migrations.upgrade(postgres_url) == (None, OLDER)
+    for file in later:
+        file.with_suffix(".later").rename(file)
+    before = schema(postgres_url)
+    holder = Database(postgres_url)
+    environment = {**os.environ, "ISOTHERM_DATABASE_URL": postgres_url, "ISOTHERM_CONFIG": os.devnull}
+    upgrade = [sys.executable, "-m", "orchestrator.cli.main", "db", "upgrade"]
+    try:
+        with holder.write() as connection:
+            # The first of the later revisions changes another table.
+            connection.execute(sa.text("LOCK TABLE cache_counter IN ACCESS SHARE MODE"))
+            with subprocess.Popen(upgrade, env=environment) as begun:
+                until(lambda: count_of(connection, "pg_locks WHERE locktype = 'relation' AND NOT granted"))
+                begun.kill()
+        with holder.write() as connection:
+            others = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            until(lambda: count_of(connection, f"{others} AND xact_start IS NOT NULL") == 0)
+    finally:
+        holder.dispose()
+    assert schema(postgres_url) == before
+    assert migrations.upgrade(postgres_url) == (OLDER, migrations.head())
+    assert differences(postgres_url) == []
+
+
+def count_of(connection: sa.Connection, rows: str) -> int:
+    found: int = connection.execute(sa.text(f"SELECT count(*) FROM {rows}")).scalar_one()
+    return found
+
+
+def schema(url: str) -> dict[str, list[str]]:
+    """Return the columns of all tables."""
+    database = Database(url)
+    try:
+        with database.read() as connection:
+            found = sa.inspect(connection)
+            return {
+                name: sorted(column["name"] for column in found.get_columns(name))
+                for name in found.get_table_names()
+            }
+    finally:
+        database.dispose()
