@@ -6,7 +6,6 @@ raises, so that one fault does not hide the next.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from orchestrator.config.problems import unread_variables
@@ -21,6 +20,12 @@ from orchestrator.doctor.nodes import check_nodes
 from orchestrator.doctor.processes import check_agreement
 from orchestrator.doctor.sinks import check_event_sinks
 from orchestrator.doctor.tracing import check_tracing
+from orchestrator.doctor.writing import (
+    check_database_directory,
+    check_writes,
+    database_file,
+    why_not_writable,
+)
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.model.messages import CHECKS_QUEUE, STACKS_QUEUE
 from orchestrator.views.operations import ProcessView
@@ -41,6 +46,7 @@ def checks(settings: Settings) -> Iterator[Check]:
         yield schema
         if schema.ok and not _is_to_be_made(settings):
             present = processes_present(settings)
+            yield check_writes(settings)
             yield from check_event_sinks(settings)
     yield check_cache(settings, present)
     yield from check_clients(settings)
@@ -77,14 +83,12 @@ def check_settings(variables: Mapping[str, str]) -> Check:
 def check_state_directory(settings: Settings) -> Check:
     """Check that the state directory can be written, or created."""
     directory = settings.state_directory
-    existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
-    ok = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    detail = f"{directory} can be {'written' if existing == directory else 'created'}"
+    fault = why_not_writable(directory)
     return Check(
         name="state directory",
-        ok=ok,
-        detail=detail if ok else f"{existing} is no directory this user can write in",
-        hint="make it writable, or point ISOTHERM_STATE_DIRECTORY at one that is",
+        ok=not fault,
+        detail=fault or f"{directory} can be {'written' if directory.exists() else 'created'}",
+        hint="make room or make it writable, or point ISOTHERM_STATE_DIRECTORY at another",
     )
 
 
@@ -121,7 +125,7 @@ def check_resource_types() -> Check:
 
 
 def check_database(settings: Settings) -> Check:
-    """Check that the database answers; a SQLite file that the first command will create is fine."""
+    """Check that the database answers; a SQLite file that the first command can create is fine."""
     from orchestrator.store.database import ping
 
     try:
@@ -129,6 +133,8 @@ def check_database(settings: Settings) -> Check:
     except InvalidInput as error:
         (problem,) = error.problems
         return Check(name="database", ok=False, detail=problem.message, hint=problem.hint)
+    if fault := check_database_directory(settings):
+        return fault
     if _is_to_be_made(settings):
         return Check(name="database", ok=True, detail="will be made by the first command")
     hint = "start the database, or correct ISOTHERM_DATABASE_URL"
@@ -161,10 +167,8 @@ def check_schema(settings: Settings) -> Check:
 
 def _is_to_be_made(settings: Settings) -> bool:
     """Whether the database is a file that the first command in embedded mode will create."""
-    scheme, separator, file = settings.effective_database_url.partition(":///")
-    if not settings.embedded or not separator or not scheme.startswith("sqlite"):
-        return False
-    return not Path(file.partition("?")[0]).exists()
+    file = database_file(settings.effective_database_url)
+    return settings.embedded and file is not None and not file.exists()
 
 
 def check_cache(settings: Settings, processes: Sequence[ProcessView] = ()) -> Check:

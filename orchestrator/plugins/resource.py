@@ -11,8 +11,8 @@ from hooks.loading.overrides import override_mistakes
 from hooks.values.frozen import FrozenDict
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
-from orchestrator.errors import PluginMistake, typed_message
-from orchestrator.plugins.clients import ClientPlugin, Clients, ProjectClients
+from orchestrator.errors import NotFound, PluginMistake, typed_message
+from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugin, Clients, ProjectClients
 from orchestrator.plugins.group_declarations import properties_groups
 from orchestrator.plugins.groups import PropertiesGroup
 from orchestrator.plugins.machine_requirements import MachineRequirements
@@ -137,17 +137,35 @@ class Resource:
         self.annotations: Mapping[str, Mapping[str, Any]] = FrozenDict()
         #: The template's ``update_policy``, converted by its schema; set by the engine, empty in a deletion.
         self.update_policy: Mapping[str, Any] = {}
+        #: Whether this step has had a client, and why it could not have the first.
+        self._has_client = False
+        self._without_client: Exception | None = None
         #: The current metadata of the resource that :attr:`watches` refers to.
         self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
 
     def client(self, name: str) -> ClientPlugin:
         """Return the client plugin called ``name``.
 
+        A create that fails because it cannot have its first client, and has recorded no physical id, made nothing.
+
         Raises:
             NotFound: there is no such client plugin.
             ClientMisconfigured: it cannot be built from the settings.
         """
-        return self.clients.get(name)
+        try:
+            client = self.clients.get(name)
+        except (NotFound, ClientMisconfigured) as error:
+            self._without_client = None if self._has_client else error
+            raise
+        self._has_client = True
+        return client
+
+    def made_nothing(self, error: Exception) -> bool:
+        """Return whether a failed step certainly had no effect: it could not have its first client.
+
+        For the engine.
+        """
+        return error is self._without_client and self.state.physical_id is None
 
     # -- creating ----------------------------------------------------------------------------------------------
 

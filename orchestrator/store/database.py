@@ -376,6 +376,20 @@ def ping(url: str) -> None:
         database.dispose()
 
 
+def require_writable(url: str) -> None:
+    """Check that a database with the schema takes changes; none is made.
+
+    Raises:
+        Unavailable: it takes none, or cannot be reached.
+    """
+    database = Database(url)
+    try:
+        with tried_once(), database.write() as connection:
+            connection.execute(sa.text("UPDATE stack SET name = name WHERE id = ''"))
+    finally:
+        database.dispose()
+
+
 def database_time(connection: sa.Connection, database: Database) -> float:
     """Return the database's time, in seconds since the epoch; SQLite's is that of this process, without a statement."""
     if not database.postgres:

@@ -12,6 +12,8 @@ from orchestrator.store.nodes.claims import Claim, Ending
 
 #: A private fact of a resource that does not exist yet: the last attempt up to which nothing was made.
 _NOTHING_UNTIL: Final = "isotherm:nothing-made-until"
+#: A private fact of a resource whose create failed: nothing was made.
+_NOTHING_AT_ALL: Final = "isotherm:nothing-made"
 
 
 def may_have_made(claim: Claim) -> bool:
@@ -22,12 +24,19 @@ def may_have_made(claim: Claim) -> bool:
     return claim.data.get(_NOTHING_UNTIL) != _mark(claim, claim.attempt - 1)
 
 
+def has_made_nothing(claim: Claim) -> bool:
+    """Return whether the create of a resource failed, and certainly made nothing."""
+    return claim.was == ("CREATE", "FAILED") and claim.physical_id is None and _NOTHING_AT_ALL in claim.data
+
+
 def with_mark(data: Mapping[str, Any], claim: Claim, ending: Ending, *, made_nothing: bool) -> dict[str, Any]:
     """Return the private facts after an attempt, marked if neither it nor those before it made anything."""
-    unmarked = {name: value for name, value in data.items() if name != _NOTHING_UNTIL}
-    if claim.action == "CREATE" and ending is Ending.RETRY and made_nothing and not may_have_made(claim):
+    unmarked = {name: value for name, value in data.items() if name not in (_NOTHING_UNTIL, _NOTHING_AT_ALL)}
+    if claim.action != "CREATE" or not made_nothing or may_have_made(claim):
+        return unmarked
+    if ending is Ending.RETRY:
         return {**unmarked, _NOTHING_UNTIL: _mark(claim, claim.attempt)}
-    return unmarked
+    return {**unmarked, _NOTHING_AT_ALL: True} if ending is Ending.FAILED else unmarked
 
 
 def _mark(claim: Claim, attempt: int) -> str:

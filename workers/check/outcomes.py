@@ -131,7 +131,10 @@ class Outcomes:
         """Return the outcome of what was raised on purpose."""
         no_call = self._attempt.resource is None or isinstance(error, PropertyNotVerified)
         untouched = no_call and (self.is_unbegun_update or self._is_unbegun_operation)
-        self._attempt.undone = isinstance(error, NothingDone)
+        resource = self._attempt.resource
+        self._attempt.undone = isinstance(error, NothingDone) or (
+            resource is not None and resource.made_nothing(error)
+        )
         if isinstance(error, PropertyNotVerified):
             if self._claim.started and self._attempt.resource is None:
                 # The action under way was not checked: it goes on.

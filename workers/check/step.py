@@ -19,7 +19,7 @@ from workers.check.adopting import with_observed
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 from workers.check.context import CheckContext
 from workers.check.contract import refuse_mistakes_of
-from workers.check.creating import may_have_made
+from workers.check.creating import has_made_nothing, may_have_made
 from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
 from workers.check.rebuilding import Attempt
@@ -165,6 +165,8 @@ class _Step:
         if claim.was[0] == "INIT":
             # Nothing was ever begun.
             return None, True
+        if self._was_never_made(resource):
+            return None, True
         self._begin()
         # What a nested stack made stays too if it is abandoned, but it is no stack any more.
         is_given_up = bool(claim.fragment.get("abandon")) and isinstance(resource, StackResource)
@@ -178,6 +180,14 @@ class _Step:
                 resource.state.physical_id = resource.find()
             token = resource.handle_delete()
         return token, resource.check_delete_complete(token)
+
+    def _was_never_made(self, resource: Resource) -> bool:
+        """Return whether a create failed before it made anything, and nothing can have made it since.
+
+        A failed resource that is updated in place may have been made by that.
+        """
+        is_replaced = not isinstance(resource, StackResource) and has_made_nothing(self.claim)
+        return is_replaced and resource.needs_replace_failed()
 
     def _operate(self, resource: Resource) -> tuple[Any, bool | Wait]:
         return operate(resource, self.claim)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.store.nodes.claims import Ending
-from workers.check.creating import may_have_made, with_mark
+from workers.check.creating import has_made_nothing, may_have_made, with_mark
 
 CREATING = ("CREATE", "IN_PROGRESS")
 INIT = ("INIT", "COMPLETE")
@@ -21,7 +21,9 @@ def claim(
     traversal_id: str = "t",
 ) -> Any:
     order = SimpleNamespace(traversal_id=traversal_id)
-    return SimpleNamespace(order=order, attempt=attempt, data=dict(data), was=was, action=action)
+    return SimpleNamespace(
+        order=order, attempt=attempt, data=dict(data), was=was, action=action, physical_id=None
+    )
 
 
 def after(story: str) -> tuple[int, dict[str, Any]]:
@@ -77,7 +79,25 @@ def test_what_waited_for_a_hook_has_not_begun() -> None:
 def test_no_mark_outlasts_the_create(ending: Ending) -> None:
     attempt, data = after("n")
     assert data != {"own": 1}
-    assert with_mark(data, claim(attempt, data), ending, made_nothing=True) == {"own": 1}
+    assert with_mark(data, claim(attempt, data), ending, made_nothing=False) == {"own": 1}
+    if ending is not Ending.FAILED:
+        assert with_mark(data, claim(attempt, data), ending, made_nothing=True) == {"own": 1}
+
+
+def test_a_create_that_failed_and_made_nothing_is_marked_as_that_and_only_while_it_is_failed() -> None:
+    attempt, data = after("n")
+    failed = with_mark(data, claim(attempt, data), Ending.FAILED, made_nothing=True)
+    assert has_made_nothing(claim(1, failed, ("CREATE", "FAILED")))
+    for was in [("CREATE", "IN_PROGRESS"), ("DELETE", "FAILED"), ("UPDATE", "FAILED")]:
+        assert not has_made_nothing(claim(1, failed, was))
+    made = claim(1, failed, ("CREATE", "FAILED"))
+    made.physical_id = "made"
+    assert not has_made_nothing(made)
+    assert with_mark(failed, claim(1, failed, INIT, "UPDATE"), Ending.DONE, made_nothing=True) == {"own": 1}
+
+
+def test_a_create_of_which_an_attempt_died_is_not_marked_when_it_fails() -> None:
+    assert with_mark({}, claim(2, {}, CREATING), Ending.FAILED, made_nothing=True) == {}
 
 
 def test_other_actions_are_not_marked() -> None:
