@@ -85,7 +85,8 @@ class LifecyclePlugin(Hook):
         """Run before anything is written; None leaves this plugin's earlier annotations as they are.
 
         Raises:
-            Refusal: the operation must not begin; any other exception refuses it too.
+            Refusal: the operation must not begin; any other exception refuses it too. The setting
+                ``lifecycle_effects`` decides whether the stack is FAILED then.
         """
         return None
 
@@ -100,7 +101,8 @@ class LifecyclePlugin(Hook):
         """Undo or record, once the operation has ended, however it did; also when a later plugin refused it.
 
         Called in reverse order, only for plugins whose ``do_pre_op`` has returned, or may have: it timed
-        out, or its process died. An exception is logged and recorded, and changes nothing.
+        out, or its process died. An exception is logged and recorded; it fails the stack only where the setting
+        ``lifecycle_effects`` says so.
         """
 
     def do_preview(

@@ -8,6 +8,7 @@ from hooks.events import EventSink, find_event_sinks
 from hooks.hook import Hook
 from hooks.lifecycle import LifecyclePlugin, find_lifecycle_plugins
 from hooks.loading.installed import Installed
+from hooks.values.nearest import did_you_mean
 from orchestrator.config.settings import Settings
 from orchestrator.errors import HooksNotLoaded, Problem
 
@@ -20,7 +21,20 @@ def lifecycle_plugins(settings: Settings) -> tuple[LifecyclePlugin, ...]:
     Raises:
         HooksNotLoaded: some cannot be loaded; the faults of each are listed.
     """
-    return _enabled(find_lifecycle_plugins(settings.lifecycle, passes_by=()), "lifecycle")
+    installed = find_lifecycle_plugins(settings.lifecycle, passes_by=())
+    names = [each.name for each in installed.hooks]
+    strays = [
+        Problem(
+            path=f"settings.lifecycle_effects.plugins.{name}",
+            message="no such lifecycle plugin is installed",
+            hint=did_you_mean(name, names).removeprefix("; "),
+        )
+        for name in settings.lifecycle_effects.plugins
+        if name not in names
+    ]
+    if strays:
+        raise HooksNotLoaded(strays)
+    return _enabled(installed, "lifecycle")
 
 
 def event_sinks(settings: Settings) -> tuple[EventSink, ...]:

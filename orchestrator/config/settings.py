@@ -19,6 +19,7 @@ from pydantic_settings import (
 )
 
 from orchestrator.config.caches import CachePlace, ConstraintCacheSettings, cache_place
+from orchestrator.config.lifecycle import LifecycleEffectSettings
 from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
 from orchestrator.config.problems import settings_problems
 from orchestrator.errors import InvalidInput, Problem
@@ -88,6 +89,10 @@ class Settings(BaseSettings):
     lifecycle_nested_stacks: bool = Field(
         default=True,
         description="Whether lifecycle plugins are called for operations on nested stacks, each on its own.",
+    )
+    lifecycle_effects: LifecycleEffectSettings = Field(
+        default=LifecycleEffectSettings(),
+        description="What a refusal and a failing `do_post_op` of lifecycle plugins do to a stack.",
     )
     event_sinks: dict[str, dict[str, Any]] = Field(
         default={},

@@ -434,6 +434,8 @@ class Coordinator:
 
     def _run_callbacks(self, ending: ClaimedEnd) -> None:
         self._brackets.leave(ending)
+        if why := self._brackets.why_failed(ending):
+            self._store.plugin_failures.fail_complete(ending.traversal_id, why)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
         if (ending.action, ending.status) == ("DELETE", "COMPLETE"):

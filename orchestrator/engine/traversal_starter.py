@@ -15,11 +15,11 @@ from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.snapshots import with_entries
 from orchestrator.engine.stack_actions import without_definition
 from orchestrator.errors import InvalidInput, Problem, Unavailable
-from orchestrator.lifecycle.brackets import Brackets
+from orchestrator.lifecycle.brackets import Brackets, FailedByPlugin
 from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, tags_shown
 from orchestrator.model.messages import END, CheckOrder, DeleteJob, StackJob
 from orchestrator.model.nested_stack import NestedJob
-from orchestrator.model.plan import Plan, Row, plan_delete, plan_update
+from orchestrator.model.plan import Plan, Row, plan_create, plan_delete, plan_update
 from orchestrator.planning.cleanups import ABANDONED, Cleanups
 from orchestrator.planning.comparison import compare
 from orchestrator.planning.matching import plan_row
@@ -31,6 +31,7 @@ from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.new_traversal import Adopted, NewTraversal
+from orchestrator.store.traversals.plugin_failures import Unbegun
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 from orchestrator.tracing.tracer import OFF, Tracing
@@ -79,7 +80,10 @@ class TraversalStarter:
         shown = partial(self._shown, job, prepared)
         types = frozenset(prepared.types.values())
         with about_operation(new.stack, new.stack_id, new.id):
-            new = self._brackets.enter(new, shown=shown, now=None, keeps=True, types=types)
+            try:
+                new = self._brackets.enter(new, shown=shown, now=None, keeps=True, types=types)
+            except FailedByPlugin as failed:
+                new = _failed_at_once(new, failed)
             with self._given_up_on_error(new):
                 self._store.templates.save(prepared.stored, prepared.files)
                 self._store.traversal_starts.begin_create(new)
@@ -169,7 +173,11 @@ class TraversalStarter:
         shown = partial(self._shown, job, prepared, stack)
         types = {*prepared.types.values(), *(row.type for row in rows)}
         with about_operation(stack.name, stack.id, new.id):
-            new = self._brackets.enter(new, shown=shown, now=stack, keeps=True, types=types)
+            try:
+                new = self._brackets.enter(new, shown=shown, now=stack, keeps=True, types=types)
+            except FailedByPlugin as failed:
+                self._fail_unbegun(stack, new, failed)
+                return new
             with self._given_up_on_error(new):
                 self._store.templates.save(prepared.stored, prepared.files)
             return self._begin_next(stack, new)
@@ -188,7 +196,11 @@ class TraversalStarter:
         """
         shown = partial(stack_shown, self._store, stack, self._settings)
         with about_operation(stack.name, stack.id, new.id):
-            new = self._brackets.enter(new, shown=shown, now=stack, keeps=False, types=types)
+            try:
+                new = self._brackets.enter(new, shown=shown, now=stack, keeps=False, types=types)
+            except FailedByPlugin as failed:
+                self._fail_unbegun(stack, new, failed)
+                return True
             return self._begin_next(stack, new) is not None
 
     def _begin_next(self, stack: StackRow, new: NewTraversal) -> NewTraversal | None:
@@ -200,6 +212,19 @@ class TraversalStarter:
             return None
         self._publish_first(begun)
         return begun
+
+    def _fail_unbegun(self, stack: StackRow, new: NewTraversal, failed: FailedByPlugin) -> None:
+        """Fail a stack whose operation a lifecycle plugin refused; if another operation has it now, only refuse."""
+        unbegun = Unbegun(
+            stack_id=stack.id,
+            expected=stack.traversal_id,
+            operation_id=failed.operation_id,
+            action=new.plan.action,
+            reason=str(failed),
+            job_id=new.job_id,
+        )
+        if not self._store.plugin_failures.fail_unbegun(unbegun):
+            raise failed
 
     @contextmanager
     def _given_up_on_error(self, new: NewTraversal) -> Iterator[None]:
@@ -291,6 +316,12 @@ class TraversalStarter:
             self._store.traversals.complete(new.id)
         for start in range(0, len(orders), PUBLISHED_AT_ONCE):
             publish_or_leave(self._publisher, orders[start : start + PUBLISHED_AT_ONCE])
+
+
+def _failed_at_once(new: NewTraversal, failed: FailedByPlugin) -> NewTraversal:
+    """Return a new stack's traversal without resources, which is FAILED when it begins."""
+    plan = plan_create([], action=new.plan.action)
+    return replace(new, id=failed.operation_id, plan=plan, new_types={}, adopted={}, refused=str(failed))
 
 
 def _may_change(stack: StackRow, rows: Sequence[ResourceRow]) -> Required:

@@ -34,7 +34,7 @@ from orchestrator.model.nested_stack import Fence
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals import operation_rows
-from orchestrator.store.traversals.new_traversal import NewTraversal
+from orchestrator.store.traversals.new_traversal import MAY_FAIL, NewTraversal
 from orchestrator.store.traversals.operation_rows import CallRow, NewOperation, OperationRow, TakenOver
 from orchestrator.store.traversals.traversals import ClaimedEnd
 
@@ -49,6 +49,14 @@ _ENTERED: Final = frozenset(
 #: How long :meth:`Brackets.unwind` takes up further operations.
 UNWINDING_SECONDS: Final = 1.0
 _LOST: Final = "the process that was to begin it is gone, and no other went on with it"
+
+
+class FailedByPlugin(Conflict):
+    """A lifecycle plugin refused an operation, and the stack is to be FAILED with its reason."""
+
+    def __init__(self, operation_id: str, reason: str) -> None:
+        super().__init__(reason)
+        self.operation_id = operation_id
 
 
 class Brackets:
@@ -98,6 +106,7 @@ class Brackets:
         then.
 
         Raises:
+            FailedByPlugin: a plugin refused whose refusals fail stacks; those that had agreed were called back.
             Conflict: a plugin refused; those that had agreed were called back.
             TakenOver: another process calls plugins for the same job.
         """
@@ -136,8 +145,17 @@ class Brackets:
                 root_action=self._root_action(row.action, stack),
                 timeout_seconds=60.0 * new.timeout_minutes,
             )
-            calls = self._ask_all(plugins, row, context, stack, current)
-            return replace(new, id=row.id, agreed=agreed_of(row, calls))
+            # Another operation goes on, and a parent stack or a failed one has the reason anyway.
+            can_fail = (
+                not is_nested and row.action != "ROLLBACK" and (now is None or now.status != "IN_PROGRESS")
+            )
+            calls = self._ask_all(plugins, row, context, stack, current, can_fail=can_fail)
+            fails_after = not is_nested and any(self._fails(plugin.name, row.project) for plugin in plugins)
+            options = {**new.options, MAY_FAIL: True} if fails_after else new.options
+            return replace(new, id=row.id, agreed=agreed_of(row, calls), options=options)
+
+    def _fails(self, plugin: str, project: str) -> bool:
+        return self._settings.lifecycle_effects.fails(plugin, project)
 
     def _ask_all(
         self,
@@ -146,8 +164,13 @@ class Brackets:
         context: LifecycleContext,
         stack: FrozenStack,
         current: FrozenStack | None,
+        *,
+        can_fail: bool,
     ) -> list[CallRow]:
-        """Call the plugins that have not answered yet; return all calls."""
+        """Call the plugins that have not answered yet; return all calls.
+
+        ``can_fail``: a refusal may fail the stack.
+        """
         calls = {call.plugin: call for call in row.calls}
         waiting = _waiting(plugins, calls)
         for number, (plugin, position) in enumerate(waiting):
@@ -165,7 +188,9 @@ class Brackets:
             except LifecycleRefused as error:
                 state, reason = operation_rows.REFUSED, error.reason
             if state != operation_rows.AGREED:
-                self._refuse(row, position, state, LifecycleRefused(plugin.name, reason), current)
+                fails = can_fail and self._fails(plugin.name, row.project)
+                refused = LifecycleRefused(plugin.name, reason)
+                self._refuse(row, position, state, refused, current, outcome=FAILED if fails else REFUSED)
             calls[plugin.name] = CallRow(
                 position=position, plugin=plugin.name, state=operation_rows.AGREED, annotations=wire
             )
@@ -187,16 +212,20 @@ class Brackets:
         state: str,
         refused: LifecycleRefused,
         current: FrozenStack | None,
+        *,
+        outcome: str,
     ) -> NoReturn:
         """Record that a plugin refused or was late, and call back those that had agreed."""
         reason, lease_seconds = str(refused), self._margin_seconds
         self._store.ledger.refuse(
-            row, position, state, outcome=REFUSED, reason=reason, lease_seconds=lease_seconds
+            row, position, state, outcome=outcome, reason=reason, lease_seconds=lease_seconds
         )
         states = (operation_rows.LEAVING,)
         self._tell_all(
-            row.id, states=states, outcome=REFUSED, reason=reason, attempt=row.attempt, current=current
+            row.id, states=states, outcome=outcome, reason=reason, attempt=row.attempt, current=current
         )
+        if outcome == FAILED:
+            raise FailedByPlugin(row.id, reason) from refused
         raise Conflict(reason) from refused
 
     def _lease_seconds(self, plugin: LifecyclePlugin | None) -> float:
@@ -227,6 +256,19 @@ class Brackets:
             states=(operation_rows.UNDER_WAY, operation_rows.LEAVING),
             outcome=_OUTCOMES[ending.status],
             reason=ending.reason,
+        )
+
+    def why_failed(self, ending: ClaimedEnd) -> str:
+        """Return why plugins fail a complete operation whose ``do_post_op`` were called; empty if none does.
+
+        It is read from the record, so that a process that takes the end over finds the same.
+        """
+        is_concerned = ending.status == "COMPLETE" and ending.options.get(MAY_FAIL)
+        calls = self._store.ledger.calls(ending.traversal_id) if is_concerned else ()
+        return "; ".join(
+            f"lifecycle plugin {call.plugin!r} failed after the operation: {call.error}"
+            for call in calls
+            if call.error and call.told_seconds is not None and self._fails(call.plugin, ending.project)
         )
 
     def unwind(self, lost: Iterable[str]) -> None:

@@ -36,5 +36,7 @@ def _is_over(store: Store, stack: StackRow, *, is_running: bool, stays: bool) ->
         is_over = is_done and not is_running and not any(each.status == "IN_PROGRESS" for each in nested)
     elif stack.status == "FAILED":
         is_over = not store.traversals.owes_rollback(stack.traversal_id)
+    elif is_over:
+        is_over = not store.traversals.owes_post_op(stack.traversal_id)
     # A rollback that was owed when the stack was read may have begun since.
     return is_over and store.stacks.find(stack.id, project=stack.project).traversal_id == stack.traversal_id

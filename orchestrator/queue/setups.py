@@ -27,6 +27,7 @@ MUST_AGREE: Final = (
     "node_state_cache",
     "lifecycle",
     "lifecycle_nested_stacks",
+    "lifecycle_effects",
     "environment_event_sinks",
     "availability_zones",
     "aws_region",

@@ -31,6 +31,7 @@ from orchestrator.store.stacks.snapshots import Snapshots
 from orchestrator.store.stacks.stacks import Stacks
 from orchestrator.store.tables import metadata
 from orchestrator.store.traversals.ledger import Ledger
+from orchestrator.store.traversals.plugin_failures import PluginFailures
 from orchestrator.store.traversals.starting import TraversalStarts
 from orchestrator.store.traversals.stuck import Stuck
 from orchestrator.store.traversals.sweeping import Sweeper
@@ -64,6 +65,7 @@ class Store:
         self.traversal_starts = TraversalStarts(*parts)
         self.traversals = Traversals(*parts)
         self.ledger = Ledger(*parts)
+        self.plugin_failures = PluginFailures(*parts)
         self.sweeper = Sweeper(*parts, self.nodes, self.ledger)
         self.breakpoints = Breakpoints(*parts, self.nodes)
         self.health = Health(*parts)

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.model.nested_stack import AtRest, Family, Fence
 from orchestrator.model.plan import Plan
 from orchestrator.store.stacks.snapshots import NewSnapshot
 from orchestrator.store.traversals.operation_rows import Agreed
+
+#: The option of a traversal that a lifecycle plugin may fail after it is complete.
+MAY_FAIL: Final = "may_fail_after"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,8 @@ class NewTraversal:
     family: Family | None = None
     #: For an operation that a resource begins: the condition that its attempt, or its rest, still holds.
     fence: Fence | AtRest | None = None
+    #: Why a lifecycle plugin refused to have the stack made: it is FAILED at once; empty if none did.
+    refused: str = ""
     #: The operation that lifecycle plugins agreed to; None if there are no plugins.
     agreed: Agreed | None = None
 

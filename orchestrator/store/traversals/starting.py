@@ -14,6 +14,7 @@ from orchestrator.model.messages import CONVERGE, END
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
 from orchestrator.store.database import bulk_insert, retrying
+from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Values
@@ -86,6 +87,8 @@ class TraversalStarts(Repository):
                     )
                 )
                 self._write_traversal(connection, new, now, is_new=True)
+                if new.refused:
+                    fail_traversal(connection, self._db, self._timings, new.id, new.refused)
         except IntegrityError as error:
             if self._db.postgres or "stack" in str(error.orig):
                 raise Conflict(

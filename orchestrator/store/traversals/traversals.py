@@ -26,6 +26,7 @@ from orchestrator.store.stacks.checking import faults_of
 from orchestrator.store.stacks.in_service import DEFINING, leads_to_nothing
 from orchestrator.store.stacks.snapshots import complete_snapshot
 from orchestrator.store.stacks.unclean import LEFT, UNCLEAN, unclean_of
+from orchestrator.store.traversals.new_traversal import MAY_FAIL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +244,18 @@ class Traversals(Repository):
         )
         row = self._db.first(sql)
         return row is not None and row.state != "done" and bool(json.loads(row.options).get("rollback"))
+
+    def owes_post_op(self, traversal_id: str) -> bool:
+        """Return whether plugins that may still fail a complete traversal were not called after it yet."""
+        traversal, node = tables.traversal, tables.node
+        sql = (
+            sa.select(traversal.c.options, node.c.state)
+            .select_from(traversal)
+            .join(node, tables.in_traversal(traversal.c.id))
+            .where(traversal.c.id == traversal_id, traversal.c.status == "COMPLETE", node.c.phase == END)
+        )
+        row = self._db.first(sql)
+        return row is not None and row.state != "done" and MAY_FAIL in json.loads(row.options)
 
     def options(self, traversal_id: str) -> dict[str, Any]:
         """Return the flags of a traversal's operation.
