@@ -10,6 +10,7 @@ from orchestrator.config.shared_database import require_shared_database
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import CHECKS_QUEUE, COORDINATOR_QUEUE, STACKS_QUEUE
 from orchestrator.queue.celery_app import BEAT, default_app, make_app
+from orchestrator.queue.celery_process import run
 from orchestrator.queue.installation import refuse_foreign_broker
 from orchestrator.store import migrations
 from orchestrator.tracing.switch import require_tracing
@@ -75,16 +76,7 @@ def _run(settings: Settings, tasks: str, queues: Sequence[str], name: str, **opt
         with make_app(settings) as asking:
             refuse_foreign_broker(asking, own, timeout_seconds=ANSWER_SECONDS)
     app.conf.imports = (tasks,)
-    worker = app.Worker(
-        queues=queues,
-        hostname=node_name(name),
-        loglevel=settings.log_level,
-        without_mingle=True,
-        without_gossip=True,
-        **options,
-    )
-    worker.start()
-    return int(worker.exitcode or 0)
+    return run(app, queues, node_name(name), log_level=settings.log_level, **options)
 
 
 def node_name(name: str) -> str:

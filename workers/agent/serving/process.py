@@ -21,6 +21,7 @@ from orchestrator.nodes.rpc.names import agent_directory, agent_worker, check_no
 from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.nodes.rpc.state_cache import MEMORY, make_node_state_cache, where
 from orchestrator.queue.celery_app import make_app
+from orchestrator.queue.celery_process import run
 from orchestrator.queue.processes import node_name, require_broker
 from workers.agent.agent import Agent
 from workers.agent.serving.reads import Reads
@@ -83,17 +84,14 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
 
         worker_shutting_down.connect(stop_waiting)
         stack.callback(worker_shutting_down.disconnect, stop_waiting)
-        worker = app.Worker(
-            queues=[node_queue(node)],
+        return run(
+            app,
+            [node_queue(node)],
+            node_name(agent_worker(node)),
+            log_level=settings.log_level,
             concurrency=settings.agent.threads,
             pool="threads",
-            hostname=node_name(agent_worker(node)),
-            loglevel=settings.log_level,
-            without_mingle=True,
-            without_gossip=True,
         )
-        worker.start()
-        return int(worker.exitcode or 0)
 
 
 def labelled(settings: Settings, labels: Mapping[str, str]) -> Settings:

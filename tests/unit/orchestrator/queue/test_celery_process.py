@@ -1,0 +1,43 @@
+"""What a process of Celery's logs: no line for what happens all the time."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from orchestrator.queue.celery_process import WithoutTasks
+
+
+@pytest.fixture
+def logger(caplog: pytest.LogCaptureFixture) -> Iterator[logging.Logger]:
+    made, only = logging.getLogger("celery.some"), WithoutTasks({"tick"})
+    made.addFilter(only)
+    yield made
+    made.removeFilter(only)
+
+
+def log_all(logger: logging.Logger) -> None:
+    # As Celery's beat does, and its workers do.
+    logger.info("Scheduler: Sending due task %s (%s)", "the clock", "tick")
+    logger.info("Task %(name)s[%(id)s] received", {"name": "tick", "id": "1"})
+    logger.info("Task %(name)s[%(id)s] received", {"name": "stack.create", "id": "2"})
+    logger.error("Task %(name)s[%(id)s] raised unexpected: tick", {"name": "tick", "id": "3"})
+    logger.info("tick")
+
+
+def test_only_faults_of_periodic_tasks_are_logged(
+    caplog: pytest.LogCaptureFixture, logger: logging.Logger
+) -> None:
+    caplog.set_level(logging.INFO)
+    log_all(logger)
+    assert caplog.messages == [
+        "Task stack.create[2] received",
+        "Task tick[3] raised unexpected: tick",
+        "tick",
+    ]
+
+
+def test_all_is_logged_for_those_who_debug(caplog: pytest.LogCaptureFixture, logger: logging.Logger) -> None:
+    caplog.set_level(logging.DEBUG)
+    log_all(logger)
+    assert len(caplog.messages) == 5
