@@ -1,6 +1,7 @@
 """``isotherm doctor``: checks of an installation, each with its finding and a remedy."""
 
 from dataclasses import asdict
+from typing import Final
 
 import click
 
@@ -8,6 +9,9 @@ from orchestrator.cli.errors import BAD_INPUT, DONE, UNREACHABLE
 from orchestrator.cli.formats import Table, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
+
+#: The width of the table in a pipe: its sentences are long.
+_COLUMNS: Final = 120
 
 
 @shell_command("isotherm doctor", "isotherm doctor -f json")
@@ -28,7 +32,7 @@ def doctor(shell: Shell, form: str) -> None:
     show(
         form,
         [asdict(check) for check in found],
-        Table(columns=("check", "state", "detail", "what to do"), rows=rows),
+        Table(columns=("check", "state", "detail", "what to do"), rows=rows, folded_to=_COLUMNS),
     )
     wrong = [check for check in found if not check.ok]
     code = UNREACHABLE if any(check.is_service for check in wrong) else BAD_INPUT

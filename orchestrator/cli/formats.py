@@ -37,6 +37,8 @@ class Table:
     has_header: bool = True
     #: Columns that are left out, in this order, on a terminal that is too narrow for all.
     spare: tuple[str, ...] = ()
+    #: In a pipe, cells are broken between words so that lines have at most this many columns; 0: never.
+    folded_to: int = 0
 
 
 def fields_table(fields: Mapping[str, object], title: str = "") -> Table:
@@ -134,6 +136,8 @@ def plain_lines(table: Table) -> Iterator[str]:
     from rich.cells import cell_len
 
     rows = [_cells(table, row) for row in table.rows]
+    if table.folded_to and rows:
+        rows = _folded(rows, table.folded_to)
     if table.has_header:
         rows.insert(0, [[column.upper()] for column in table.columns])
     widths = [
@@ -144,6 +148,21 @@ def plain_lines(table: Table) -> Iterator[str]:
         for line in zip_longest(*row, fillvalue=""):
             padded = (part + " " * (width - cell_len(part)) for part, width in zip(line, widths, strict=True))
             yield "  ".join(padded).rstrip()
+
+
+def _folded(rows: list[list[list[str]]], columns: int) -> list[list[list[str]]]:
+    """Return rows whose widest cells are broken between words; a longer word stays as it is."""
+    from textwrap import wrap
+
+    widths = [max(len(line) for cell in column for line in cell) for column in zip(*rows, strict=True)]
+    room = columns - 2 * (len(widths) - 1)
+    most = next(
+        (size for size in range(max(widths), 0, -1) if sum(min(width, size) for width in widths) <= room), 1
+    )
+    return [
+        [[part for line in cell for part in wrap(line, most, break_long_words=False) or [""]] for cell in row]
+        for row in rows
+    ]
 
 
 def _cells(table: Table, row: Sequence[object]) -> list[list[str]]:

@@ -147,3 +147,22 @@ def test_markup_in_values_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
 def test_titles_separate_tables(capsys: pytest.CaptureFixture[str]) -> None:
     show("table", None, fields_table({"a": 1}), fields_table({"b": 2}, "more"))
     assert capsys.readouterr().out == "a  1\n\nmore\nb  2\n"
+
+
+words = st.text("abcdefgh", min_size=1, max_size=12)
+
+
+@given(rows=st.lists(st.tuples(words, *[st.lists(words, max_size=60).map(" ".join)] * 2), min_size=1))
+def test_folded_cells_keep_every_word_and_the_width(rows: list[tuple[str, str, str]]) -> None:
+    table = Table(columns=("name", "detail", "hint"), rows=rows, folded_to=60)
+    lines = list(plain_lines(table))
+    assert max(map(len, lines)) <= 60
+    assert sorted(" ".join(lines).split())[3:] == sorted(" ".join(map(" ".join, rows)).split())
+
+
+def test_a_word_that_is_too_long_for_its_column_stays_whole() -> None:
+    path = "/a/" * 40
+    table = Table(
+        columns=("name", "detail"), rows=[("x", f"see {path} there")], folded_to=30, has_header=False
+    )
+    assert list(plain_lines(table)) == ["x  see", f"   {path}", "   there"]

@@ -1,0 +1,16 @@
+"""The doctor's findings in a pipe."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from orchestrator.cli.main import isotherm
+
+
+def test_findings_fit_a_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ISOTHERM_STATE_DIRECTORY", "relative")
+    monkeypatch.chdir(tmp_path)
+    lines = CliRunner().invoke(isotherm, ["doctor"]).stdout.splitlines()
+    assert lines[0].startswith("CHECK")
+    assert max(map(len, lines)) <= 120
