@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -53,6 +54,10 @@ class Boundary(click.Group):
         except (KeyboardInterrupt, click.Abort):
             code = errors.INTERRUPTED
         except click.UsageError as error:
+            if isinstance(error, click.NoSuchCommand) and not error.possibilities:
+                # click compares with the commands of the same group alone.
+                nearest = nearest_command(self, error.command_name)
+                error.message += f" Did you mean '{context.info_name} {nearest}'?" if nearest else ""
             errors.report_usage(error, shell.form)
             code = error.exit_code
         except IsothermError as error:
@@ -62,6 +67,27 @@ class Boundary(click.Group):
             errors.report_bug(error, shell.form, with_traceback=errors.debugging(shell.log_level))
             code = errors.STACK_FAILED
         return context.exit(code)
+
+
+def nearest_command(group: click.Group, name: str) -> str:
+    """Return the command of any group that has this name or the most similar one; empty if none has.
+
+    Of several, that is the first of the fewest words: ``stack create``.
+    """
+    from hooks.values.nearest import Nearest
+
+    paths = sorted(_paths(group), key=len)
+    names = {path[-1]: path for path in reversed(paths)}
+    found = name if name in names else Nearest().among(name, names)
+    return " ".join(names[found]) if found else ""
+
+
+def _paths(group: click.Group) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        yield (name,)
+        if isinstance(command, click.Group):
+            for path in _paths(command):
+                yield (name, *path)
 
 
 @click.group(

@@ -97,3 +97,27 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("create web", "stack create"),
+        ("updat web", "stack update"),
+        ("list", "stack list"),
+        ("purge", "db purge"),
+        ("node create", "stack create"),
+        ("stack lst", "list"),
+        ("stak", "stack"),
+    ],
+)
+def test_a_command_of_another_group_is_suggested(words: str, hint: str) -> None:
+    result = CliRunner().invoke(isotherm, words.split(), prog_name="isotherm")
+    assert result.exit_code == 2
+    suggested = hint if hint in ("list", "stack") else f"isotherm {hint}"
+    assert f"Did you mean '{suggested}'?" in result.stderr
+
+
+def test_nothing_is_suggested_for_what_is_like_no_command() -> None:
+    result = CliRunner().invoke(isotherm, ["xyzzy"])
+    assert (result.exit_code, "mean" in result.stderr) == (2, False)
