@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -72,6 +73,9 @@ def follow_or_leave(
     if wait:
         with resumable(view.name, embedded=shell.settings.embedded):
             view = follow(service, view, after=after)
+    if view.traversal_id == begun.traversal_id:
+        # The view of a followed stack has neither.
+        view = replace(view, description=begun.description, parameters=begun.parameters)
     outputs = service.outputs(view.id) if wait and view.state in _WITH_OUTPUTS else ()
     if form == "table":
         seconds = time.monotonic() - started if wait and was_under_way else None

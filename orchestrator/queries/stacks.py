@@ -259,7 +259,8 @@ def begun_view(row: StackRow, context: Mapping[str, Any]) -> StackView:
 
     ``context`` is that of the operation's traversal.
     """
-    return replace(stack_view(row, parameters=shown_parameters(context)), warnings=warnings_in(context))
+    view = stack_view(row, context.get("description", ""), shown_parameters(context))
+    return replace(view, warnings=warnings_in(context))
 
 
 def resource_view(
