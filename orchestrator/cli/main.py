@@ -57,7 +57,9 @@ class Boundary(click.Group):
             if isinstance(error, click.NoSuchCommand) and not error.possibilities:
                 # click compares with the commands of the same group alone.
                 nearest = nearest_command(self, error.command_name)
-                error.message += f" Did you mean '{context.info_name} {nearest}'?" if nearest else ""
+                if nearest:
+                    words = f"{error.format_message()} Did you mean '{context.info_name} {nearest}'?"
+                    error = click.UsageError(words, ctx=error.ctx)
             errors.report_usage(error, shell.form)
             code = error.exit_code
         except IsothermError as error:
