@@ -72,7 +72,7 @@ def follow_or_leave(
         warn(begun.warnings, form)
     if wait:
         with resumable(view.name, embedded=shell.settings.embedded):
-            view = follow(service, view, after=after)
+            view = _with_rolled_back(service, follow(service, view, after=after))
     if view.traversal_id == begun.traversal_id:
         # The view of a followed stack has neither.
         view = replace(view, description=begun.description, parameters=begun.parameters)
@@ -105,9 +105,8 @@ def wait_for_end(
     """
     if wait:
         with resumable(view.name, embedded=shell.settings.embedded):
-            view = follow(service, view, after=after)
-    reason = f": {printable(view.reason)}" if view.status == "FAILED" else ""
-    click.echo(f"{printable(view.name)} {view.state}{reason}", err=True)
+            view = _with_rolled_back(service, follow(service, view, after=after))
+    click.echo(f"{printable(view.name)} {view.state}{_why(view)}", err=True)
     ended = (view.action, view.status) == (action, "COMPLETE")
     raise click.exceptions.Exit(DONE if ended or not wait else STACK_FAILED)
 
@@ -128,7 +127,7 @@ def _write_result(
     console = console_for_results()
     word = Text.assemble((printable(view.name), "bold"), " ", (view.state, state_style(view.state)))
     word.append(f" after {duration(seconds)}" if seconds is not None else "")
-    word.append(f": {printable(view.reason)}" if view.reason and view.status == "FAILED" else "")
+    word.append(_why(view))
     console.print(word, soft_wrap=True)
     if view.status == "FAILED":
         for failed in (resource for resource in service.resources(view.id) if resource.status == "FAILED"):
@@ -138,6 +137,25 @@ def _write_result(
             console.print(line.append(f": {printable(failed.reason)}"), soft_wrap=True)
     if outputs:
         show_tables([outputs_table(outputs)])
+
+
+def _with_rolled_back(service: "Service", view: StackView) -> StackView:
+    """Return the view of a stack with what its rollback takes back, which the view of a followed stack lacks."""
+    if view.action != "ROLLBACK":
+        return view
+    with suppress(NotFound):
+        return replace(view, rolled_back=service.stack(view.id).rolled_back)
+    return view
+
+
+def _why(view: StackView) -> str:
+    """Return why an operation failed, and why it was rolled back, as the end of a line."""
+    reasons = [
+        view.reason if view.status == "FAILED" else "",
+        f"rolled back because {view.rolled_back}" if view.rolled_back else "",
+    ]
+    told = "; ".join(filter(None, reasons))
+    return f": {printable(told)}" if told else ""
 
 
 def outputs_table(outputs: tuple[OutputView, ...]) -> Table:

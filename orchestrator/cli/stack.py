@@ -184,6 +184,7 @@ def _tables(view: StackView) -> list[Table]:
         "description": view.description.strip(),
         "state": view.state,
         "reason": view.reason,
+        **({"rolled back": view.rolled_back} if view.rolled_back else {}),
         "in service": "yes" if view.in_service else "no",
         "created": moment(view.created_at),
         "updated": moment(view.updated_at),

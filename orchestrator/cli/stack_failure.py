@@ -35,13 +35,18 @@ def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> 
     """Show why an operation failed.
 
     A root is a resource that failed although all resources that it requires were done. The likely root failed first.
-    It is shown with the resources that never began because of it and, if it is in a nested stack, with its path.
+    It is shown with the resources that never began because of it and, if it is in a nested stack, with its path. For
+    a rollback, the failure of the operation that it takes back follows.
     """
     with shell.service() as service:
         view = service.observer.failure(name, traversal_id=traversal_id)
     if form != "table":
         show(form, view.to_dict())
         return
+    _show(view)
+
+
+def _show(view: FailureView) -> None:
     console = console_for_results()
     for line in summary_lines(view):
         console.print(line, soft_wrap=True)
@@ -49,6 +54,9 @@ def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> 
     if rest:
         click.echo()
         show_tables([_table(rest)])
+    if view.rolled_back:
+        click.echo("\nIt takes back:")
+        _show(view.rolled_back)
 
 
 def summary_lines(view: FailureView) -> "list[Text]":

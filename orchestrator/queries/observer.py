@@ -1,6 +1,6 @@
 """The observer: reads of stacks and operations for the dashboard's pages, from the store alone."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from orchestrator.config.settings import Settings
@@ -118,9 +118,19 @@ class Observer:
     def failure(self, name: str, *, traversal_id: str | None = None) -> FailureView:
         """Return why one operation on a stack failed, as in :meth:`facts`; without roots, nothing failed.
 
-        The likely root is followed into nested stacks.
+        The likely root is followed into nested stacks. That of a rollback has the failure of what it takes back.
         """
-        return failure_of(self.facts(name, traversal_id), self._failed_nested)
+        facts = self.facts(name, traversal_id)
+        view = failure_of(facts, self._failed_nested)
+        if view.operation.action != "ROLLBACK":
+            return view
+        stack_id = view.operation.stack_id
+        rollback = self._store.past.traversal(stack_id, view.operation.traversal_id)
+        before = self._store.past.rolled_back(stack_id, rollback)
+        if before is None:
+            return view
+        taken_back = failure_of(self._facts(stack_id, before.id), self._failed_nested)
+        return replace(view, rolled_back=taken_back)
 
     def details(self, name: str, no: int, *, traversal_id: str | None = None) -> ResourceDetails:
         """Return the details of one resource in an operation on a stack, as in :meth:`facts`."""

@@ -70,10 +70,23 @@ class StackQueries:
             stack_view(row, template.description, shown, self._outputs(row, template, context)),
             in_service=self._store.stacks.in_service(row),
             annotations=self._store.annotations.of(row.id),
+            rolled_back=self._rolled_back(row),
             warnings=warnings_in(context),
         )
         standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
         return replace(view, reason=waits_for(standing)) if standing else view
+
+    def _rolled_back(self, stack: StackRow) -> str:
+        """Return what a rollback of a stack takes back, and why; empty for another operation, or if it is purged."""
+        if stack.action != "ROLLBACK":
+            return ""
+        past = self._store.past
+        before = past.rolled_back(stack.id, past.traversal(stack.id, stack.traversal_id))
+        if before is None:
+            return ""
+        return (
+            f"{before.action} failed: {before.reason}" if before.reason else f"{before.action} was cancelled"
+        )
 
     def definition(self, name: str) -> StackJob:
         """Return the job that would give a stack its present definition, secrets included."""

@@ -235,6 +235,9 @@ class FailureView(View):
     path: tuple[str, ...] = ()
     path_stack_id: str | None = None
     innermost: FailedView | None = None
+    #: Of a rollback: the failure of the operation that it takes back, without roots if that was cancelled. None for
+    #: other operations, and once that operation is purged.
+    rolled_back: "FailureView | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

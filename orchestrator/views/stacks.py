@@ -75,6 +75,8 @@ class StackView(StatefulView):
     in_service: bool | None = None
     #: The last annotations of lifecycle plugins, by plugin; only for a single stack.
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Of a rollback: the operation that it takes back, and why; only for a single stack. Empty otherwise.
+    rolled_back: str = ""
     #: Warnings about deprecated parts of its definition; only for a single stack, or as an operation begins.
     warnings: tuple[Problem, ...] = ()
 

@@ -37,6 +37,7 @@ def test_why_there_was_a_rollback_is_told_by_what_it_took_back(site: Site, visit
     assert site.ended(stack.id).state == "ROLLBACK_COMPLETE"
     with visit() as seen:
         seen.open("/stack/returned/failure")
+        assert "Likely root: a" in seen.text("#failure")
         assert "It takes back UPDATE_FAILED: Resource UPDATE failed: resources.a" in seen.text("#failure")
         seen.page.get_by_role("link", name="Why UPDATE failed").click()
         seen.until("() => document.getElementById('failure-name')?.innerText === 'a'")

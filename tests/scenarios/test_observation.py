@@ -342,11 +342,58 @@ def test_after_a_rollback_the_failure_is_still_told() -> None:
     world.cloud.failing = {"disk": -1}
     world.create(nested_root(), files=FILES, rollback=True)
     failed = world.store.stacks.find("s", project="default").traversal_id
+    world.now += 1
     world.settle()
     assert world.state() == "ROLLBACK_COMPLETE"
     view = observer(world).failure("s", traversal_id=failed)
     assert view.operation.status == "FAILED"
     assert view.path == ("pair", "disk")
+    now = observer(world).failure("s")
+    assert (now.operation.action, now.roots, now.rolled_back) == ("ROLLBACK", (), view)
+
+
+def test_what_a_rollback_takes_back_is_told_with_its_reason_whoever_asked_for_it() -> None:
+    world = World()
+    queries = observer(world).queries
+    world.create(DIAMOND)
+    world.settle()
+    assert queries.stack("s").rolled_back == ""
+    world.now += 1
+    world.update(template({"net": "properties: {value: other}"}))
+    world.now += 1
+    world.cancel()
+    world.settle()
+    assert queries.stack("s").rolled_back == "UPDATE was cancelled"
+    taken_back = observer(world).failure("s").rolled_back
+    assert taken_back is not None
+    assert (taken_back.operation.status, taken_back.roots) == ("SUPERSEDED", ())
+    world.cloud.failing = {"net": -1}
+    world.now += 1
+    world.update(template({"net": "properties: {value: other}"}), rollback=True)
+    world.now += 1
+    world.settle()
+    assert world.state() == "ROLLBACK_COMPLETE"
+    why = "UPDATE failed: Resource CREATE failed: resources.net: no luck"
+    assert queries.stack("s").rolled_back == why
+
+
+def test_the_failure_of_a_rollback_comes_before_that_of_what_it_takes_back() -> None:
+    world = World()
+    world.create(template({"a": value("1", "s"), "b": value("1", "s")}))
+    world.settle()
+    world.cloud.failing = {"b": -1}
+    world.now += 1
+    world.update(template({"a": value("1", "l"), "b": f"{value('2', 's')}, depends_on: a"}), rollback=True)
+    world.now += 1
+    while world.state() != "ROLLBACK_IN_PROGRESS":
+        world.deliver()
+    world.cloud.failing_updates = {"a": True}
+    world.settle()
+    assert world.state() == "ROLLBACK_FAILED"
+    view = observer(world).failure("s")
+    assert [root.name for root in view.roots] == ["a"]
+    assert view.rolled_back is not None
+    assert [root.name for root in view.rolled_back.roots] == ["b"]
 
 
 def test_an_operation_that_went_well_has_no_failure() -> None:

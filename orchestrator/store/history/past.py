@@ -72,6 +72,11 @@ class Past:
         rows = self._db.rows(sql)
         return self._counted(stack_id, rows)
 
+    def rolled_back(self, stack_id: str, rollback: TraversalRow) -> TraversalRow | None:
+        """Return the traversal that a rollback takes back; None if it is purged."""
+        earlier = self.traversals(stack_id, before=rollback, limit=1)
+        return next((row for row in earlier if row.action != "ROLLBACK"), None)
+
     def traversal(self, stack_id: str, traversal_id: str) -> TraversalRow:
         """Return one traversal.
 

@@ -10,7 +10,6 @@ import { fetchJson, follow } from "./stream.js";
 import { workerElement } from "./worker_names.js";
 
 const ASK_MILLISECONDS = 1000;
-const OPERATIONS = 200; // So many of the history are looked through at most.
 
 const place = byId("failure");
 let shown = ""; // What is shown now, as text: it is left alone while it stays the same.
@@ -22,20 +21,12 @@ const followed = follow(streamUrl(), { load, apply, every: 500 });
 async function load(signal) {
   const failure = await fetchJson(stackUrl("failure.json"), { signal });
   operation = failure.operation;
-  if (operation.action === "ROLLBACK" && !failure.roots.length) failure.undone = await undone(signal);
   const { cursor, as_of: asOf, ...told } = failure;
   const text = JSON.stringify(told);
   if (text !== shown) show(failure);
   shown = text;
   Object.assign(place.dataset, { roots: failure.roots.length, cursor, asOf });
   return failure;
-}
-
-/** The operation that failed, and that this one, a rollback, takes back; null if its record was purged. */
-async function undone(signal) {
-  const { operations } = await fetchJson(`${page().stack}/history.json?limit=${OPERATIONS}`, { signal });
-  const at = operations.findIndex(({ id }) => id === operation.traversal_id);
-  return operations.slice(at + 1).find(({ action }) => action !== "ROLLBACK") ?? null;
 }
 
 /** Load anew when something failed, or when the operation is over or another has begun. */
@@ -62,7 +53,7 @@ function show(failure) {
   setText(byId("failure-said"), root ? `${(failure.innermost ?? root).name} failed; ${counted(root.blocks, "resource")} never begun because of it` : "nothing failed");
 }
 
-function nothing({ operation: { status, action, reason }, undone: before }) {
+function nothing({ operation: { status, action, reason }, rolled_back: undone }) {
   const words = {
     IN_PROGRESS: [`${action} is under way, and nothing has failed so far.`],
     COMPLETE: [`Nothing failed: ${action} is complete.`],
@@ -70,13 +61,16 @@ function nothing({ operation: { status, action, reason }, undone: before }) {
     FAILED: ["The operation failed, and none of its resources did.", reason],
   }[status] ?? [reason];
   const told = words.filter(Boolean).map((text) => el("p", { text }));
-  if (before) {
+  if (undone) {
+    const { operation: before, roots, innermost } = undone;
+    const root = innermost ?? roots[0];
     told.push(
       el("p", { text: `It takes back ${before.action}_${before.status}${before.reason ? `: ${before.reason}` : ""}` }),
-      el("a", { class: "btn btn-sm btn-outline-primary", href: `${page().stack}/failure?traversal=${encodeURIComponent(before.id)}`, text: `Why ${before.action} failed` }),
+      root && el("p", { text: `Likely root: ${undone.path.join("/") || root.name}: ${root.reason || "it is not known why"}` }),
+      el("a", { class: "btn btn-sm btn-outline-primary", href: `${page().stack}/failure?traversal=${encodeURIComponent(before.traversal_id)}`, text: `Why ${before.action} failed` }),
     );
   }
-  return el("section", { class: "panel empty" }, ...told);
+  return el("section", { class: "panel empty" }, ...told.filter(Boolean));
 }
 
 function rootPanel(failure, root) {

@@ -1,5 +1,6 @@
 """``isotherm stack cancel``, and ``--rollback``: what they ask of the service, and how they end."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,4 +75,13 @@ def test_a_failed_create_with_rollback_leaves_an_empty_stack(
     result = run("stack", "update", "s", "-t", "bad.yaml", "--rollback")
     assert result.exit_code == 1
     assert "s ROLLBACK_COMPLETE" in result.stdout
+    why = "UPDATE failed: Resource CREATE failed: resources.bad: "
+    assert f"rolled back because {why}" in result.stdout.splitlines()[0]
+    assert why in run("stack", "show", "s").stdout
+    result = run("stack", "update", "s", "-t", "bad.yaml", "--rollback", "-f", "json")
+    assert json.loads(result.stdout)["rolled_back"].startswith(why)
+    told = run("stack", "failure", "s").stdout.splitlines()
+    assert told[:4] == ["s ROLLBACK_COMPLETE", "  nothing has failed", "", "It takes back:"]
+    assert told[4].startswith("s UPDATE_FAILED: Resource CREATE failed: resources.bad: ")
+    assert told[6].startswith("likely root: bad ")
     assert run("stack", "output", "show", "s", "said", "-f", "value").stdout == "hello\n"
