@@ -84,7 +84,8 @@ def test_a_check_finds_what_is_wrong_inside_and_the_next_update_mends_it(world: 
     world.settle()
     assert world.state() == "CHECK_FAILED"
     assert reason(world) == (
-        "resources.pair: resources.disk: it is not there any more; resources.server: changed by others: size"
+        "resources.pair: resources.disk: it is not there any more; "
+        "resources.server: changed by others: size: recorded 'small', observed 'x'"
     )
     world.update(root(), files=FILES)
     world.settle()

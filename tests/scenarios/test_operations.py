@@ -9,7 +9,7 @@ from orchestrator.model.messages import OPERATE_JOBS, SuspendJob
 from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import step
-from tests.scenarios.test_updates import Story, done, ids, present, template, value
+from tests.scenarios.test_updates import Story, created, done, ids, present, template, value
 from tests.scenarios.world import World
 
 #: b is made of a, c only comes after b, d stands alone.
@@ -94,8 +94,9 @@ def test_a_check_finds_all_that_is_wrong_and_the_next_update_repairs_it() -> Non
     world.settle()
     assert world.state() == "CHECK_FAILED"
     assert reason(world) == (
-        "resources.a: changed by others: size; resources.c: it is not there any more; "
-        "resources.d: changed by others: value"
+        "resources.a: changed by others: size: recorded 's', observed 'x'; "
+        "resources.c: it is not there any more; "
+        "resources.d: changed by others: value: recorded '4', observed 'y'"
     )
     found = {"a": "CHECK_FAILED", "b": "CHECK_COMPLETE", "c": "CHECK_FAILED", "d": "CHECK_FAILED"}
     assert states(world, story.id) == found
@@ -107,6 +108,48 @@ def test_a_check_finds_all_that_is_wrong_and_the_next_update_repairs_it() -> Non
     world.check()
     world.settle()
     assert world.state() == "CHECK_COMPLETE"
+
+
+def test_a_refresh_tells_what_others_changed_however_long_it_takes_to_change_it_back() -> None:
+    story = Story({"a": value("1", "s"), "b": value("2", "s")})
+    world = story.world
+    tamper(world, "a", size="x")
+    tamper(world, "b", value="y")
+    world.cloud.polls = {"a": 3}
+    story.update({"a": value("1", "s"), "b": value("2", "s")}, refresh=True)
+    events = world.store.events.read(story.id, limit=1000)
+    told = {
+        (each.resource, f"{each.action}_{each.status}"): each.reason
+        for each in events
+        if "changed by others" in each.reason
+    }
+    assert told == {
+        ("a", "UPDATE_COMPLETE"): "changed by others: size: recorded 's', observed 'x'",
+        ("b", "REPLACE_IN_PROGRESS"): (
+            "cannot be changed in place: value; changed by others: value: recorded '2', observed 'y'"
+        ),
+    }
+    assert world.store.stacks.resource(story.id, "a").data == {}
+    # The next update finds nothing, and has nothing to tell.
+    assert story.update({"a": value("1", "s"), "b": value("2", "s")}, refresh=True) == []
+    assert world.store.stacks.resource(story.id, "a").reason == ""
+
+
+def test_what_others_changed_of_a_secret_is_told_without_it() -> None:
+    text = template({"a": value("{get_param: secret}", "s"), "b": value("{get_attr: [a, value]}")})
+    world, _ = created(
+        text.replace("resources:", "parameters: {secret: {type: string, hidden: true}}\nresources:"),
+        parameters={"secret": "psst"},
+    )
+    tamper(world, "a", value="other", size="x")
+    tamper(world, "b", value="other")
+    world.check()
+    world.settle()
+    assert reason(world) == (
+        "resources.a: changed by others: size: recorded 's', observed 'x'; "
+        "value: recorded ******, observed ******; "
+        "resources.b: changed by others: value: recorded ******, observed ******"
+    )
 
 
 def test_what_was_put_right_by_others_meanwhile_is_left_alone() -> None:

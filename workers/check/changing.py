@@ -1,10 +1,14 @@
 """The decision of a worker what an update does to a resource; nothing is changed."""
 
-from orchestrator.planning.decision import Action, Subject, decide, is_in_doubt
+from collections.abc import Callable
+
+from orchestrator.planning.decision import Action, Decision, Subject, decide, is_in_doubt
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.validating import typed_properties
 from orchestrator.store.nodes.claims import Claim
+from orchestrator.template.document import Path
+from workers.check.drift import drift_of
 
 
 class ReplaceResource(Exception):
@@ -15,10 +19,13 @@ class RefusedChange(Exception):
     """The resource can neither be changed nor be replaced; the text is the reason."""
 
 
-def changes_of(resource: Resource, claim: Claim) -> PropertyChanges:
-    """Return the properties to change in place.
+def changes_of(
+    resource: Resource, claim: Claim, is_open: Callable[[Path], bool]
+) -> tuple[PropertyChanges, str]:
+    """Return the properties to change in place, and what others changed of the object, in words.
 
-    After an interrupted update, those are all that may be changed at all.
+    After an interrupted update, those are all that may be changed at all. ``is_open``: whether the value at a path of
+    the properties may be shown.
 
     Raises:
         RefusedChange: an immutable property differs.
@@ -36,9 +43,17 @@ def changes_of(resource: Resource, claim: Claim) -> PropertyChanges:
     decided = decide(subject)
     if decided.action is Action.REFUSE:
         raise RefusedChange(decided.reason)
+    drift = _drift_of(subject, decided, is_open)
     if decided.changes is None or decided.action is Action.REPLACE:
-        raise ReplaceResource(decided.reason)
-    return decided.changes
+        raise ReplaceResource(f"{decided.reason}; changed by others: {drift}" if drift else decided.reason)
+    return decided.changes, drift
+
+
+def _drift_of(it: Subject, decided: Decision, is_open: Callable[[Path], bool]) -> str:
+    """Return what others changed of an object that was observed; after an interrupted update, that is not known."""
+    if decided.changes is None or it.was[1] == "IN_PROGRESS" or not is_in_doubt(it.was, refresh=it.refresh):
+        return ""
+    return drift_of(it.applied() or {}, decided.changes.before, is_open)
 
 
 def is_doubted(claim: Claim) -> bool:

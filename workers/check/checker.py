@@ -127,6 +127,7 @@ class Checker:
             child_of=self._children.of,
             clients=self._clients,
             source=partial(self._source, order.traversal_id),
+            applied=partial(self._store.histories.applied, claim.resource_id),
         )
         return take_step(claim, check)
 

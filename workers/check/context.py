@@ -35,3 +35,5 @@ class CheckContext:
     clients: Clients
     #: Reads the template and the environment of the stack, when one of them is first used.
     source: Callable[[], StackSource] = StackSource
+    #: Reads the fragment of the definition that was applied last; None where there is none.
+    applied: Callable[[], Mapping[str, Any] | None] = lambda: None

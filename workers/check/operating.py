@@ -3,7 +3,7 @@
 No definition is applied: the resource has the properties that were applied last.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.model.actions import CHECK, OPERATIONS, RESUME, is_fit
@@ -11,6 +11,8 @@ from orchestrator.model.messages import CONVERGE
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import CannotTell, ResourceFailure, Wait
 from orchestrator.store.nodes.claims import Claim
+from orchestrator.template.document import Path
+from workers.check.drift import drift_of
 
 
 class NotFit(Exception):
@@ -41,43 +43,39 @@ def refuse_unfit(claim: Claim) -> None:
         raise NotFit(claim.fragment["unhealthy"])
 
 
-def operate(resource: Resource, claim: Claim) -> tuple[Any, bool | Wait]:
+def operate(resource: Resource, claim: Claim, is_open: Callable[[Path], bool]) -> tuple[Any, bool | Wait]:
     """Take a step of the claimed operation; return the token, and whether it is complete.
+
+    ``is_open``: whether the value at a path of the properties may be shown.
 
     Raises:
         ResourceFailure: it failed; for a check, the object differs from the resource.
     """
     if is_external(claim):
-        return None, _complete(resource, claim)
+        return None, _complete(resource, claim, is_open)
     name = claim.action.lower()
     token = claim.token if claim.started else getattr(resource, f"handle_{name}")()
     answer: bool | Wait = getattr(resource, f"check_{name}_complete")(token)
     if isinstance(answer, Wait) or not answer:
         return token, answer
-    return token, _complete(resource, claim)
+    return token, _complete(resource, claim, is_open)
 
 
-def _complete(resource: Resource, claim: Claim) -> bool:
+def _complete(resource: Resource, claim: Claim, is_open: Callable[[Path], bool]) -> bool:
     if claim.action == CHECK:
-        _look(resource, compares=not is_external(claim))
+        _look(resource, is_open, compares=not is_external(claim))
     return True
 
 
-def _look(resource: Resource, *, compares: bool) -> None:
+def _look(resource: Resource, is_open: Callable[[Path], bool], *, compares: bool) -> None:
     observed = resource.observe()
     if isinstance(observed, CannotTell):
         return
     if observed is None:
         raise ResourceFailure("it is not there any more")
-    drifted = drifted_names(resource, observed) if compares else []
-    if drifted:
-        # Names only: values may be secret.
-        raise ResourceFailure(f"changed by others: {', '.join(drifted)}")
-
-
-def drifted_names(resource: Resource, observed: Mapping[str, Any]) -> list[str]:
-    """Return the names of the properties that differ from the resource's, sorted."""
-    return sorted(name for name, value in observed.items() if value != resource.properties.get(name))
+    drift = drift_of(resource.properties, observed, is_open) if compares else ""
+    if drift:
+        raise ResourceFailure(f"changed by others: {drift}")
 
 
 def is_resumed_first(claim: Claim) -> bool:

@@ -26,7 +26,7 @@ from workers.check.changing import is_doubted
 from workers.check.contract import storable
 from workers.check.creating import with_mark
 from workers.check.operating import is_operation, is_resumed_first
-from workers.check.rebuilding import Attempt
+from workers.check.rebuilding import DRIFT, Attempt
 
 log = structlog.get_logger()
 
@@ -209,7 +209,8 @@ class Outcomes:
             attributes=attributes,
             unread=unread,
         )
-        reason = "; ".join(node_data.why_unread(path) for path in unread)
+        drift = [f"changed by others: {self._attempt.drift}"] if self._attempt.drift else []
+        reason = "; ".join([*drift, *(node_data.why_unread(path) for path in unread)])
         return self.left_behind(ending, reason=reason, reference=reference, node_data=node_data)
 
     def _recorded_attributes(self) -> Mapping[AttributePath, Any]:
@@ -235,6 +236,12 @@ class Outcomes:
         if not may_help and self._attempt.resource is not None and not isinstance(error, ResourceFailure):
             may_help = self._is_worth_another(error)
         return bool(may_help) and self._claim.retries < self._check.settings.action_retry_limit
+
+    def _with_drift(self, data: Mapping[str, Any], ending: Ending) -> dict[str, Any]:
+        """Return the private facts with what others changed, until that is changed back."""
+        others = {name: value for name, value in data.items() if name != DRIFT}
+        goes_on = ending in (Ending.WAITING, Ending.RETRY) and self._claim.action == "UPDATE"
+        return {**others, DRIFT: self._attempt.drift} if goes_on and self._attempt.drift else others
 
     def left_behind(
         self,
@@ -272,7 +279,7 @@ class Outcomes:
             on_node=state.on_node if state else None,
             reference_id=reference,
             data=with_mark(
-                state.data if state else claim.data,
+                self._with_drift(state.data if state else claim.data, ending),
                 claim,
                 ending,
                 made_nothing=self._attempt.undone or not self._attempt.acts,

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
+from orchestrator.errors import IsothermError
 from orchestrator.model.messages import CLEANUP
 from orchestrator.planning.decision import is_validated
 from orchestrator.plugins.clients import ProjectClients
@@ -16,10 +18,14 @@ from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from orchestrator.plugins.validating import typed_properties, valid_properties
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
+from orchestrator.template.document import Path
 from orchestrator.template.template_resource import kind_of_type
 from workers.check.adopting import properties_as_found
 from workers.check.context import CheckContext
 from workers.check.operating import is_external, is_operation
+
+#: A private fact of a resource during an update: what others changed of its object before.
+DRIFT: Final = "isotherm:changed-by-others"
 
 
 class Attempt:
@@ -45,6 +51,8 @@ class Attempt:
         self.acts = claim.started
         #: Whether the action certainly had no effect, although it began.
         self.undone = False
+        #: What others changed of the object before this update, in words; empty if nothing.
+        self.drift: str = claim.data.get(DRIFT, "")
 
     def rebuild(self) -> Resource:
         """Return the resource as its plugin is to see it.
@@ -182,6 +190,26 @@ class Attempt:
         # A reference id is known to its dependents alone: the store keeps it packed, and cannot search for it.
         referred = (each.uuid for each in stack.resources.values() if each.reference_id() == reference)
         return self.check.metadata_of(next(referred, None) or str(reference))
+
+    def is_open(self, path: Path) -> bool:
+        """Whether the value at a path of the properties, as they were last applied, may be shown to all users."""
+        definition = self._applied_definition
+        if definition is None:
+            return False
+        return definition.properties_expression.covered(path, self.check.context.get("hidden", ())) is None
+
+    @cached_property
+    def _applied_definition(self) -> ResourceDefinition | None:
+        fragment = self.check.applied()
+        if fragment is None:
+            return None
+        try:
+            return ResourceDefinition.from_fragment(
+                self.claim.order.key, fragment["definition"], Limits.of(self.check.settings)
+            )
+        except IsothermError:
+            # It cannot be read any more, such as with a function that is not installed.
+            return None
 
     def tellable(self, error: PropertyError) -> PropertyError:
         """Return a property's error without a value that may be a secret: all users can read the reason."""

@@ -148,7 +148,7 @@ class _Step:
             return None, True
         if self._goes_on(resource):
             return claim.token, resource.check_update_complete(claim.token)
-        changes = changes_of(resource, claim)
+        changes, self.attempt.drift = changes_of(resource, claim, self.attempt.is_open)
         if not changes.names and not resource.always_updates:
             return None, True
         self._begin()
@@ -190,4 +190,4 @@ class _Step:
         return is_replaced and resource.needs_replace_failed()
 
     def _operate(self, resource: Resource) -> tuple[Any, bool | Wait]:
-        return operate(resource, self.claim)
+        return operate(resource, self.claim, self.attempt.is_open)

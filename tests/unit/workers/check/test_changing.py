@@ -73,7 +73,7 @@ def changes(
         now=0.0,
     )
     claim = replace(CLAIM, was=was, fragment=told or {}, properties=applied or {})
-    found = changes_of(resource, claim)
+    found, _ = changes_of(resource, claim, lambda _: True)
     assert resource.properties == convert_properties(made.properties_schema, wanted or {})
     assert found.after == resource.properties
     return set(found.names)

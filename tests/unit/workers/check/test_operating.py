@@ -1,7 +1,7 @@
 """One step of what is done with a resource as it is: what its type is asked, and what comes of the answers."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -63,6 +63,8 @@ def step(
     fragment: Mapping[str, Any] | None = None,
     token: Any = None,
     phase: str = OPERATE,
+    applied: Mapping[str, Any] | None = None,
+    hidden: Sequence[str] = (),
 ) -> Outcome:
     claim = Claim(
         order=CheckOrder(stack_id="1", traversal_id="2", no=1, key="it", phase=phase, node_data=()),
@@ -88,7 +90,7 @@ def step(
     check = CheckContext(
         types={"Test": kind},
         settings=Settings(),
-        context={"id": "1", "name": "s", "project": "p", "parameters": {}},
+        context={"id": "1", "name": "s", "project": "p", "parameters": {}, "hidden": hidden},
         inputs=[],
         files=lambda digests: digests,
         metadata_of=lambda reference: {},
@@ -96,6 +98,7 @@ def step(
         random=random.Random(1),
         child_of=lambda *_: pytest.fail("no stack is in this one"),
         clients=Clients(Settings()),
+        applied=lambda: applied,
     )
     return take_step(claim, check)
 
@@ -116,9 +119,29 @@ def test_what_is_gone_is_a_fault() -> None:
     assert not outcome.untouched
 
 
-def test_what_others_changed_is_named_without_its_values() -> None:
-    outcome = step(told({"size": 8, "color": "secret"}), "CHECK")
-    assert (outcome.ending, outcome.reason) == (Ending.FAULT, "changed by others: color, size")
+def test_what_others_changed_is_told_with_its_values_unless_they_may_be_secrets() -> None:
+    masked = "color: recorded ******, observed ******; size: recorded ******, observed ******"
+    kind = told({"size": 8, "color": "secret"})
+    outcome = step(kind, "CHECK")
+    assert (outcome.ending, outcome.reason) == (Ending.FAULT, f"changed by others: {masked}")
+    applied = {
+        "definition": {
+            "t": "Test",
+            "v": "2021-04-16",
+            "p": {"size": 7, "color": {"get_param": "color"}},
+            "c": ["get_param"],
+        }
+    }
+    reason = step(kind, "CHECK", applied=applied).reason
+    assert (
+        reason == "changed by others: color: recorded 'blue', observed 'secret'; size: recorded 7, observed 8"
+    )
+    reason = step(kind, "CHECK", applied=applied, hidden=("color",)).reason
+    assert (
+        reason == "changed by others: color: recorded ******, observed ******; size: recorded 7, observed 8"
+    )
+    reason = step(kind, "CHECK", applied={"definition": {"of": "another version"}}).reason
+    assert reason == f"changed by others: {masked}"
 
 
 def test_what_its_type_finds_wrong_is_a_fault_whatever_is_observed() -> None:

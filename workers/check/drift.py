@@ -1,0 +1,61 @@
+"""Drift: what others changed of an object, in words, with the recorded and the observed value of each part."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from orchestrator.errors import cut
+from orchestrator.template.document import Path
+from orchestrator.template.hiding import HIDDEN
+
+#: The most differences that are described; more are counted.
+MOST_DESCRIBED: Final = 10
+#: The most characters of a value that are shown.
+_LONGEST_VALUE: Final = 100
+
+
+class _Nothing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+_NOTHING: Final = _Nothing()
+
+
+def drift_of(
+    recorded: Mapping[str, Any], observed: Mapping[str, Any], is_open: Callable[[Path], bool]
+) -> str:
+    """Return how observed properties differ from those on record; empty if they do not.
+
+    Maps are compared by key. Values at paths for which ``is_open`` is false are masked.
+    """
+    differences = [
+        difference
+        for name in sorted(observed)
+        for difference in _differences((name,), recorded.get(name), observed[name])
+    ]
+    words = [_words(*difference, is_open) for difference in islice(differences, MOST_DESCRIBED)]
+    if len(differences) > MOST_DESCRIBED:
+        words.append(f"and {len(differences) - MOST_DESCRIBED} more")
+    return "; ".join(words)
+
+
+def _differences(path: Path, before: object, now: object) -> Iterator[tuple[Path, object, object]]:
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in sorted({*before, *now}, key=str):
+            yield from _differences((*path, key), before.get(key, _NOTHING), now.get(key, _NOTHING))
+    elif before != now:
+        yield path, before, now
+
+
+def _words(path: Path, before: object, now: object, is_open: Callable[[Path], bool]) -> str:
+    name = ".".join(map(str, path))
+    shown = is_open(path)
+    was, found = (_shown(value, shown=shown) for value in (before, now))
+    return f"{name}: recorded {was}, observed {found}"
+
+
+def _shown(value: object, *, shown: bool) -> str:
+    if value is None or value is _NOTHING:
+        return repr(_NOTHING)
+    return cut(repr(value), _LONGEST_VALUE) if shown else HIDDEN
