@@ -1,5 +1,6 @@
 """Fixtures that any test may ask for: one server of each kind, and a clean place on it for each test."""
 
+import functools
 import gc
 import importlib.util
 import os
@@ -7,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -16,6 +17,7 @@ import structlog
 from sqlalchemy import make_url
 
 from tests.services.fixtures import or_skip
+from tests.services.fresh import set_up, set_up_of
 from tests.services.http_api import HttpApi
 from tests.services.rabbit import RabbitServer
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
@@ -126,6 +128,17 @@ def rabbit_server() -> Iterator[RabbitServer]:
     """One RabbitMQ for the run; every test has names of its own on it."""
     with or_skip(RabbitServer.start) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """A function that returns the environment of a page's example, which is made once for all with the same needs."""
+
+    @functools.cache
+    def made(commands: tuple[str, ...]) -> Path:
+        return set_up(tmp_path_factory.mktemp("fresh"), commands, os.environ)
+
+    return lambda page: made(set_up_of(page))
 
 
 @pytest.fixture

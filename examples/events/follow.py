@@ -1,8 +1,8 @@
 """Follow a stack from its events alone: ``python3 follow.py BROKER_URL STACK``.
 
-It prints what becomes of each resource as soon as it is known, and needs nothing but kombu (with ``redis`` for Redis)
-and msgpack. What it has seen it keeps in a file, so that it can be killed at any time: started again, it takes what
-waited in its queue, notices by ``previous_id`` what is missing nevertheless, and with ``--history isotherm`` reads that
+It prints what becomes of each resource as soon as it is known, and needs nothing but ``kombu[redis]`` and msgpack. What
+it has seen it keeps in a file, so that it can be killed at any time: started again, it takes what waited in its queue,
+notices by ``previous_id`` what is missing nevertheless, and with ``--history isotherm`` reads that
 in the history. There it also looks, when nothing comes, whether it has seen the last event.
 """
 

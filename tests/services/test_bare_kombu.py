@@ -1,8 +1,7 @@
-"""The example of docs/queue.md, taken from the page, submits a stack without Celery and without Isotherm."""
+"""The example of docs/queue.md, in an environment with only what the page names, submits a stack."""
 
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -16,9 +15,11 @@ from orchestrator.service import Service
 from orchestrator.store import migrations
 from orchestrator.views.stacks import StackView
 from tests.services.engine import running
+from tests.services.fresh import CLIENT
 from tests.unit.docs.pages import ROOT, Session, blocks
 
-BLOCKS = blocks(ROOT / "docs" / "queue.md")
+PAGE = ROOT / "docs" / "queue.md"
+BLOCKS = blocks(PAGE)
 ANSWER = next(block.text for block in BLOCKS if block.mark("example") == "answer")
 DEADLINE_SECONDS = 300.0
 
@@ -31,8 +32,11 @@ until_deadline = tenacity.Retrying(
 
 
 @pytest.fixture
-def session(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Session]:
+def session(
+    tmp_path: Path, redis_url: str, postgres_url: str, fresh: Callable[[Path], Path]
+) -> Iterator[Session]:
     """A reader of the page, with a coordinator and a worker running on an up-to-date database."""
+    (tmp_path / CLIENT).symlink_to(fresh(PAGE))
     session = Session(tmp_path, replaced={"redis://127.0.0.1:6379/0": redis_url})
     session.environment |= {"ISOTHERM_BROKER_URL": redis_url, "ISOTHERM_DATABASE_URL": postgres_url}
     migrations.upgrade(postgres_url)
@@ -55,17 +59,16 @@ def follow_the_page(session: Session) -> None:
     for block in BLOCKS:
         if block.mark("file"):
             session.write(block)
-        elif "distributed" in block.marks:
+        elif "distributed" in block.marks and "-m venv" not in block.text:
+            # The environment is there already.
             session.type_in(block)
 
 
 def submit(session: Session, broker_url: str, task: str, job: dict[str, object]) -> None:
-    """Call the page's function in a process that can import neither Celery nor Isotherm."""
-    code = (
-        "import sys; sys.modules |= dict.fromkeys(('celery', 'isotherm', 'orchestrator', 'workers')); "
-        f"from submit import submit; submit({broker_url!r}, {task!r}, {job!r})"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=session.directory, env=session.environment, check=True)
+    """Call the page's function."""
+    code = f"from submit import submit; submit({broker_url!r}, {task!r}, {job!r})"
+    python = str(session.directory / CLIENT / "bin" / "python")
+    subprocess.run([python, "-c", code], cwd=session.directory, env=session.environment, check=True)
 
 
 def ended(service: Service, name: str) -> StackView:

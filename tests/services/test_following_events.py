@@ -2,9 +2,8 @@
 
 import json
 import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,7 @@ pytestmark = pytest.mark.slow
 WIDTH = 40
 #: Where kombu keeps what waits, and who wants to know.
 QUEUE, BINDINGS = f"follow.default.{STACK}", "_kombu.binding.isotherm.events"
-#: Runs a program where neither Celery nor Isotherm can be imported.
-ALONE = """
-import runpy, sys
-sys.modules |= dict.fromkeys(("celery", "isotherm", "orchestrator", "workers", "hooks", "cache"))
-sys.path.insert(0, {directory!r})
-sys.argv = {arguments!r}
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
+EXAMPLE = ROOT / "examples" / "events"
 
 
 def template() -> str:
@@ -59,22 +51,22 @@ def template() -> str:
 class Follower:
     """The example as a process, started again and again with the same record."""
 
-    def __init__(self, installation: Installation, directory: Path) -> None:
-        self.installation = installation
+    def __init__(self, installation: Installation, directory: Path, client: Path) -> None:
+        self.installation, self.client = installation, client
         self.record = directory / "seen"
         self.complaints = directory / "complaints"
         self.starts = 0
         self.process = self.start()
 
     def start(self, *more: str) -> "subprocess.Popen[str]":
-        program = ROOT / "examples" / "events" / "follow.py"
+        program = EXAMPLE / "follow.py"
         options = ["--record", str(self.record), "--patience", "6", *more]
         options += ["--history", str(warm_program())]
         self.starts += 1
         arguments = [str(program), self.installation.settings.broker_url, STACK, *options]
         with self.complaints.open("a") as complaints:
             return subprocess.Popen(
-                [sys.executable, "-c", ALONE.format(directory=str(program.parent), arguments=arguments)],
+                [str(self.client / "bin" / "python"), *arguments],
                 env=self.installation.environment,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -130,8 +122,8 @@ def installation(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[
 
 
 @pytest.fixture
-def follower(installation: Installation, tmp_path: Path) -> Iterator[Follower]:
-    follower = Follower(installation, tmp_path)
+def follower(installation: Installation, tmp_path: Path, fresh: Callable[[Path], Path]) -> Iterator[Follower]:
+    follower = Follower(installation, tmp_path, fresh(EXAMPLE / "README.md"))
     until(follower.is_following)
     yield follower
     if follower.process.poll() is None:
