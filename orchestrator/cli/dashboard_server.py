@@ -23,6 +23,7 @@ from orchestrator.dashboard.leaving import leave_in_time
 from orchestrator.dashboard.options import read_options
 from orchestrator.errors import InvalidInput, IsothermError, Problem
 from orchestrator.processes.embedded import prepare_database
+from orchestrator.queue.broker_login import require_broker_login
 from orchestrator.queue.celery_app import make_app
 from orchestrator.store.store import Store
 
@@ -54,7 +55,8 @@ def serve(
 
     Raises:
         InvalidInput: the options cannot be used, the address is taken, or there is a broker and no database is set.
-        Unavailable: the database has another schema than this version needs, or cannot be created.
+        Unavailable: the database has another schema than this version needs, or cannot be created; or the broker
+            refuses the login.
     """
     require_shared_database(settings)
     read_options(sys.argv[0], arguments, embedded=settings.embedded)
@@ -67,6 +69,8 @@ def serve(
         logging.getLogger("alembic").setLevel(logging.WARNING)
         # It warns each time its page of workers is opened, and embedded mode has no workers.
         logging.getLogger("flower.inspector").setLevel(logging.ERROR)
+    else:
+        require_broker_login(settings)
     prepare_database(settings, store)
     served = Dashboard(app, options, settings, store, **flowers)
     atexit.register(served.stop)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from orchestrator.cli.formats import as_json, console_for_messages, printable
+from orchestrator.cli.outages import as_outage
 from orchestrator.errors import (
     Conflict,
     InvalidInput,
@@ -53,6 +54,20 @@ def report_usage(error: click.UsageError, form: str) -> None:
         _write("UsageError", (Problem(message=error.format_message()),), form)
     else:
         error.show()
+
+
+def report_unexpected(error: Exception, form: str, directories: Sequence[str], log_level: str) -> int:
+    """Write an error that no command expects on stderr; return the exit code.
+
+    It is a library's message of an outage, or else a bug. ``directories`` are those that this process writes to.
+    """
+    if (outage := as_outage(error, directories)) is not None:
+        report(outage, form)
+        if debugging(log_level):
+            sys.excepthook(type(error), error, error.__traceback__)
+        return exit_code(outage)
+    report_bug(error, form, with_traceback=debugging(log_level))
+    return STACK_FAILED
 
 
 def report_bug(error: Exception, form: str, *, with_traceback: bool) -> None:

@@ -66,8 +66,7 @@ class Boundary(click.Group):
             errors.report(error, shell.form)
             code = errors.exit_code(error)
         except Exception as error:  # noqa: BLE001  # the boundary: unexpected errors end here
-            errors.report_bug(error, shell.form, with_traceback=errors.debugging(shell.log_level))
-            code = errors.STACK_FAILED
+            code = errors.report_unexpected(error, shell.form, shell.directories, shell.log_level)
         return context.exit(code)
 
 

@@ -74,6 +74,16 @@ class Shell:
         settings = self.__dict__.get("settings")
         return settings.log_level if settings else ""
 
+    @property
+    def directories(self) -> list[str]:
+        """The directories that this process may write to; none if no command has read the settings."""
+        settings = self.__dict__.get("settings")
+        return (
+            [str(each) for each in (settings.state_directory, *settings.allowed_directories)]
+            if settings
+            else []
+        )
+
     @cached_property
     def settings(self) -> "Settings":
         """The settings, read once at the first use, which sets up logging as well."""

@@ -105,6 +105,8 @@ def _sentence(fault: ErrorDetails) -> str:
         words, bound = _BOUNDS[kind]
         # A number, also if a variable holds it as text.
         return f"expected {words} {fault['ctx'][bound]:g}, found {found}"
+    if kind == "value_error":
+        return str(fault["ctx"]["error"])
     expected = _EXPECTED.get(kind.partition("_")[0])
     return (
         f"expected {expected}, found {_FOUND.get(type(found), 'something else')}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -18,6 +18,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from orchestrator.config.broker_urls import require_scheme
 from orchestrator.config.caches import CachePlace, ConstraintCacheSettings, cache_place
 from orchestrator.config.lifecycle import LifecycleEffectSettings
 from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
@@ -250,6 +251,8 @@ class Settings(BaseSettings):
         description="Whether operations on stacks are exported as OpenTelemetry traces (the extra `otel`), as the "
         "variables `OTEL_EXPORTER_OTLP_ENDPOINT` and the like configure.",
     )
+
+    _has_scheme = field_validator("broker_url")(require_scheme)
 
     @property
     def embedded(self) -> bool:

@@ -9,6 +9,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import CHECKS_QUEUE, COORDINATOR_QUEUE, STACKS_QUEUE
+from orchestrator.queue.broker_login import require_broker_login
 from orchestrator.queue.celery_app import BEAT, default_app, make_app
 from orchestrator.queue.celery_process import run
 from orchestrator.queue.installation import refuse_foreign_broker
@@ -26,7 +27,7 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
         InvalidInput: there is no broker to work for, no database is set, processes on the broker have another one, or
             tracing is switched on and cannot be done.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
-        Unavailable: the database has another schema than this version needs.
+        Unavailable: the database has another schema than this version needs, or the broker refuses the login.
     """
     _require_ready(settings)
     # Loaded early: checks begin operations on nested stacks.
@@ -43,7 +44,7 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
         InvalidInput: there is no broker to work for, no database is set, processes on the broker have another one, or
             tracing is switched on and cannot be done.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
-        Unavailable: the database has another schema than this version needs.
+        Unavailable: the database has another schema than this version needs, or the broker refuses the login.
     """
     _require_ready(settings)
     # Loaded before the fork: child processes that cannot load them would be restarted again and again.
@@ -71,6 +72,7 @@ def _require_ready(settings: Settings) -> None:
 
 def _run(settings: Settings, tasks: str, queues: Sequence[str], name: str, **options: object) -> int:
     app = default_app()
+    require_broker_login(settings)
     if own := app.installation():
         # With an app of its own: no connection may be open when child processes are made.
         with make_app(settings) as asking:

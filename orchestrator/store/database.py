@@ -21,7 +21,7 @@ import tenacity
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from orchestrator.errors import InvalidInput, Problem, Unavailable
-from orchestrator.store.direct import Direct, driver_of
+from orchestrator.store.direct import Direct, driver_of, name_full_file
 from orchestrator.store.rows import Row, Values
 
 log = structlog.get_logger()
@@ -242,7 +242,9 @@ class Database:
             try:
                 yield Direct(driver, postgres=False)
             except BaseException:
-                driver.execute("ROLLBACK")
+                # SQLite itself rolls back after some errors, such as a full disk.
+                if driver.in_transaction:
+                    driver.execute("ROLLBACK")
                 raise
             driver.execute("COMMIT")
 
@@ -354,6 +356,10 @@ class Database:
         def begin(connection: sa.Connection) -> None:
             if not connection.get_execution_options().get(READS):
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+        @sa.event.listens_for(engine, "handle_error")
+        def name_file(context: sa.ExceptionContext) -> None:
+            name_full_file(context.original_exception, self.url)
 
         return engine
 

@@ -79,7 +79,14 @@ def driver_of(pool: sa.Engine) -> Iterator[Any]:
         lent.close()
 
 
+def name_full_file(error: BaseException, url: sa.URL) -> None:
+    """Add the database's file to the message of SQLite that its disk is full."""
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL" and str(url.database) not in str(error):
+        error.args = (f"{error}: {url.database}; free space, or move the file to another disk",)
+
+
 def _translated(error: Exception, pool: sa.Engine, *, broken: bool) -> BaseException:
+    name_full_file(error, pool.url)
     # An error about a value keeps its kind: only a broken connection is retried.
     return sa.exc.DBAPIError.instance(
         None,

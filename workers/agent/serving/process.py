@@ -20,6 +20,7 @@ from orchestrator.nodes.rpc.messages import NODE_TASK, node_queue
 from orchestrator.nodes.rpc.names import agent_directory, agent_worker, check_node_name
 from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.nodes.rpc.state_cache import MEMORY, make_node_state_cache, where
+from orchestrator.queue.broker_login import require_broker_login
 from orchestrator.queue.celery_app import make_app
 from orchestrator.queue.celery_process import run
 from orchestrator.queue.processes import node_name, require_broker
@@ -39,10 +40,11 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
     Raises:
         InvalidInput: there is no broker, or the name is invalid; nothing was touched.
         Conflict: an agent of this name runs already.
-        Unavailable: it is unknown whether one runs.
+        Unavailable: it is unknown whether one runs, or the broker refuses the login.
     """
     require_broker(settings)
     check_node_name(node)
+    require_broker_login(settings)
     settings = labelled(settings, labels)
     app = agent_app(settings, node)
     with ExitStack() as stack:
