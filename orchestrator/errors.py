@@ -145,9 +145,13 @@ class Conflict(IsothermError):
 
 
 class Unavailable(IsothermError):
-    """A service this process needs cannot be reached."""
+    """A service this process needs cannot be reached; the hint, if there is one, says what to correct."""
 
     retryable = True
+
+    def __init__(self, message: str = "", *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class NotVerified(IsothermError):

@@ -138,7 +138,9 @@ def _window(line: str, at: int, width: int) -> tuple[str, int]:
 def _problems(error: IsothermError) -> tuple[Problem, ...]:
     if isinstance(error, InvalidInput):
         return error.problems
-    return (error.problem if isinstance(error, NotVerified) else Problem(message=str(error)),)
+    if isinstance(error, NotVerified):
+        return (error.problem,)
+    return (Problem(message=str(error), hint=error.hint if isinstance(error, Unavailable) else ""),)
 
 
 def warn(warnings: Sequence[Problem], form: str = "table") -> None:

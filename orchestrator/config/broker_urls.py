@@ -33,6 +33,8 @@ SCHEMES: Final = frozenset(
         *("redis", "rediss", "sentinel", "slmq", "sqla", "sqlalchemy", "sqs", "zookeeper"),
     }
 )
+#: What to do where a broker does not answer.
+BROKER_REMEDY: Final = "start the broker, or correct ISOTHERM_BROKER_URL"
 _EXAMPLE: Final = "for example redis://localhost:6379/0 or amqp://USER:PASSWORD@localhost"
 
 

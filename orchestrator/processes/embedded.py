@@ -150,6 +150,7 @@ def prepare_database(settings: Settings, store: Store) -> None:
     try:
         settings.state_directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Unavailable(f"cannot make the state directory {settings.state_directory}: {error}") from error
+        reason = f"cannot make the state directory {settings.state_directory}: {error.strerror}"
+        raise Unavailable(reason, hint="point ISOTHERM_STATE_DIRECTORY at another directory") from error
     if migrations.current(url) != migrations.head():
         migrations.upgrade(url)

@@ -2,6 +2,7 @@
 
 import time
 
+from orchestrator.config.broker_urls import BROKER_REMEDY
 from orchestrator.config.settings import Settings
 from orchestrator.engine.job_errors import raise_refusal
 from orchestrator.errors import NotFound, Unavailable
@@ -41,7 +42,7 @@ class JobClient:
         try:
             send_job(make_app(self._settings, lambda: own), job, stack=stack)
         except (OperationalError, OSError) as error:
-            raise Unavailable(f"the broker does not answer: {error}") from error
+            raise Unavailable(f"the broker does not answer: {error}", hint=BROKER_REMEDY) from error
         return self._answer(job.job_id, own)
 
     def _answer(self, job_id: str, own: str) -> str:

@@ -21,7 +21,7 @@ import tenacity
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from orchestrator.errors import InvalidInput, Problem, Unavailable
-from orchestrator.store.direct import Direct, driver_of, name_full_file
+from orchestrator.store.direct import Direct, driver_of, name_file
 from orchestrator.store.rows import Row, Values
 
 log = structlog.get_logger()
@@ -51,6 +51,8 @@ SESSION = {
 }
 #: PostgreSQL's codes for serialization failure and deadlock.
 TRANSIENT_SQLSTATES = frozenset({"40001", "40P01"})
+#: What to do where a database does not answer.
+REMEDY = "start the database, or correct ISOTHERM_DATABASE_URL"
 #: PostgreSQL's codes for an undefined table and an undefined column.
 MISSING_SQLSTATES = frozenset({"42P01", "42703"})
 
@@ -82,7 +84,7 @@ def tried_once() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise Unavailable(f"the database does not answer: {error.orig}") from error
+        raise Unavailable(f"the database does not answer: {error.orig}", hint=REMEDY) from error
 
 
 def is_transient(error: BaseException) -> bool:
@@ -131,7 +133,8 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
     def give_up(state: tenacity.RetryCallState) -> T:
         error = state.outcome.exception() if state.outcome else None
         # The driver's message, without SQLAlchemy's additions for programmers.
-        raise Unavailable(f"the database does not answer: {getattr(error, 'orig', error)}") from error
+        reason = f"the database does not answer: {getattr(error, 'orig', error)}"
+        raise Unavailable(reason, hint=REMEDY) from error
 
     patient = tenacity.retry(
         retry=tenacity.retry_if_exception(is_transient),
@@ -358,8 +361,8 @@ class Database:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
 
         @sa.event.listens_for(engine, "handle_error")
-        def name_file(context: sa.ExceptionContext) -> None:
-            name_full_file(context.original_exception, self.url)
+        def name_it(context: sa.ExceptionContext) -> None:
+            name_file(context.original_exception, self.url)
 
         return engine
 

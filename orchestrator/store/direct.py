@@ -15,6 +15,14 @@ import sqlalchemy as sa
 
 from orchestrator.store.rows import AnyRow, Values
 
+#: What to do about errors of SQLite with the file, by the beginning of their names.
+_REMEDIES = {
+    "SQLITE_FULL": "free space, or move the file to another disk",
+    "SQLITE_NOTADB": "it is another file, or broken: correct ISOTHERM_DATABASE_URL, or restore it",
+    "SQLITE_CORRUPT": "restore it from a backup",
+    "SQLITE_CANTOPEN": "make the directory, or make it readable for this user",
+    "SQLITE_READONLY": "make the file and its directory writable for this user",
+}
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -79,14 +87,16 @@ def driver_of(pool: sa.Engine) -> Iterator[Any]:
         lent.close()
 
 
-def name_full_file(error: BaseException, url: sa.URL) -> None:
-    """Add the database's file to the message of SQLite that its disk is full."""
-    if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL" and str(url.database) not in str(error):
-        error.args = (f"{error}: {url.database}; free space, or move the file to another disk",)
+def name_file(error: BaseException, url: sa.URL) -> None:
+    """Add the database's file, and what to do, to a message of SQLite about the file."""
+    name = str(getattr(error, "sqlite_errorname", ""))
+    remedy = next((_REMEDIES[each] for each in _REMEDIES if name.startswith(each)), None)
+    if remedy is not None and str(url.database) not in str(error):
+        error.args = (f"{error}: {url.database}; {remedy}",)
 
 
 def _translated(error: Exception, pool: sa.Engine, *, broken: bool) -> BaseException:
-    name_full_file(error, pool.url)
+    name_file(error, pool.url)
     # An error about a value keeps its kind: only a broken connection is retried.
     return sa.exc.DBAPIError.instance(
         None,

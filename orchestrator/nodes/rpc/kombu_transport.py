@@ -12,6 +12,7 @@ from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
 from cache.node_state.errors import NodeTimeout
+from orchestrator.config.broker_urls import BROKER_REMEDY
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.mailbox import Mailbox, Poster
@@ -85,7 +86,7 @@ class KombuTransport:
                 ignore_result=True,
             )
         except (OperationalError, OSError) as error:
-            raise Unavailable(f"the broker does not answer: {error}") from error
+            raise Unavailable(f"the broker does not answer: {error}", hint=BROKER_REMEDY) from error
 
     def close(self) -> None:
         """Close connections; pending reads raise Unavailable."""

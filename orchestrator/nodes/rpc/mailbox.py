@@ -19,6 +19,7 @@ from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 from kombu.messaging import Consumer
 
+from orchestrator.config.broker_urls import BROKER_REMEDY
 from orchestrator.errors import Unavailable
 
 log = structlog.get_logger()
@@ -70,7 +71,7 @@ class Poster:
                     retry_policy=self._app.conf.task_publish_retry_policy,
                 )
         except self._lost as error:
-            raise Unavailable(f"the broker does not answer: {error}") from error
+            raise Unavailable(f"the broker does not answer: {error}", hint=BROKER_REMEDY) from error
 
 
 class Mailbox:

@@ -1,6 +1,9 @@
 """What newcomers get wrong: each message names the mistake and what to do, and none blames Isotherm."""
 
+import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator.cli.main import isotherm
+from orchestrator.store import migrations
 
 HELLO = """\
 heat_template_version: 2021-04-16
@@ -43,6 +47,7 @@ MISTAKES = {
     "a directory in place of a template": Mistake(f"{CREATE} .", (r"^\.: the file cannot be read",)),
     "no template": Mistake("stack create shop", (r"Missing option '-t'",)),
     "no name": Mistake("stack create -t t.yaml", (r"Missing argument 'NAME'",)),
+    "a command without its group": Mistake("delete shop", (r"Did you mean 'isotherm stack delete'\?",)),
     "a misspelled command": Mistake("stack creat shop -t t.yaml", (r"Did you mean 'create'\?",)),
     "a misspelled option": Mistake("stack list --formt json", (r"Did you mean '--format'\?",)),
     "a format there is not": Mistake("stack list -f jsn", (r"'jsn' is not one of 'table', 'json'",)),
@@ -119,6 +124,54 @@ MISTAKES = {
         (r"^settings\.database_url: not a database URL", "sqlite:////"),
         variables={"ISOTHERM_DATABASE_URL": "/var/lib/isotherm.db"},
     ),
+    "a state directory that is a file": Mistake(
+        "stack list",
+        (r"cannot make the state directory #/t\.yaml: File exists",),
+        code=3,
+        variables={"ISOTHERM_STATE_DIRECTORY": "#/t.yaml"},
+    ),
+    "a file that is no database": Mistake(
+        "stack list",
+        (r"file is not a database: #/t\.yaml; .*correct ISOTHERM_DATABASE_URL",),
+        code=3,
+        variables={"ISOTHERM_DATABASE_URL": "sqlite:///#/t.yaml"},
+    ),
+    "a database in a directory that is not there": Mistake(
+        "stack list",
+        (r"#/lost/x\.db; make the directory",),
+        code=3,
+        variables={"ISOTHERM_DATABASE_URL": "sqlite:///#/lost/x.db"},
+    ),
+    "a database server that is down": Mistake(
+        "stack list",
+        ("the database does not answer", r"hint: start the database, or correct ISOTHERM_DATABASE_URL"),
+        code=3,
+        variables={"ISOTHERM_DATABASE_URL": "postgresql://ann:SECRET@localhost:1/x"},
+    ),
+    "a broker without a scheme": Mistake(
+        "stack list",
+        (r"^settings\.broker_url: expected a URL that begins with a scheme, for example redis://",),
+        variables={"ISOTHERM_BROKER_URL": "localhost:6379"},
+    ),
+    "a broker with a misspelled scheme": Mistake(
+        "stack list",
+        (r"the scheme 'redsi' is no transport for messages; did you mean redis://",),
+        variables={"ISOTHERM_BROKER_URL": "redsi://:SECRET@localhost"},
+    ),
+    "a broker and no database": Mistake(
+        f"{CREATE} t.yaml",
+        (r"^settings\.database_url: there is a broker, and no database", "set ISOTHERM_DATABASE_URL"),
+        variables={"ISOTHERM_BROKER_URL": "redis://localhost:1"},
+    ),
+    "a database that was never set up": Mistake(
+        f"{CREATE} t.yaml",
+        ("has no schema yet", "run: isotherm db upgrade"),
+        code=3,
+        variables={
+            "ISOTHERM_BROKER_URL": "redis://localhost:1",
+            "ISOTHERM_DATABASE_URL": "sqlite:///#/shared.db",
+        },
+    ),
     "an option of the dashboard after a space": Mistake(
         "dashboard --port 8080", (r"^--port: an option is expected, found a value", "write --port=VALUE")
     ),
@@ -140,7 +193,7 @@ def test_the_message_says_what_to_do(
     assert ended.exit_code == mistake.code, ended.output
     for expected in mistake.says:
         assert re.search(expected.replace("#", re.escape(str(tmp_path))), ended.stderr, re.M), ended.stderr
-    assert not re.search(r"\bbug\b|Traceback|Errno", ended.output), ended.output
+    assert not re.search(r"\bbug\b|Traceback|Errno|SECRET", ended.output), ended.output
     assert not ended.stdout
 
 
@@ -150,3 +203,33 @@ def test_the_template_may_come_from_standard_input(tmp_path: Path, monkeypatch: 
     ended = CliRunner().invoke(isotherm, [*CREATE.split(), "-"], prog_name="isotherm", input=HELLO)
     assert ended.exit_code == 0, ended.output
     assert "shop CREATE_COMPLETE" in ended.output
+
+
+def test_a_broker_that_is_down_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = f"sqlite:///{tmp_path / 'shared.db'}"
+    migrations.upgrade(database)
+    monkeypatch.setenv("ISOTHERM_DATABASE_URL", database)
+    monkeypatch.setenv("ISOTHERM_BROKER_URL", "redis://:SECRET@localhost:1")
+    (tmp_path / "t.yaml").write_text(HELLO)
+    ended = CliRunner().invoke(isotherm, [*CREATE.split(), str(tmp_path / "t.yaml")], prog_name="isotherm")
+    assert ended.exit_code == 3
+    assert "the broker does not answer" in ended.stderr
+    assert "hint: start the broker, or correct ISOTHERM_BROKER_URL" in ended.stderr
+    assert "SECRET" not in ended.output
+
+
+def test_a_reader_that_goes_away_and_a_full_disk_are_no_bug(tmp_path: Path) -> None:
+    environment = {**os.environ, "ISOTHERM_STATE_DIRECTORY": str(tmp_path), "ISOTHERM_CONFIG": os.devnull}
+    command = f"{sys.executable} -m isotherm resource-type list"
+    read = subprocess.run(
+        ["bash", "-c", f"{command} | head -0"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert read.stderr == ""
+    full = subprocess.run(
+        ["bash", "-c", f"{command} > /dev/full"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert full.returncode == 3, full.stderr
+    assert "No space left on device" in full.stderr
+    assert "bug" not in full.stderr
