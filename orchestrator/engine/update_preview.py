@@ -102,6 +102,8 @@ class DryRun:
             return _plan_of(desired, Action.REFUSE, error.problem.message)
         except PropertyError as error:
             return _plan_of(desired, Action.REFUSE, definition.redacted(error, self._hidden).full_message)
+        if match.refusal:
+            planned = _plan_of(desired, Action.REFUSE, match.refusal)
         if not match.clean or not self._visited.isdisjoint(desired.requires):
             self._visited.add(desired.name)
         if planned.action == Action.KEEP and row is not None and match.node_data is not None:
@@ -165,6 +167,8 @@ class DryRun:
             refresh=_is_refreshed(match),
             besides=self._besides(desired, match, row, has_new_metadata=has_new_metadata),
             perhaps=may_have_new_metadata,
+            restricted=desired.fragment.get("restricted", ()),
+            is_other_inside=self._is_other_inside(desired, row),
         )
         decided = decide(subject)
         fragment = self._compared.history.applied.get(row.id)
@@ -221,7 +225,7 @@ class DryRun:
     ) -> str:
         """Return what changes of a resource besides its properties; empty if nothing does."""
         history = self._compared.history
-        if desired.fragment.get("child") != history.applied.get(row.id, {}).get("child"):
+        if self._is_other_inside(desired, row):
             return "the definition of its stack changes"
         if row.id in history.unsettled and self._kind(desired.type).always_updates:
             return "something in its stack is to be seen to"
@@ -229,6 +233,10 @@ class DryRun:
         if row.type != desired.type and not match.clean:
             return f"its type was {row.type}, in whose place this one is"
         return "its metadata change" if has_new_metadata else ""
+
+    def _is_other_inside(self, desired: DesiredResource, row: ResourceRow) -> bool:
+        applied = self._compared.history.applied.get(row.id, {})
+        return bool(desired.fragment.get("child") != applied.get("child"))
 
     def _kind(self, name: str) -> type[Resource]:
         kind = kind_of_type(self._types, name)
@@ -242,7 +250,8 @@ class DryRun:
             if row.id in chosen or row.action == "INIT":
                 continue
             # A replaced row is part of the plan of its replacement.
-            if row.name in matches and matches[row.name].row is None and row.action != "DELETE":
+            is_replaced = row.name in matches and (matches[row.name].row is None or matches[row.name].refusal)
+            if is_replaced and row.action != "DELETE":
                 continue
             reasons = ["another has taken its place" if row.name in matches else "", self._kept(row)]
             yield ResourcePlan(

@@ -67,6 +67,8 @@ class Match:
     new_metadata: bool = False
     #: The data with which the row's object is adopted first; None if it is not adopted.
     adopting: Mapping[str, Any] | None = None
+    #: Why the desired resource is refused once it is visited; empty if it is not.
+    refusal: str = ""
     #: Additional data for the step: why the row is replaced in any case (``replace``), whether it is compared with the
     #: real object (``refresh``), or whether its attributes are read again (``reread``).
     step_data: Mapping[str, Any] = field(default_factory=dict)
@@ -193,6 +195,8 @@ def _converging(desired: DesiredResource, match: Match, action: str = "CREATE") 
         fragment |= {"old": True, **match.step_data}
     if match.adopting:
         fragment["adopting"] = match.adopting
+    if match.refusal:
+        fragment["refused"] = match.refusal
     return PlannedNode(
         key=desired.name,
         phase=CONVERGE,

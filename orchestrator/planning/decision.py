@@ -24,6 +24,10 @@ _HALF_WAY: Final = (("UPDATE", "IN_PROGRESS"), ("RESTORE", "IN_PROGRESS"))
 WHOLE: Final = "*"
 
 
+#: The reason of a refusal by ``restricted_actions`` of the environment, by the action.
+RESTRICTED: Final = "the environment restricts {action} of this resource (restricted_actions)"
+
+
 class Action(StrEnum):
     """What becomes of a resource, in the words of a dry run."""
 
@@ -71,6 +75,10 @@ class Subject:
     perhaps: bool = False
     #: Whether the caller is a worker.
     at_hand: bool = False
+    #: The actions that the environment restricts: ``update``, ``replace``.
+    restricted: Collection[str] = ()
+    #: Whether the definition of its nested stack changes.
+    is_other_inside: bool = False
     #: Whether the type is called although values are unknown, which are then given to it as they were.
     calls_early: bool = False
 
@@ -81,6 +89,38 @@ def decide(it: Subject) -> Decision:
     Raises:
         PropertyError: a value that was applied is none of its type.
     """
+    decided = _unrestricted(it)
+    return _restricted(it, decided) if it.restricted else decided
+
+
+def restricting(restricted: Collection[str], action: Action) -> str:
+    """Return why an action is refused that the environment restricts; empty if it does not restrict it."""
+    word = {Action.UPDATE: "update", Action.REPLACE: "replace"}.get(action)
+    return RESTRICTED.format(action=word) if word in restricted else ""
+
+
+def _restricted(it: Subject, decided: Decision) -> Decision:
+    """Return a decision without the actions that the environment restricts."""
+    action = decided.action
+    if it.is_other_inside and action is Action.KEEP:
+        action = Action.UPDATE
+    # A resource that is only resumed, or visited for its metadata, is not changed.
+    is_changed = it.is_other_inside or decided.changes is None or bool(decided.changes.names)
+    refusal = restricting(it.restricted, action) if is_changed or action is not Action.UPDATE else ""
+    refused = [each for each in sorted(decided.may) if restricting(it.restricted, each)]
+    may = decided.may.difference(refused).union({Action.REFUSE} if refused else ())
+    if refusal:
+        reason = f"{refusal}; it would be needed because {decided.reason}" if decided.reason else refusal
+        return replace(decided, action=Action.REFUSE, reason=reason, may=may - {Action.REFUSE})
+    reasons = [
+        decided.reason,
+        *(f"may be refused, because {restricting(it.restricted, each)}" for each in refused),
+    ]
+    return replace(decided, reason="; ".join(filter(None, reasons)), may=may)
+
+
+def _unrestricted(it: Subject) -> Decision:
+    """Return what an update does to a resource if nothing is restricted."""
     if it.was[0] == "INIT":
         return Decision(action=Action.CREATE)
     first = comes_first(*it.was)

@@ -12,7 +12,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import DesiredResource, Match, Row
-from orchestrator.planning.decision import WHOLE, Action, meaning_of, takes_its_place
+from orchestrator.planning.decision import WHOLE, Action, meaning_of, restricting, takes_its_place
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared, blank_stack
 from orchestrator.store.stacks.presences import Presence
@@ -67,10 +67,11 @@ class Matcher:
 
     def _match(self, desired: DesiredResource) -> Match:
         rows = [row for row in self._rows.get(desired.name, ()) if self._fits(desired, row)]
+        refusal = self._refusal(desired, rows)
         clean = [row for row in rows if self._is_clean(desired, row)]
         if not rows:
             self._visited.add(desired.name)
-            return Match()
+            return Match(refusal=refusal)
         row = self._first(desired, rows) or self._best(desired, rows, clean)
         self._chosen[desired.name] = row
         # What was found when it was replaced is not on record: perhaps that it is gone.
@@ -88,12 +89,20 @@ class Matcher:
             node_data=data.to_wire() if _is_complete(row) else None,
             new_metadata=new_metadata,
             adopting=self._adopting(row),
+            refusal=refusal,
             step_data=self._step_data(
                 row,
                 is_in_doubt=self._refresh or is_taken_back,
                 is_other=row not in clean and (new_metadata or self._may_be_other(desired, row)),
             ),
         )
+
+    def _refusal(self, desired: DesiredResource, fitting: Sequence[ResourceRow]) -> str:
+        """Return why a desired resource is refused that would replace rows which cannot become it."""
+        if any(row.action != "INIT" for row in fitting):
+            return ""
+        others = [row for row in self._rows.get(desired.name, ()) if row.action not in ("INIT", "DELETE")]
+        return restricting(desired.fragment.get("restricted", ()), Action.REPLACE) if others else ""
 
     def _first(self, desired: DesiredResource, rows: Sequence[ResourceRow]) -> ResourceRow | None:
         """Return the row that was there before updates renewed it, where that is brought back; else None.

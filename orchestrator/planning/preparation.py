@@ -238,6 +238,8 @@ def desired_of(
             "recipe": recipes[name],
             **hooks_of(prepared.registry, name),
         }
+        if restricted := prepared.registry.restricted_actions((name,)):
+            fragment["restricted"] = sorted(restricted)
         files = dict(named[definition.required_files])
         if name in prepared.nested:
             fragment["child"] = children[name]

@@ -20,12 +20,12 @@ class RefusedChange(Exception):
 
 
 def changes_of(
-    resource: Resource, claim: Claim, is_open: Callable[[Path], bool]
+    resource: Resource, claim: Claim, is_open: Callable[[Path], bool], *, is_other_inside: bool = False
 ) -> tuple[PropertyChanges, str]:
     """Return the properties to change in place, and what others changed of the object, in words.
 
     After an interrupted update, those are all that may be changed at all. ``is_open``: whether the value at a path of
-    the properties may be shown.
+    the properties may be shown; ``is_other_inside``: whether the definition of its nested stack changes.
 
     Raises:
         RefusedChange: an immutable property differs.
@@ -39,6 +39,8 @@ def changes_of(
         replace=str(claim.fragment.get("replace", "")),
         refresh=bool(claim.fragment.get("refresh")),
         at_hand=True,
+        restricted=claim.fragment.get("restricted", ()),
+        is_other_inside=is_other_inside,
     )
     decided = decide(subject)
     if decided.action is Action.REFUSE:

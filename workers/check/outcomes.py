@@ -14,6 +14,7 @@ from orchestrator.definition import AttributePath, NodeData
 from orchestrator.errors import IsothermError, typed_message
 from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import CONVERGE
+from orchestrator.planning.decision import Action, restricting
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.plugins.properties import PropertyNotVerified
 from orchestrator.plugins.resource import Resource
@@ -105,7 +106,9 @@ class Outcomes:
         return hook if over and self._attempt.acts and hook in self._claim.hooks else ""
 
     def replaced(self, reason: str) -> Outcome:
-        """Return the outcome that another resource takes the place of this one."""
+        """Return the outcome that another resource takes the place of this one, unless the environment restricts it."""
+        if refusal := restricting(self._claim.fragment.get("restricted", ()), Action.REPLACE):
+            return self.failed(f"{refusal}; it would be needed because {reason}", untouched=True)
         return self.left_behind(Ending.REPLACE, reason=reason)
 
     def failed(self, reason: str, *, untouched: bool = False) -> Outcome:

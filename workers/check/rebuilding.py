@@ -191,6 +191,12 @@ class Attempt:
         referred = (each.uuid for each in stack.resources.values() if each.reference_id() == reference)
         return self.check.metadata_of(next(referred, None) or str(reference))
 
+    @property
+    def is_other_inside(self) -> bool:
+        """Whether the template of its nested stack, or a value for it that is known in advance, changes."""
+        fragment = self.claim.fragment
+        return "child" in fragment and fragment["child"] != (self.check.applied() or {}).get("child")
+
     def is_open(self, path: Path) -> bool:
         """Whether the value at a path of the properties, as they were last applied, may be shown to all users."""
         definition = self._applied_definition

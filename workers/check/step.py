@@ -86,6 +86,8 @@ class _Step:
 
     def _create(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
+        if refusal := claim.fragment.get("refused"):
+            raise RefusedChange(refusal)
         self._begin()
         if self.attempt.external_id is not None:
             return None, self._taken_as_it_is(resource, self.attempt.external_id)
@@ -148,7 +150,9 @@ class _Step:
             return None, True
         if self._goes_on(resource):
             return claim.token, resource.check_update_complete(claim.token)
-        changes, self.attempt.drift = changes_of(resource, claim, self.attempt.is_open)
+        changes, self.attempt.drift = changes_of(
+            resource, claim, self.attempt.is_open, is_other_inside=self.attempt.is_other_inside
+        )
         if not changes.names and not resource.always_updates:
             return None, True
         self._begin()
