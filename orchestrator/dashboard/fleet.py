@@ -82,8 +82,8 @@ def _place(process: ProcessView) -> tuple[bool, str, int]:
 
 def _process_data(process: ProcessView) -> JsonObject:
     names = ("stack", "stack_id", "resource", "action", "since", "lease_until")
-    works_on = [dict(zip(names, each, strict=True)) for each in process.works_on]
-    return {**process.to_dict(), "works_on": works_on}
+    plain = process.to_dict()
+    return {**plain, "works_on": [dict(zip(names, each, strict=True)) for each in plain["works_on"]]}
 
 
 def node_data(view: NodeView) -> JsonObject:

@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 import structlog
 
 from orchestrator.errors import IsothermError, NotFound, Unavailable
+from orchestrator.views.times import iso
 
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -38,8 +39,8 @@ class Answer(Generic[T]):
         """Return all fields but the value, and ``now``, the present time by the database's clock."""
         return {
             "cursor": self.cursor,
-            "as_of": self.as_of,
-            "now": self.as_of + self.age_seconds,
+            "as_of": iso(self.as_of),
+            "now": iso(self.as_of + self.age_seconds),
             "age_seconds": self.age_seconds,
             "trouble": self.trouble,
         }

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from orchestrator.store.history.observing import ObservedEvent
+from orchestrator.views.times import with_iso_times
 
 #: A comment that keeps proxies from closing an idle connection.
 PING: Final = b": ping\n\n"
@@ -19,8 +20,8 @@ def message(event: str, data: str, *, last_id: int | None = None) -> bytes:
 
 
 def notice(event: str, data: Mapping[str, object], *, last_id: int | None = None) -> bytes:
-    """Return a message whose data are encoded as JSON."""
-    return message(event, json.dumps(data), last_id=last_id)
+    """Return a message whose data are encoded as JSON, with times as ISO 8601."""
+    return message(event, json.dumps(with_iso_times(data)), last_id=last_id)
 
 
 def events_message(texts: Iterable[str], *, last_id: int) -> bytes:
@@ -30,7 +31,7 @@ def events_message(texts: Iterable[str], *, last_id: int) -> bytes:
 
 def event_text(row: ObservedEvent) -> str:
     """Return an event as JSON on one line, as pages receive it."""
-    fields = {name: getattr(row, name) for name in _FIELDS}
+    fields = with_iso_times({name: getattr(row, name) for name in _FIELDS})
     return json.dumps(fields, separators=(",", ":"))
 
 

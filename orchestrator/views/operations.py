@@ -5,9 +5,10 @@ Times are seconds since the epoch by the database's clock.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from orchestrator.views.stacks import View
+from orchestrator.views.times import iso
 
 #: The states of a vertex, in the order of its life. They refine the states of a node in the store: ``retrying`` and
 #: ``held`` (at a hook) are waiting nodes, ``unchanged`` is a done one, ``unreached`` one that was not done when the
@@ -302,6 +303,11 @@ class ResourceDetails(View):
     created_at: float | None = None
     updated_at: float | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types; times are ISO 8601 in UTC."""
+        events = tuple((id_, iso(at), state, reason) for id_, at, state, reason in self.events)
+        return {**View.to_dict(self), "events": events}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesView(View):
@@ -343,6 +349,14 @@ class ProcessView(View):
     state: str
     #: Its present work: (stack, stack id, resource, action, since when, end of the lease).
     works_on: tuple[tuple[str, str, str, str, float | None, float], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types; times are ISO 8601 in UTC."""
+        works_on = tuple(
+            (*names, None if since is None else iso(since), iso(until))
+            for *names, since, until in self.works_on
+        )
+        return {**View.to_dict(self), "works_on": works_on}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,15 @@
-"""Views of stacks: frozen values with plain fields, each with ``to_dict`` for ``-f json``."""
+"""Views of stacks: frozen values with plain fields, each with ``to_dict`` for ``-f json``.
+
+Times are seconds since the epoch by the database's clock, and ISO 8601 in what ``to_dict`` returns.
+"""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from orchestrator.errors import Problem
 from orchestrator.model.record import Record
+from orchestrator.views.times import time_or_value
 
 
 class View(Record):
@@ -14,8 +18,26 @@ class View(Record):
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
+        """Return plain JSON types; times are ISO 8601 in UTC."""
+        return _fields(self)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {
+        field.name: time_or_value(field.name, _plain(getattr(value, field.name))) for field in fields(value)
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a copy in plain types; keys of maps are never taken for fields: users may have put them in."""
+    if is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        copied = map(_plain, value)
+        return list(copied) if isinstance(value, list) else tuple(copied)
+    return value
 
 
 class StatefulView(View):

@@ -8,6 +8,7 @@ from tornado.web import HTTPError, url
 
 from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.views.operations import GraphPicture, Vertex
+from orchestrator.views.times import with_iso_times
 
 #: The fields of a vertex that change during its operation; positions, names and edges do not.
 CHANGING: Final = (
@@ -43,7 +44,13 @@ def _plain(picture: GraphPicture, fields: tuple[str, ...], **more: Any) -> dict[
         field: getattr(picture, field) for field in GraphPicture.__dataclass_fields__ if field not in parts
     }
     groups = [group.to_dict() for group in picture.groups]
-    return {**plain, **more, "operation": picture.operation.to_dict(), "vertices": vertices, "groups": groups}
+    return {
+        **with_iso_times(plain),
+        **more,
+        "operation": picture.operation.to_dict(),
+        "vertices": vertices,
+        "groups": groups,
+    }
 
 
 class GraphData(DataHandler):

@@ -13,6 +13,7 @@ from tornado.web import HTTPError, url
 from orchestrator.dashboard.arguments import LONGEST_PAGE, event_filter, flag, whole
 from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.queries.observer import Observer
+from orchestrator.views.times import iso
 
 log = structlog.get_logger()
 
@@ -107,7 +108,7 @@ def _answered(
 ) -> dict[str, object]:
     cursor, as_of = observer.moment()
     # A result with a moment of its own overrides this one.
-    return {"cursor": cursor, "as_of": as_of, **question(observer, name, arguments)}
+    return {"cursor": cursor, "as_of": iso(as_of), **question(observer, name, arguments)}
 
 
 class EventsFile(DataHandler):

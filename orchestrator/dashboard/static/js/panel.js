@@ -3,6 +3,7 @@
 import { el, keepFocus, page, setText, stackUrl } from "./dom.js";
 import { agoElement, count, dateTime, duration, now, untilElement } from "./format.js";
 import { actionBadge, badge, showBadge, STATES, stateOf } from "./states.js";
+import { seconds, withSeconds } from "./times.js";
 import { workerElement } from "./worker_names.js";
 
 const AGAIN_MILLISECONDS = 500;
@@ -79,7 +80,7 @@ export class Panel {
     let details;
     try {
       const answer = await fetch(stackUrl(`vertex/${item.no}.json`));
-      details = await answer.json();
+      details = withSeconds(await answer.json());
       if (!answer.ok) throw new Error(details.error);
     } catch (error) {
       if (asked === this.asked && item === this.item) this.body.replaceChildren(el("p", { class: "trouble", text: error.message }));
@@ -155,7 +156,8 @@ export class Panel {
   }
 
   events(details, open) {
-    const rows = details.events.map(([, at, state, reason]) => {
+    const rows = details.events.map(([, moment, state, reason]) => {
+      const at = seconds(moment);
       const split = state.indexOf("_");
       return el("li", {}, el("time", { text: dateTime(at), datetime: new Date(at * 1000).toISOString() }), actionBadge(state.slice(0, split), state.slice(split + 1)), reason ? el("span", { class: "vertex-reason", text: reason }) : null);
     });

@@ -16,6 +16,7 @@
 
 import { showAsOf } from "./as_of.js";
 import { setClock } from "./format.js";
+import { withSeconds } from "./times.js";
 
 const MOST_WAITING = 5000; // Events that wait for `apply`: beyond, loading anew is less work.
 const STALE_AFTER = 10_000; // Milliseconds without a message from the server.
@@ -45,7 +46,7 @@ export async function fetchJson(url, options = {}) {
     throw new Refused("the dashboard does not answer", 0);
   }
   if (!answer.ok) throw await refusal(answer);
-  return answer.json();
+  return withSeconds(await answer.json());
 }
 
 async function refusal(answer) {
@@ -232,7 +233,7 @@ class Stream {
       source.addEventListener(name, (message) => {
         if (message.lastEventId) this.#lastId = Number(message.lastEventId);
         this.#attempts = 0;
-        heard(JSON.parse(message.data));
+        heard(withSeconds(JSON.parse(message.data)));
       });
     on("events", (events) => {
       for (const each of this.#followers) each.take(events);

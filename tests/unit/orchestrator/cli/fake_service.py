@@ -1,6 +1,8 @@
 """A stand-in for the service: a few stacks in memory, and operations that end when their progress is asked for."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -32,6 +34,7 @@ from orchestrator.views.stacks import (
     TraversalView,
     UpdatePlan,
 )
+from tests.numeric_times import numeric_times
 
 if TYPE_CHECKING:
     from orchestrator.service import Service
@@ -441,4 +444,8 @@ class Terminal:
         return Settings(state_directory=self.state_directory, broker_url=self.broker_url)
 
     def run(self, *words: str, answer: str | None = None) -> Result:
-        return CliRunner().invoke(isotherm, list(words), obj=self.shell, prog_name="isotherm", input=answer)
+        """Run a command; no command writes a time as a number."""
+        result = CliRunner().invoke(isotherm, list(words), obj=self.shell, prog_name="isotherm", input=answer)
+        with suppress(ValueError):
+            assert list(numeric_times(json.loads(result.stdout))) == [], words
+        return result

@@ -6,6 +6,7 @@ import pytest
 
 from cache.constraints.counters import Counts
 from orchestrator.views.caches import CacheView, FlushView
+from orchestrator.views.times import iso
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal
 
 
@@ -71,7 +72,7 @@ def test_programs_get_all_of_it(terminal: Terminal) -> None:
         "evicted": 0,
     }
     assert http["hit_rate"] == 0.9985
-    assert (http["entries"], http["since"]) == (3, NOON)
+    assert (http["entries"], http["since"]) == (3, iso(NOON))
     assert (http["enabled"], http["reachable"]) == (True, True)
     assert (nova["enabled"], nova["reachable"]) == (False, None)
     assert (nova["entries"], nova["since"], nova["hit_rate"]) == (None, None, None)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from orchestrator.views.sinks import SinkView
+from orchestrator.views.times import iso
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal
 
 
@@ -48,7 +49,12 @@ def test_each_sink_is_a_row(terminal: Terminal) -> None:
 def test_programs_get_all_of_it(terminal: Terminal) -> None:
     log, mail, new, web = json.loads(terminal.run("event-sink", "list", "-f", "json").stdout)
     assert (log["owner"], log["error"], log["failing_since"]) == ("coordinator@a:1:2.00", "", None)
-    assert (mail["enabled"], mail["failing_since"], mail["failures"], mail["lost"]) == (False, NOON, 9, 2)
+    assert (mail["enabled"], mail["failing_since"], mail["failures"], mail["lost"]) == (
+        False,
+        iso(NOON),
+        9,
+        2,
+    )
     assert (mail["backlog"], mail["behind_seconds"]) == (5, 3600.0)
     assert new["position"] is None
     assert (web["stack"], web["stack_id"]) == ("web", "id-of-web")

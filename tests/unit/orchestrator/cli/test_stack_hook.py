@@ -51,7 +51,7 @@ def test_programs_get_what_stands_as_json(terminal: Terminal, standing: FakeServ
         "resource": "server2",
         "uuid": "uuid-of-server2",
         "kind": "post-create",
-        "since": NOON + 60,
+        "since": "2024-03-01T12:01:00.000000Z",
     }
 
 

@@ -16,6 +16,7 @@ from orchestrator.dashboard.routes import routes
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service
 from orchestrator.store.store import Store
+from tests.numeric_times import numeric_times
 from tests.unit.orchestrator.dashboard.serving import client, served
 
 TEMPLATE = """
@@ -143,6 +144,13 @@ def test_no_address_fails_or_lets_other_scripts_run(address: str, clients: dict[
         assert not re.search(
             r"""(?:src|href)=["']?(?:https?:)?//(?!flower\.|github\.com/mher)""", answer.text
         )
+
+
+@each_read
+def test_times_are_text(address: str, clients: dict[str, httpx.Client]) -> None:
+    answer = asked(clients["operator"], address)
+    if answer.status_code == 200 and "json" in answer.headers["Content-Type"]:
+        assert list(numeric_times(answer.json())) == []
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ def test_what_a_process_works_on_is_told_with_the_end_of_its_lease() -> None:
             "stack_id": "s1",
             "resource": "port",
             "action": "CREATE",
-            "since": 990.0,
-            "lease_until": 1050.0,
+            "since": "1970-01-01T00:16:30.000000Z",
+            "lease_until": "1970-01-01T00:17:30.000000Z",
         }
     ]
 

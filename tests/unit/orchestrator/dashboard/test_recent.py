@@ -87,8 +87,8 @@ def test_an_answer_is_kept_for_a_moment_and_tells_its_age(world: World) -> None:
     assert newer.value == 2
     assert kept.to_dict() == {
         "cursor": 7,
-        "as_of": 1100.0,
-        "now": 1103.0,
+        "as_of": "1970-01-01T00:18:20.000000Z",
+        "now": "1970-01-01T00:18:23.000000Z",
         "age_seconds": 3.0,
         "trouble": "",
     }

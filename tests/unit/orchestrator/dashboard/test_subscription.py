@@ -100,5 +100,7 @@ def test_what_a_page_is_told_names_what_it_needs() -> None:
 
 
 def test_a_notice_moves_on_the_id_from_which_a_browser_comes_again() -> None:
-    assert notice("tick", {"as_of": 1.5}, last_id=9) == b'event: tick\nid: 9\ndata: {"as_of": 1.5}\n\n'
+    assert notice("tick", {"as_of": 1.5}, last_id=9) == (
+        b'event: tick\nid: 9\ndata: {"as_of": "1970-01-01T00:00:01.500000Z"}\n\n'
+    )
     assert notice("trouble", {"error": "away"}) == b'event: trouble\ndata: {"error": "away"}\n\n'
