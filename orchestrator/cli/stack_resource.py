@@ -59,7 +59,8 @@ def list_resources(shell: Shell, name: str, depth: int, form: str) -> None:
 def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> None:
     """Show one resource of a stack.
 
-    Its attributes and its metadata are shown as they were last recorded.
+    Its properties are those that were applied last; values that may be secrets are masked. Its attributes and its
+    metadata are shown as they were last recorded.
     """
     with shell.service() as service:
         view = service.resource(name, resource_name)
@@ -138,6 +139,7 @@ def _tables(view: ResourceView) -> list[Table]:
     }
     tables = [fields_table(fields)]
     titled = (
+        ("properties", view.properties),
         ("attributes", view.attributes),
         ("metadata", view.metadata),
         ("annotations", view.annotations),

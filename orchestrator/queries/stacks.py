@@ -14,6 +14,7 @@ from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.model.graph import Graph
 from orchestrator.model.messages import StackJob
 from orchestrator.model.tags import has_tags
+from orchestrator.planning.applied import AppliedDefinitions
 from orchestrator.planning.comparison import job_of_template
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
@@ -130,11 +131,23 @@ class StackQueries:
     def resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource."""
         stack = self._find(name)
-        names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
+        rows = self._store.stacks.resources(stack.id)
+        names = {row.id: row.name for row in rows}
         row = self._store.stacks.resource(stack.id, resource)
+        context = self._store.traversals.context(stack.traversal_id)
+        applied = AppliedDefinitions(
+            rows=rows,
+            context=context,
+            hidden=context.get("hidden", ()),
+            limits=Limits.of(self.settings),
+            content=self._store.templates.file,
+        )
         annotations = self._store.annotations.of(stack.id, row.name)
         hook = hooks_by_row(self._store, stack.id).get(row.id)
-        return resource_view(row, names, hook, annotations=annotations)
+        return replace(
+            resource_view(row, names, hook, annotations=annotations),
+            properties=applied.shown(row, self._store.histories.applied(row.id)),
+        )
 
     def events(
         self,
@@ -295,6 +308,8 @@ def resource_view(
         reason=row.reason if hook is None else paused_until(hook),
         hook=hook,
         requires=tuple(sorted(names[each] for each in row.requires if each in names)),
+        # What is applied may be secret: see StackQueries.resource.
+        properties={},
         attributes={".".join(map(str, path)): value for path, value in row.attributes},
         annotations=annotations or {},
     )

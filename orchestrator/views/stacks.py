@@ -121,6 +121,8 @@ class ResourceView(StatefulView):
     #: The hook at which it stands; None for none.
     hook: str | None = None
     requires: tuple[str, ...] = ()
+    #: The properties that were applied last, parts that may be secrets masked; only for a single resource.
+    properties: Mapping[str, Any] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     #: The last annotations of lifecycle plugins, by plugin.
