@@ -9,6 +9,8 @@
     │   └── HooksNotLoaded    lifecycle plugins or event sinks, or their settings             (exit 2)
     ├── NotFound              no such stack, resource, output ...                             (exit 2)
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
+    │   └── FailedByPlugin    a lifecycle plugin refused, and the stack is FAILED with its
+    │                         reason (orchestrator.lifecycle.brackets)                        (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
     │   ├── TakenOver         another process holds the operation now
     │   │                     (orchestrator.store.traversals.operation_rows)                  (exit 3)

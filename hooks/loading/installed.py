@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from hooks.errors import Fault, HookNotLoaded
 from hooks.hook import MOST_SECONDS, AnyHook, Hook, HookOptions, HookSettings
+from hooks.loading.entries import installed_entries, load_entries, rivalry
 from hooks.loading.origin import line_of, origin_of
 from hooks.loading.overrides import override_mistakes
 from hooks.values.masking import sentence_of, without_secrets
@@ -100,15 +101,12 @@ def find_hooks(
             are off by default.
     """
     configured = configured or {}
-    by_name: dict[str, list[EntryPoint]] = {}
-    # Not stevedore's manager: it loses which package brought an entry point, and lets some errors through.
-    for entry in entry_points(group=namespace):
-        by_name.setdefault(entry.name, []).append(entry)
+    by_name = installed_entries(namespace)
     hooks = tuple(
         _passed_by(entries)
         if passes_by is not None and name not in configured and name not in passes_by and _are_ours(entries)
         else _Finding(kind, entries, f"settings.{section}.{name}", configured.get(name, {})).installed(check)
-        for name, entries in sorted(by_name.items())
+        for name, entries in by_name.items()
     )
     strays = tuple(
         Fault(
@@ -206,20 +204,14 @@ class _Finding(Generic[AnyHook]):
 
     def _loaded(self) -> type[AnyHook]:
         found: dict[int, Any] = {}
-        for entry in self._entries:
-            try:
-                plugin = entry.load()
-            # Importing a module may do anything, even end the process.
-            except (Exception, SystemExit) as error:
+        for entry, plugin, error in load_entries(self._entries):
+            if error is not None:
                 message = f"cannot be loaded: {error!r}{line_of(entry, error)}"
                 raise _Unusable(self._fault(message, entry)) from error
             found[id(plugin)] = plugin
         (plugin, *others) = found.values()
         if others:
-            origins = " and ".join(sorted(f"({origin_of(entry)})" for entry in self._entries))
-            message = (
-                f"{self._base.noun} {self._entry.name!r} is brought by two packages, {origins}: remove one"
-            )
+            message = rivalry(self._base.noun, self._entries)
             raise _Unusable(Fault(message=message, hooks=(self._entry.name,)))
         if not (isinstance(plugin, type) and issubclass(plugin, self._base)):
             raise _Unusable(self._fault(f"is {plugin!r}, not a class derived from {self._base.__name__}"))

@@ -15,6 +15,7 @@ from hooks.events import NAMESPACE as EVENT_SINKS
 from hooks.hook import Hook
 from hooks.lifecycle import NAMESPACE as LIFECYCLE
 from hooks.lifecycle import LifecyclePlugin, find_lifecycle_plugins
+from hooks.loading.entries import load_entries
 from hooks.loading.installed import Installed, InstalledHook
 from hooks.loading.origin import origin_of
 from hooks.values.masking import MASK
@@ -150,9 +151,9 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
         section = settings.lifecycle if view.namespace == LIFECYCLE else settings.event_sinks
         return _hook_details(view, found.get(view.name), section.get(view.name, {}))
     entry = EntryPoint(view.name, view.target, view.namespace)
-    try:
-        plugin = entry.load()
-    except (Exception, SystemExit):  # noqa: BLE001  # that is among the view's errors
+    ((_, plugin, error),) = load_entries([entry])
+    if error is not None:
+        # It is among the view's errors.
         return PluginDetails(plugin=view)
     options: tuple[OptionView, ...] = ()
     if isinstance(plugin, type) and issubclass(plugin, ClientPlugin):
@@ -211,17 +212,18 @@ def _errors(entry: EntryPoint, rivals: Iterable[EntryPoint]) -> Iterator[str]:
     if entry.group not in NAMESPACES:
         yield f"nobody reads the namespace {entry.group!r}; {nearest(entry.group, NAMESPACES)}"
         return
+    ((_, found, error),) = load_entries([entry])
     try:
-        found = entry.load()
+        if error is not None:
+            raise error
         if entry.group in _BASES:
             base, what, check = _BASES[entry.group]
             refuse_stranger(entry, found, base, what)
             check(entry.name, found)
         elif entry.group == FUNCTIONS:
             as_functions([(entry.name, found)])
-    # Importing a module may have any effect, including an attempt to end the process.
-    except (Exception, SystemExit) as error:  # noqa: BLE001
-        yield str(error) if str(error) else repr(error)
+    except (Exception, SystemExit) as fault:  # noqa: BLE001  # checks of the contract import more
+        yield str(fault) if str(fault) else repr(fault)
 
 
 def _hook_details(

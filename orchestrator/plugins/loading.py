@@ -6,10 +6,9 @@ users would fail later, in one process and not in another.
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
-from stevedore.extension import ExtensionManager
-
+from hooks.loading.entries import installed_entries, load_entries, rivalry
 from hooks.loading.origin import line_of, origin_of, package_of
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 from orchestrator.errors import NotFound, PluginMistake, typed_message
@@ -60,21 +59,17 @@ def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[
         PluginMistake: there are none (a source tree that is not installed), one cannot be imported, is no such
             class, or its name is taken by another.
     """
-
-    def refuse(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
-        raise PluginMistake(f"{_described(entry, what)} {_why_not_loaded(entry, error)}") from error
-
-    found: dict[str, Any] = {}
-    for extension in ExtensionManager(namespace, on_load_failure_callback=refuse):
-        name, plugin, entry = extension.name, extension.plugin, extension.entry_point
-        refuse_stranger(entry, plugin, kind, what)
-        rival = found.setdefault(name, extension)
-        if rival.plugin is not plugin:
-            origins = " and ".join(sorted(f"({origin_of(each)})" for each in (rival.entry_point, entry)))
-            raise PluginMistake(f"{what} {name!r} is brought by two packages, {origins}: remove one")
+    found: dict[str, type[Kind]] = {}
+    for name, entries in installed_entries(namespace).items():
+        for entry, plugin, error in load_entries(entries):
+            if error is not None:
+                raise PluginMistake(f"{_described(entry, what)} {_why_not_loaded(entry, error)}") from error
+            refuse_stranger(entry, plugin, kind, what)
+            if found.setdefault(name, plugin) is not plugin:
+                raise PluginMistake(rivalry(what, entries))
     if not found:
         raise PluginMistake(f"no package brings entry points {namespace!r}: is isotherm itself installed?")
-    return {name: found[name].plugin for name in sorted(found)}
+    return found
 
 
 def refuse_stranger(entry: EntryPoint, plugin: object, kind: type, what: str) -> None:

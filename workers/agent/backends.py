@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 import structlog
 from pydantic import BaseModel
-from stevedore.named import NamedExtensionManager
 
 from cache.node_state.requests import ABSENT, ERROR, TIMEOUT
+from hooks.loading.entries import installed_entries, load_entries
 from hooks.values.nearest import Nearest
 from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.plugins.loading import refuse_stranger
@@ -241,7 +241,7 @@ class _Entries:
             error = self._failed[name]
             raise Unusable(ERROR, f"{what} {name!r} cannot be loaded: {error}") from error
         if name not in self._found:
-            known = sorted(entry_points(group=self._namespace).names)
+            known = sorted(installed_entries(self._namespace))
             hint = Nearest().hint(name, known, f"there are: {', '.join(known)}")
             raise Unusable(ERROR, f"no package brings the {what} {name!r}: {hint}")
         entry, found = self._found[name]
@@ -250,17 +250,15 @@ class _Entries:
         return cls
 
     def _load(self) -> dict[str, tuple[EntryPoint, Any]]:
-        def keep(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
-            self._failed[entry.name] = error
-
         # Missing ones are reported when they are used.
-        manager = NamedExtensionManager(
-            self._namespace,
-            self._names,
-            on_load_failure_callback=keep,
-            on_missing_entrypoints_callback=lambda _missing: None,
-        )
-        return {each.name: (each.entry_point, each.plugin) for each in manager}
+        installed = installed_entries(self._namespace)
+        loaded: dict[str, tuple[EntryPoint, Any]] = {}
+        for entry, plugin, error in load_entries(e for name in self._names for e in installed.get(name, ())):
+            if error is not None:
+                self._failed[entry.name] = error
+            else:
+                loaded[entry.name] = (entry, plugin)
+        return loaded
 
 
 def _options(model: type[BaseModel], given: Mapping[str, Any], where: str) -> Any:

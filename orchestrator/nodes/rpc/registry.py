@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 
-from stevedore.extension import ExtensionManager
-
+from hooks.loading.entries import installed_entries, load_entries
 from orchestrator.errors import PluginMistake
 
 #: The entry point group of modules with RPCs.
@@ -97,13 +97,11 @@ def load_rpcs(namespace: str = NAMESPACE) -> Mapping[str, NodeRpc]:
     Raises:
         PluginMistake: a module cannot be imported, or two have an RPC of the same name.
     """
-
-    def refuse(_manager: Any, entry: Any, error: BaseException) -> None:
-        raise PluginMistake(f"the node RPCs of {entry.value!r} cannot be loaded: {error}") from error
-
     found: dict[str, NodeRpc] = {}
-    for extension in ExtensionManager(namespace, on_load_failure_callback=refuse):
-        for each in vars(extension.plugin).values():
+    for entry, module, error in load_entries(chain.from_iterable(installed_entries(namespace).values())):
+        if error is not None:
+            raise PluginMistake(f"the node RPCs of {entry.value!r} cannot be loaded: {error}") from error
+        for each in vars(module).values():
             if isinstance(each, NodeRpc) and found.setdefault(each.name, each) is not each:
                 raise PluginMistake(f"node RPC {each.name!r} is brought twice")
     return {name: found[name] for name in sorted(found)}

@@ -2,11 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint
-from typing import Any
 
-from stevedore.extension import ExtensionManager
-
+from hooks.loading.entries import Loaded, installed_entries, load_entries
 from hooks.loading.origin import origin_of
 from orchestrator.errors import PluginMistake
 from orchestrator.template.functions.base import Function, Macro
@@ -47,10 +44,10 @@ def all_functions() -> Mapping[str, CallableClass]:
     Raises:
         PluginMistake: one cannot be loaded.
     """
-    manager: ExtensionManager[Any] = ExtensionManager(NAMESPACE, on_load_failure_callback=_refuse)
-    if not manager.extensions:
+    entries = [each for found in installed_entries(NAMESPACE).values() for each in found]
+    if not entries:
         raise PluginMistake(f"no functions are installed: the group {NAMESPACE} has no entry points")
-    return as_functions((extension.name, extension.plugin) for extension in manager)
+    return as_functions(map(_required, load_entries(entries)))
 
 
 def as_functions(found: Iterable[tuple[str, object]]) -> dict[str, CallableClass]:
@@ -73,6 +70,10 @@ def as_functions(found: Iterable[tuple[str, object]]) -> dict[str, CallableClass
     return functions
 
 
-def _refuse(_manager: object, entry_point: EntryPoint, error: BaseException) -> None:
-    origin = origin_of(entry_point)
-    raise PluginMistake(f"function {entry_point.name!r} ({origin}) cannot be loaded: {error}") from error
+def _required(loaded: Loaded) -> tuple[str, object]:
+    entry, error = loaded.entry, loaded.error
+    if error is not None:
+        raise PluginMistake(
+            f"function {entry.name!r} ({origin_of(entry)}) cannot be loaded: {error}"
+        ) from error
+    return entry.name, loaded.plugin

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from hooks.loading.entries import Loaded
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
 from orchestrator.template.functions import registry
@@ -173,4 +174,4 @@ def test_a_function_that_cannot_be_loaded_is_named_with_its_package() -> None:
     with pytest.raises(
         PluginMistake, match=r"'get_file' \(.* of isotherm\) cannot be loaded: no such module"
     ):
-        registry._refuse(None, entry, ImportError("no such module"))
+        registry._required(Loaded(entry, error=ImportError("no such module")))
