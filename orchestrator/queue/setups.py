@@ -55,10 +55,13 @@ class Setup:
     @classmethod
     def of(cls, settings: Settings, installation: str) -> "Setup":
         """Return the setup of this process."""
+        values = {name: getattr(settings, name) for name in MUST_AGREE}
+        # Named or not, the backend is the same.
+        values["cache_backend"] = settings.cache_place.backend
         return cls(
             installation=installation,
             version=version("isotherm"),
-            settings={name: _digest(getattr(settings, name)) for name in MUST_AGREE},
+            settings={name: _digest(value) for name, value in values.items()},
             plugins={
                 f"{group.removeprefix('isotherm.')} {each.name}": each.dist.version if each.dist else ""
                 for group in _GROUPS

@@ -121,3 +121,12 @@ def test_real_processes_are_compared(tmp_path: Path, redis_url: str) -> None:
         detail="2 processes agree",
         hint=found["process databases"].hint,
     )
+
+
+def test_a_backend_agrees_with_the_same_one_that_is_not_named() -> None:
+    broker = "redis://broker:6379/0"
+    named, unnamed, other = (
+        Setup.of(Settings(broker_url=broker, cache_backend=backend), "").settings["cache_backend"]
+        for backend in ("redis", "", "memory")
+    )
+    assert named == unnamed != other
