@@ -95,7 +95,8 @@ def test_settings_that_are_given_win(template: Path, tmp_path: Path) -> None:
 def test_with_a_broker_others_do_the_work(template: Path) -> None:
     with connect() as stacks:
         stacks.wait(stacks.create("web", template))
-    with connect(broker_url="redis://127.0.0.1:1/0") as stacks:
+    database = f"sqlite:///{template.parent}/state/isotherm.db"
+    with connect(broker_url="redis://127.0.0.1:1/0", database_url=database) as stacks:
         assert names(stacks) == ["web"]
         with pytest.raises(Unavailable, match="the broker does not answer"):
             stacks.delete("web")
