@@ -1,6 +1,9 @@
 """Celery processes: a worker, which takes checks, and a coordinator, which takes jobs and sweeps."""
 
+import json
+import os
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from celery.utils.nodenames import default_nodename, host_format
 
@@ -74,11 +77,35 @@ def _run(settings: Settings, tasks: str, queues: Sequence[str], name: str, **opt
     app = default_app()
     require_broker_login(settings)
     if own := app.installation():
-        # With an app of its own: no connection may be open when child processes are made.
-        with make_app(settings) as asking:
-            refuse_foreign_broker(asking, own, timeout_seconds=ANSWER_SECONDS)
+        _refuse_foreign_broker(settings, own)
     app.conf.imports = (tasks,)
     return run(app, queues, node_name(name), log_level=settings.log_level, **options)
+
+
+def _refuse_foreign_broker(settings: Settings, own: str) -> None:
+    """Ask the broker in a child process: what it opens must not be inherited by the children of this process.
+
+    With an open connection of its parent, a child would not notice that the parent was killed.
+
+    Raises:
+        InvalidInput: a process of another installation answers.
+    """
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with make_app(settings) as app:
+                refuse_foreign_broker(app, own, timeout_seconds=ANSWER_SECONDS)
+        except InvalidInput as error:
+            os.write(writes, json.dumps([asdict(each) for each in error.problems]).encode())
+        finally:
+            os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads, "rb") as answer:
+        found = answer.read()
+    os.waitpid(child, 0)
+    if found:
+        raise InvalidInput([Problem(**each) for each in json.loads(found)])
 
 
 def node_name(name: str) -> str:
