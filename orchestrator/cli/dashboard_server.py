@@ -5,11 +5,12 @@ import logging
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 import click
 from celery import Celery
 from celery.bin.base import CeleryCommand
-from flower.command import extract_settings, setup_logging, sigterm_handler
+from flower.command import extract_settings, setup_logging
 from flower.urls import settings as flowers
 from tornado.options import options
 
@@ -49,7 +50,7 @@ def dashboard(context: click.Context, tornado_argv: tuple[str, ...]) -> None:
 def serve(
     settings: Settings, arguments: Sequence[str], *, app: Celery | None = None, quiet: bool = False
 ) -> None:
-    """Serve the dashboard until SIGTERM or Ctrl-C.
+    """Serve the dashboard until SIGTERM, SIGHUP or Ctrl-C.
 
     Without ``app``, the Celery app is made from the settings; if ``quiet``, the address is not written on stderr.
 
@@ -74,16 +75,30 @@ def serve(
     prepare_database(settings, store)
     served = Dashboard(app, options, settings, store, **flowers)
     atexit.register(served.stop)
-    signal.signal(signal.SIGTERM, sigterm_handler)
+    _end_by_signals(served)
     port = _listen(served)
     if not quiet:
         click.echo(where(port, settings, is_secure="ssl_options" in flowers), err=True)
     settle()
     try:
         served.start()
-    except (KeyboardInterrupt, SystemExit):
+    finally:
         served.stop()
         leave_in_time()
+
+
+def _end_by_signals(served: Dashboard) -> None:
+    """Let SIGTERM, SIGINT and SIGHUP end the loop, also before it begins; a signal that is ignored stays so."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        # An exception raised here could be swallowed by whatever runs at this moment, such as a finalizer.
+        served.io_loop.add_callback_from_signal(served.io_loop.stop)
+        if number == signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, end)
 
 
 def where(port: int | None, settings: Settings, *, is_secure: bool) -> str:

@@ -38,6 +38,7 @@ from orchestrator.cli.stack_snapshot import snapshot
 from orchestrator.cli.stack_timeline import timeline
 from orchestrator.cli.stack_update import update
 from orchestrator.cli.template import template
+from orchestrator.config.ending import code_of, end_commands_by_signals
 from orchestrator.errors import IsothermError
 
 
@@ -51,7 +52,9 @@ class Boundary(click.Group):
             return super().invoke(context)
         except (click.exceptions.Exit, BrokenPipeError):
             raise
-        except (KeyboardInterrupt, click.Abort):
+        except KeyboardInterrupt as interrupt:
+            code = code_of(interrupt)
+        except click.Abort:
             code = errors.INTERRUPTED
         except click.UsageError as error:
             if isinstance(error, click.NoSuchCommand) and not error.possibilities:
@@ -141,6 +144,7 @@ def main() -> None:
         # In a locale that lacks a character, write its code instead of failing half-way through a table.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    end_commands_by_signals()
     isotherm(prog_name="isotherm")
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.errors import INTERRUPTED
 from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
 from orchestrator.cli.live_tree import Branch, branches, drawn
 from orchestrator.cli.looking import Look, Looker
 from orchestrator.cli.state_marks import MARKS, has_signs
+from orchestrator.config.ending import code_of
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.views.operations import DONE, UNCHANGED
@@ -277,10 +277,10 @@ def follow(service: "Service", stack: StackView, *, after: int) -> StackView:
 
 @contextmanager
 def resumable(name: str, *, embedded: bool) -> Iterator[None]:
-    """Turn Ctrl-C into a message with the command that continues; the stack is left as it is.
+    """Turn a signal that ends a command into a message with the command that continues; the stack is left as it is.
 
     Raises:
-        Exit: with :data:`INTERRUPTED`, on Ctrl-C.
+        Exit: with 128 and the number of the signal.
     """
     try:
         yield
@@ -290,4 +290,4 @@ def resumable(name: str, *, embedded: bool) -> Iterator[None]:
             click.echo(f"\nInterrupted: the stack stays as it is. Carry on with: {command}", err=True)
         else:
             click.echo(f"\nThe workers carry on without you. Follow them with: {command}", err=True)
-        raise click.exceptions.Exit(INTERRUPTED) from interrupt
+        raise click.exceptions.Exit(code_of(interrupt)) from interrupt

@@ -5,6 +5,8 @@ from typing import Any
 
 from celery.beat import Scheduler
 
+from orchestrator.config.ending import leave_to_parent
+
 
 class Beat(Scheduler):  # type: ignore[misc]  # celery is typed in part
     """A scheduler without a schedule file, which ends with its coordinator, also if that is killed."""
@@ -12,6 +14,7 @@ class Beat(Scheduler):  # type: ignore[misc]  # celery is typed in part
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._coordinator = os.getppid()
+        leave_to_parent()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send the due tasks; return how long to sleep.

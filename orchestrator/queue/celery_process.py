@@ -1,12 +1,16 @@
 """A Celery process of this package: a worker, a coordinator or an agent, with logs that are worth reading."""
 
 import logging
+import signal
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from celery import Celery
 from celery.platforms import SecurityWarning
+from celery.signals import worker_process_init
+
+from orchestrator.config.ending import leave_to_parent, share_handler
 
 #: The loggers of Celery that write a line when a task is sent, received and done.
 _TASK_LOGGERS: Final = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
@@ -34,7 +38,16 @@ def run(app: Celery, queues: Sequence[str], name: str, *, log_level: str, **opti
         logging.getLogger(each).addFilter(periodic)
     # It is about pickled messages, which no process of this package accepts.
     warnings.filterwarnings("ignore", category=SecurityWarning)
-    worker = app.Worker(
+    hangup_is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+    class Process(app.Worker):  # type: ignore[misc]  # celery makes it for each app
+        def install_platform_tweaks(self, worker: Any) -> None:
+            super().install_platform_tweaks(worker)
+            # Celery's own would start the process again at SIGHUP, and end it with 1 at SIGINT.
+            share_handler(hangup_is_ignored=hangup_is_ignored)
+
+    worker_process_init.connect(_leave_to_parent)
+    worker = Process(
         queues=queues,
         hostname=name,
         loglevel=log_level,
@@ -46,3 +59,7 @@ def run(app: Celery, queues: Sequence[str], name: str, *, log_level: str, **opti
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def _leave_to_parent(**_: Any) -> None:
+    leave_to_parent()
