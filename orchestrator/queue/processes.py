@@ -4,13 +4,15 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
+import structlog
 from celery.utils.nodenames import default_nodename, host_format
 
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.model.messages import CHECKS_QUEUE, COORDINATOR_QUEUE, STACKS_QUEUE
 from orchestrator.queue.broker_login import require_broker_login
 from orchestrator.queue.celery_app import BEAT, default_app, make_app
@@ -18,6 +20,8 @@ from orchestrator.queue.celery_process import run
 from orchestrator.queue.installation import refuse_foreign_broker
 from orchestrator.store import migrations
 from orchestrator.tracing.switch import require_tracing
+
+log = structlog.get_logger()
 
 #: How long a starting process waits for others on the broker to tell their installation.
 ANSWER_SECONDS = 1.0
@@ -75,37 +79,50 @@ def _require_ready(settings: Settings) -> None:
 
 def _run(settings: Settings, tasks: str, queues: Sequence[str], name: str, **options: object) -> int:
     app = default_app()
-    require_broker_login(settings)
-    if own := app.installation():
-        _refuse_foreign_broker(settings, own)
+    _ask_broker(settings, app.installation())
     app.conf.imports = (tasks,)
     return run(app, queues, node_name(name), log_level=settings.log_level, **options)
 
 
-def _refuse_foreign_broker(settings: Settings, own: str) -> None:
-    """Ask the broker in a child process: what it opens must not be inherited by the children of this process.
+def _ask_broker(settings: Settings, own: str) -> None:
+    """Try the login at the broker, and compare the installation of the processes there with this process's ``own``.
 
-    With an open connection of its parent, a child would not notice that the parent was killed.
+    A child process asks: with a connection that its parent once opened, a child of a coordinator does not notice that
+    the coordinator was killed.
 
     Raises:
         InvalidInput: a process of another installation answers.
+        Unavailable: the broker refuses the login.
     """
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
-        try:
-            with make_app(settings) as app:
-                refuse_foreign_broker(app, own, timeout_seconds=ANSWER_SECONDS)
-        except InvalidInput as error:
-            os.write(writes, json.dumps([asdict(each) for each in error.problems]).encode())
-        finally:
-            os._exit(0)
+        os.write(writes, json.dumps(_refusal(settings, own)).encode())
+        os._exit(0)
     os.close(writes)
     with os.fdopen(reads, "rb") as answer:
-        found = answer.read()
+        found = json.loads(answer.read() or b"{}")
     os.waitpid(child, 0)
-    if found:
-        raise InvalidInput([Problem(**each) for each in json.loads(found)])
+    if "refused" in found:
+        raise Unavailable(found["refused"])
+    if "problems" in found:
+        raise InvalidInput([Problem(**each) for each in found["problems"]])
+
+
+def _refusal(settings: Settings, own: str) -> dict[str, Any]:
+    """Return why this process cannot work for the broker; empty if it can, or if that is not known yet."""
+    try:
+        require_broker_login(settings)
+        if own:
+            with make_app(settings) as app:
+                refuse_foreign_broker(app, own, timeout_seconds=ANSWER_SECONDS)
+    except Unavailable as error:
+        return {"refused": str(error)}
+    except InvalidInput as error:
+        return {"problems": [asdict(each) for each in error.problems]}
+    except Exception as error:  # the child ends here; the process itself will meet it again
+        log.warning("the broker could not be asked", exc_info=error)
+    return {}
 
 
 def node_name(name: str) -> str:
