@@ -136,10 +136,10 @@ def plain_lines(table: Table) -> Iterator[str]:
     from rich.cells import cell_len
 
     rows = [_cells(table, row) for row in table.rows]
-    if table.folded_to and rows:
-        rows = _folded(rows, table.folded_to)
     if table.has_header:
         rows.insert(0, [[column.upper()] for column in table.columns])
+    if table.folded_to and rows:
+        rows = _folded(rows, table.folded_to)
     widths = [
         max((cell_len(line) for cell in column for line in cell), default=0)
         for column in zip(*rows, strict=True)

@@ -68,7 +68,9 @@ def unread_variables(settings: type[BaseModel], variables: Mapping[str, str]) ->
         spelt = name.upper()
         if not spelt.startswith(PREFIX) or spelt in _OTHER_VARIABLES:
             continue
-        if any(spelt == each or spelt.startswith(f"{each}__") for each in known):
+        if any(
+            spelt == each or spelt.startswith(f"{each}__") or each.startswith(f"{spelt}__") for each in known
+        ):
             continue
         # Compared without the common prefix, which would make all similar.
         rests = [each.removeprefix(PREFIX) for each in known]

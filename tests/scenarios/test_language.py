@@ -102,7 +102,7 @@ def test_a_template_makes_what_its_conditions_and_functions_say(
     world.settle()
     assert world.state() == "CREATE_COMPLETE"
     assert values(world) == made
-    assert outputs(world, stack_id) == {**told, "adopted": "theirs", "all": {"value": "x1-y1"}}
+    assert outputs(world, stack_id) == {**told, "adopted": "theirs", "all": {"value": "x1-y1", "measure": ""}}
     world.delete()
     world.settle()
     assert world.state(stack_id) == "DELETE_COMPLETE"

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 from orchestrator.service import Service
-from orchestrator.store import migrations
 from tests.services.engine import running
 from tests.services.test_update import isotherm, service  # noqa: F401  # a fixture
 from tests.unit.docs.pages import ROOT, Session
@@ -74,7 +73,6 @@ def test_plugins_and_sinks_of_real_processes(
     install(site, "acme_real", SOURCE, entries)
     host = Session(tmp_path)
     host.environment = {**client.environment, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
-    migrations.upgrade(postgres_url)
 
     with running([host.start_quickly(f"isotherm {kind}") for kind in ("coordinator", "worker")]) as engines:
         isotherm(client, "stack", "create", "s", "-t", "outer.yaml")

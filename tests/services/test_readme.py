@@ -54,7 +54,7 @@ def test_a_coordinator_three_workers_and_an_agent_carry_out_what_the_readme_says
     assert found["coordinators"].startswith("coordinator@")
     assert found["nodes"] == "answering: host1"
     coordinator, *workers, agent = logs
-    for task in ("stack.create", "stack.delete", "stack.finish", "coordinator.sweep"):
+    for task in ("stack.create", "stack.delete", "stack.finish"):
         assert f"Task {task}[" in coordinator
     assert any("Task resource.check[" in worker for worker in workers)
     assert "Task node.call[" in agent

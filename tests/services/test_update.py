@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.config.settings import Settings
 from orchestrator.service import Service
+from orchestrator.store import migrations
 from orchestrator.store.store import Store
 from tests.services.engine import running
 from tests.unit.docs.pages import Session
@@ -64,6 +65,7 @@ def isotherm(session: Session, *words: str, code: int = 0) -> str:
 def service(redis_url: str, postgres_url: str, tmp_path: Path) -> Iterator[Service]:
     """What tells how the stack does."""
     settings = Settings(broker_url=redis_url, database_url=postgres_url, state_directory=tmp_path / "state")
+    migrations.upgrade(postgres_url)
     with Service.open(settings) as service:
         yield service
 

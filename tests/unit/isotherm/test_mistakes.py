@@ -421,7 +421,7 @@ def test_an_option_that_is_required_stops_what_changes_stacks_and_nothing_that_r
     ):
         done = run(directory, words)
         assert (done.returncode, done.stderr) == (0, ""), words
-    told = run(directory, ["doctor"])
+    told = run(directory, ["doctor", "-f", "json"])
     assert "settings.lifecycle.owner.house: it must be given, for lifecycle plugin 'owner'" in told.stdout
     assert "correct it, or set settings.lifecycle.owner.enabled = false" in told.stdout
     assert "Traceback" not in told.stdout + told.stderr

@@ -115,6 +115,7 @@ def test_a_variable_that_is_nearly_a_settings_one_is_found(variable: str, meant:
         "isotherm_cache_url",
         "ISOTHERM_CLIENTS__HTTP__BASE_URL",
         "ISOTHERM_CONSTRAINT_CACHE__CLIENTS__HTTP__ENABLED",
+        "ISOTHERM_NODE_STATE_CACHE",
         "CACHE_BACKNED",
     ],
 )
