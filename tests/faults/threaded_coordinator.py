@@ -9,22 +9,21 @@ import sys
 from orchestrator import tasks
 from orchestrator.model.messages import COORDINATOR_QUEUE, STACKS_QUEUE
 from orchestrator.queue.celery_app import BEAT, default_app
+from orchestrator.queue.celery_process import run
 
 if __name__ == "__main__":
     # Before there are threads that would each want one.
     tasks.runtime()
     app = default_app()
     app.conf.worker_prefetch_multiplier = 1
-    worker = app.Worker(
-        queues=[STACKS_QUEUE, COORDINATOR_QUEUE],
+    run(
+        app,
+        [STACKS_QUEUE, COORDINATOR_QUEUE],
+        "coordinator@test",
+        log_level="INFO",
         concurrency=int(sys.argv[1]),
         pool="threads",
-        hostname="coordinator@test",
-        loglevel="INFO",
         beat=True,
         scheduler=BEAT,
         schedule_filename="",
-        without_mingle=True,
-        without_gossip=True,
     )
-    worker.start()
