@@ -19,6 +19,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
 from orchestrator.engine.breakpoints import UNSET_HOOK, check_kind, clear_hooks, unset_hook
 from orchestrator.engine.health import mark_unhealthy
+from orchestrator.engine.live_attributes import live_attributes
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.signals import Signals
 from orchestrator.engine.update_plan import update_plan
@@ -278,6 +279,17 @@ class Service(StackQueries):
         job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
         changed = self._jobs.submit(job, stack=stack.name)
         return None if changed == stack.id else self._begun(changed, job.job_id)
+
+    def live_resource(self, name: str, resource: str) -> ResourceView:
+        """Return one resource with all attributes of its type, read from the object by its plugin in this process.
+
+        Raises:
+            Conflict: it has no object, is a nested stack, or its type is not installed here.
+        """
+        stack = self._find(name)
+        row = self._store.stacks.resource(stack.id, resource)
+        read, unread = live_attributes(row, stack, self._store, ResourceTypes.load(), self.settings)
+        return replace(self.resource(name, resource), attributes=read, attribute_errors=unread)
 
     def mark_unhealthy(
         self, name: str, resource: str, *, reason: str = "", reset: bool = False

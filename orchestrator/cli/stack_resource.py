@@ -53,17 +53,28 @@ def list_resources(shell: Shell, name: str, depth: int, form: str) -> None:
     show(form, [view.to_dict() for view in resources], table)
 
 
-@shell_command("isotherm stack resource show web server -f yaml", group=resource, name="show")
+@shell_command(
+    "isotherm stack resource show web server -f yaml",
+    "isotherm stack resource show web server --all-attributes",
+    group=resource,
+    name="show",
+)
 @click.argument("name")
 @click.argument("resource_name", metavar="RESOURCE")
-def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> None:
+@click.option(
+    "--all-attributes",
+    "is_live",
+    is_flag=True,
+    help="Read all attributes of its type from the object now, in this process: it needs the settings of clients.",
+)
+def show_resource(shell: Shell, name: str, resource_name: str, *, is_live: bool, form: str) -> None:
     """Show one resource of a stack.
 
     Its properties are those that were applied last; values that may be secrets are masked. Its attributes and its
-    metadata are shown as they were last recorded.
+    metadata are shown as they were last recorded; recorded are the attributes that others refer to.
     """
     with shell.service() as service:
-        view = service.resource(name, resource_name)
+        view = (service.live_resource if is_live else service.resource)(name, resource_name)
     show(form, view.to_dict(), *_tables(view))
 
 
@@ -141,6 +152,7 @@ def _tables(view: ResourceView) -> list[Table]:
     titled = (
         ("properties", view.properties),
         ("attributes", view.attributes),
+        ("attributes that could not be read", view.attribute_errors),
         ("metadata", view.metadata),
         ("annotations", view.annotations),
     )

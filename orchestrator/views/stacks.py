@@ -124,6 +124,8 @@ class ResourceView(StatefulView):
     #: The properties that were applied last, parts that may be secrets masked; only for a single resource.
     properties: Mapping[str, Any] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    #: Why attributes could not be read, where they were read from the object.
+    attribute_errors: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     #: The last annotations of lifecycle plugins, by plugin.
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -47,7 +47,7 @@ def resources(observer: Observer, name: str, arguments: Mapping[str, str]) -> di
     rows = []
     for view in observer.queries.resources(name, depth=depth):
         row = view.to_dict()
-        for private in ("properties", "attributes", "metadata", "annotations"):
+        for private in ("properties", "attributes", "attribute_errors", "metadata", "annotations"):
             del row[private]
         rows.append(row)
     return {"resources": rows, "stacks": observer.stacks_in(name)}

@@ -492,3 +492,13 @@ def test_what_is_deleted_is_told_of_until_it_is_purged(write: Write) -> None:
         refused = run(*line.split())
         assert refused.exit_code == 2
         assert "has no stack" in refused.stderr
+
+
+def test_all_attributes_are_read_from_the_object_on_request(write: Write) -> None:
+    one = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::TestResource, properties: {value: x}}}\n"
+    assert run("stack", "create", "one", "-t", write(one)).exit_code == 0
+    show = ("stack", "resource", "show", "one", "it", "-f", "json")
+    recorded, live = (json.loads(run(*show, *more).stdout) for more in ((), ("--all-attributes",)))
+    assert recorded["attributes"] == {}
+    assert (live["attributes"]["output"], live["attribute_errors"]) == ("x", {})
+    assert recorded["properties"]["value"] == live["properties"]["value"] == "x"

@@ -1,0 +1,52 @@
+"""All attributes of a resource as its object has them now; on record are only those that others refer to."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.config.settings import Settings
+from orchestrator.definition import ResourceProxy, StackDefinition
+from orchestrator.engine.idle_nested_stacks import resource_of
+from orchestrator.errors import Conflict, typed_message
+from orchestrator.planning.matching import node_data_of
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.template.template_resource import kind_of_type
+
+
+def live_attributes(
+    row: ResourceRow, stack: StackRow, store: Store, types: Mapping[str, type[Resource]], settings: Settings
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the attributes of a resource, read by its plugin in this process, and why others could not be read.
+
+    Raises:
+        Conflict: it has no object, is a nested stack, or its type is not installed here.
+    """
+    if row.action in ("INIT", "DELETE"):
+        raise Conflict(f"resource {row.name!r} is {row.action}_{row.status} and has no attributes")
+    kind = kind_of_type(types, row.type)
+    if kind is None:
+        raise Conflict(f"resource {row.name!r} is of the type {row.type!r}, which is not installed here")
+    if issubclass(kind, StackResource):
+        raise Conflict(
+            f"resource {row.name!r} is a stack: 'isotherm stack output list {row.physical_id}' shows it"
+        )
+    required = {each.name: each for each in store.stacks.resources(stack.id) if each.id in row.requires}
+    within = StackDefinition.of_context(
+        store.traversals.context(stack.traversal_id),
+        resources={
+            name: ResourceProxy(name=name, type=each.type, data=node_data_of(each))
+            for name, each in required.items()
+        },
+        asker=row.name,
+    )
+    resource = resource_of(row, kind, within, settings, store.database.time())
+    read: dict[str, Any] = {}
+    unread: dict[str, str] = {}
+    for name in kind.attributes_schema:
+        try:
+            read[name] = resource.attribute(name)
+        except Exception as error:  # noqa: BLE001  # the boundary to plugins
+            unread[name] = typed_message(error)
+    return read, unread
