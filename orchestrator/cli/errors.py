@@ -62,12 +62,21 @@ def report_unexpected(error: Exception, form: str, directories: Sequence[str], l
     It is a library's message of an outage, or else a bug. ``directories`` are those that this process writes to.
     """
     if (outage := as_outage(error, directories)) is not None:
+        _drop_unwritten()
         report(outage, form)
         if debugging(log_level):
             sys.excepthook(type(error), error, error.__traceback__)
         return exit_code(outage)
     report_bug(error, form, with_traceback=debugging(log_level))
     return STACK_FAILED
+
+
+def _drop_unwritten() -> None:
+    """Drop what stdout does not take, such as on a full disk: Python would try it again at the end, and fail."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report_bug(error: Exception, form: str, *, with_traceback: bool) -> None:

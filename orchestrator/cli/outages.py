@@ -60,5 +60,6 @@ def _of_system(error: OSError, directories: Sequence[str]) -> IsothermError:
     place = str(error.filename) if error.filename is not None else ""
     if error.errno in _FULL:
         place = place or " or ".join(directories)
-        return Unavailable(f"{place}: {reason}; free space, or name a directory on another disk")
+        lead = f"{place}: " if place else ""
+        return Unavailable(f"{lead}{reason}; free space, or name a directory on another disk")
     return Unavailable(f"{place}: {reason}" if place else reason)
