@@ -6,32 +6,35 @@ from hooks.values.nearest import Nearest
 
 #: The schemes that kombu knows; kombu itself is slow to import.
 SCHEMES: Final = frozenset(
-    {
-        *(
-            "SLMQ",
-            "SQS",
-            "amqp",
-            "amqps",
-            "azureservicebus",
-            "azurestoragequeues",
-            "confluentkafka",
-            "consul",
-            "etcd",
-        ),
-        *(
-            "filesystem",
-            "gcpubsub",
-            "kafka",
-            "librabbitmq",
-            "memory",
-            "mongodb",
-            "pgmq",
-            "pyamqp",
-            "pyro",
-            "qpid",
-        ),
-        *("redis", "rediss", "sentinel", "slmq", "sqla", "sqlalchemy", "sqs", "zookeeper"),
-    }
+    [
+        "SLMQ",
+        "SQS",
+        "amqp",
+        "amqps",
+        "azureservicebus",
+        "azurestoragequeues",
+        "confluentkafka",
+        "consul",
+        "etcd",
+        "filesystem",
+        "gcpubsub",
+        "kafka",
+        "librabbitmq",
+        "memory",
+        "mongodb",
+        "pgmq",
+        "pyamqp",
+        "pyro",
+        "qpid",
+        "redis",
+        "rediss",
+        "sentinel",
+        "slmq",
+        "sqla",
+        "sqlalchemy",
+        "sqs",
+        "zookeeper",
+    ]
 )
 #: What to do where a broker does not answer.
 BROKER_REMEDY: Final = "start the broker, or correct ISOTHERM_BROKER_URL"

@@ -18,7 +18,7 @@ PREFIX: Final = "ISOTHERM_"
 _OTHER_VARIABLES: Final = frozenset({"ISOTHERM_CONFIG", "ISOTHERM_DEBUG"})
 #: How similar a variable must be to a setting's to count as a misspelling of it.
 _ALIKE: Final = 0.85
-#: The fewest characters that count as the beginning of a setting's name.
+#: The fewest characters of an abbreviation of a setting's name.
 _SHORTEST: Final = 3
 
 _EXPECTED: Final = {
@@ -62,7 +62,7 @@ def variable_of(place: Sequence[str | int]) -> str:
 
 
 def unread_variables(settings: type[BaseModel], variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each variable that seems a misspelling or the beginning of a setting's, with the right one."""
+    """Yield each unknown variable that resembles a setting's, or abbreviates it, with the name of that setting."""
     known = [variable_of(place) for place in _places(settings)]
     for name in sorted(variables):
         spelt = name.upper()

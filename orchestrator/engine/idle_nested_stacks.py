@@ -10,7 +10,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, ResourceProxy, StackDefinition
 from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
-from orchestrator.errors import NotFound
+from orchestrator.errors import Conflict, NotFound
 from orchestrator.planning.matching import node_data_of
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.properties import convert_properties
@@ -24,6 +24,18 @@ from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.template_resource import kind_of_type
 
 log = structlog.get_logger()
+
+
+def installed_kind(row: ResourceRow, types: Mapping[str, type[Resource]]) -> type[Resource]:
+    """Return the type of a row's resource.
+
+    Raises:
+        Conflict: it is not installed.
+    """
+    kind = kind_of_type(types, row.type)
+    if kind is None:
+        raise Conflict(f"resource {row.name!r} is of the type {row.type!r}, which is not installed here")
+    return kind
 
 
 def resource_of(

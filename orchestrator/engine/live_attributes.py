@@ -5,14 +5,13 @@ from typing import Any
 
 from orchestrator.config.settings import Settings
 from orchestrator.definition import ResourceProxy, StackDefinition
-from orchestrator.engine.idle_nested_stacks import resource_of
+from orchestrator.engine.idle_nested_stacks import installed_kind, resource_of
 from orchestrator.errors import Conflict, typed_message
 from orchestrator.planning.matching import node_data_of
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.template.template_resource import kind_of_type
 
 
 def live_attributes(
@@ -25,9 +24,7 @@ def live_attributes(
     """
     if row.action in ("INIT", "DELETE"):
         raise Conflict(f"resource {row.name!r} is {row.action}_{row.status} and has no attributes")
-    kind = kind_of_type(types, row.type)
-    if kind is None:
-        raise Conflict(f"resource {row.name!r} is of the type {row.type!r}, which is not installed here")
+    kind = installed_kind(row, types)
     if issubclass(kind, StackResource):
         raise Conflict(
             f"resource {row.name!r} is a stack: 'isotherm stack output list {row.physical_id}' shows it"

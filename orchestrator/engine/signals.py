@@ -5,7 +5,7 @@ from typing import Final
 
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
-from orchestrator.engine.idle_nested_stacks import resource_of
+from orchestrator.engine.idle_nested_stacks import installed_kind, resource_of
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import CheckOrder
 from orchestrator.plugins.resource import Resource
@@ -66,8 +66,6 @@ def signalled(
     """
     if row.action in UNSIGNALLED:
         raise Conflict(f"resource {row.name!r} is {row.action}_{row.status} and takes no signals")
-    kind = kind_of_type(types, row.type)
-    if kind is None:
-        raise Conflict(f"resource {row.name!r} is of the type {row.type!r}, which is not installed here")
+    kind = installed_kind(row, types)
     within = StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=row.name)
     return resource_of(row, kind, within, settings, now)

@@ -10,7 +10,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.queue.celery_app import make_app
 
-#: How long the broker has to answer.
+#: How long the broker, and the processes on it, have to answer a process that starts.
 ANSWER_SECONDS: Final = 1.0
 
 

@@ -14,7 +14,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.model.messages import CHECKS_QUEUE, COORDINATOR_QUEUE, STACKS_QUEUE
-from orchestrator.queue.broker_login import require_broker_login
+from orchestrator.queue.broker_login import ANSWER_SECONDS, require_broker_login
 from orchestrator.queue.celery_app import BEAT, default_app, make_app
 from orchestrator.queue.celery_process import run
 from orchestrator.queue.installation import refuse_foreign_broker
@@ -22,9 +22,6 @@ from orchestrator.store import migrations
 from orchestrator.tracing.switch import require_tracing
 
 log = structlog.get_logger()
-
-#: How long a starting process waits for others on the broker to tell their installation.
-ANSWER_SECONDS = 1.0
 
 
 def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: str | None) -> int:

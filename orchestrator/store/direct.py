@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from orchestrator.store.rows import AnyRow, Values
 
-#: What to do about errors of SQLite with the file, by the beginning of their names.
+#: Remedies for SQLite's errors about its file, by the prefix of the error's name.
 _REMEDIES = {
     "SQLITE_FULL": "free space, or move the file to another disk",
     "SQLITE_NOTADB": "it is another file, or broken: correct ISOTHERM_DATABASE_URL, or restore it",

@@ -239,7 +239,7 @@ class Stack:
             if each.action != "DELETE":
                 self._compare(each, done.get(each.name, set()) - {"delete"}, is_failed=is_failed)
         assert {name for name, what in done.items() if what} <= told.keys()
-        # What is deleted was told.
+        # The dry run named each resource that the update deleted.
         gone = before.keys() - {row.id for row in self.rows}
         for row in map(before.get, gone):
             assert row is not None

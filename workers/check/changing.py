@@ -22,7 +22,7 @@ class RefusedChange(Exception):
 def changes_of(
     resource: Resource, claim: Claim, is_open: Callable[[Path], bool], *, is_other_inside: bool = False
 ) -> tuple[PropertyChanges, str]:
-    """Return the properties to change in place, and what others changed of the object, in words.
+    """Return the properties to change in place, and how the object differs from its record, in words.
 
     After an interrupted update, those are all that may be changed at all. ``is_open``: whether the value at a path of
     the properties may be shown; ``is_other_inside``: whether the definition of its nested stack changes.
@@ -52,7 +52,7 @@ def changes_of(
 
 
 def _drift_of(it: Subject, decided: Decision, is_open: Callable[[Path], bool]) -> str:
-    """Return what others changed of an object that was observed; after an interrupted update, that is not known."""
+    """Return how an observed object differs from its record; empty after an interrupted update, a possible cause."""
     if decided.changes is None or it.was[1] == "IN_PROGRESS" or not is_in_doubt(it.was, refresh=it.refresh):
         return ""
     return drift_of(it.applied() or {}, decided.changes.before, is_open)

@@ -1,4 +1,4 @@
-"""Drift: what others changed of an object, in words, with the recorded and the observed value of each part."""
+"""Drift: the differences between the recorded and the observed properties of an object, in words, part by part."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice

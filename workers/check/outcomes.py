@@ -241,7 +241,7 @@ class Outcomes:
         return bool(may_help) and self._claim.retries < self._check.settings.action_retry_limit
 
     def _with_drift(self, data: Mapping[str, Any], ending: Ending) -> dict[str, Any]:
-        """Return the private facts with what others changed, until that is changed back."""
+        """Return the private facts with the drift of the object, as long as the update that corrects it goes on."""
         others = {name: value for name, value in data.items() if name != DRIFT}
         goes_on = ending in (Ending.WAITING, Ending.RETRY) and self._claim.action == "UPDATE"
         return {**others, DRIFT: self._attempt.drift} if goes_on and self._attempt.drift else others

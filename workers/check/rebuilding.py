@@ -24,7 +24,7 @@ from workers.check.adopting import properties_as_found
 from workers.check.context import CheckContext
 from workers.check.operating import is_external, is_operation
 
-#: A private fact of a resource during an update: what others changed of its object before.
+#: A private fact of a resource during an update: how its object had drifted before.
 DRIFT: Final = "isotherm:changed-by-others"
 
 
@@ -51,7 +51,7 @@ class Attempt:
         self.acts = claim.started
         #: Whether the action certainly had no effect, although it began.
         self.undone = False
-        #: What others changed of the object before this update, in words; empty if nothing.
+        #: How the object had drifted before this update, in words; empty if it had not.
         self.drift: str = claim.data.get(DRIFT, "")
 
     def rebuild(self) -> Resource:

@@ -14,9 +14,15 @@ _MAKE = sa.text("INSERT INTO identity (one, id) VALUES (1, :id) ON CONFLICT (one
 class Identity(Repository):
     """The one row with the installation's id."""
 
-    @retrying
+    _known = ""
+
     def read(self) -> str:
-        """Return the installation's id, which is made at the first call, and never changes."""
+        """Return the installation's id, which is made at the first call, and never changes: it is read once."""
+        self._known = self._known or self._read()
+        return self._known
+
+    @retrying
+    def _read(self) -> str:
         sql = sa.select(tables.identity.c.id)
         with self._db.read() as connection:
             found: str | None = connection.execute(sql).scalar_one_or_none()

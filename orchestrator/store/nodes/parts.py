@@ -44,5 +44,5 @@ def part_of(node_data: Sequence[Any], needs: Paths) -> list[Any]:
 
 
 def _longest(path: tuple[str | int, ...], collected: set[tuple[str | int, ...]]) -> tuple[str | int, ...]:
-    """Return the longest beginning of a path that is collected: the one that a reference to the path reads."""
+    """Return the longest collected prefix of a path, from which a reference to the path is resolved."""
     return next((path[:end] for end in range(len(path), 0, -1) if path[:end] in collected), path)

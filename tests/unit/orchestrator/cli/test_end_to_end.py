@@ -502,3 +502,13 @@ def test_all_attributes_are_read_from_the_object_on_request(write: Write) -> Non
     assert recorded["attributes"] == {}
     assert (live["attributes"]["output"], live["attribute_errors"]) == ("x", {})
     assert recorded["properties"]["value"] == live["properties"]["value"] == "x"
+
+
+def test_all_attributes_of_a_nested_stack_are_those_of_its_stack(write: Write) -> None:
+    group = "resources: {g: {type: OS::Heat::ResourceGroup, properties: {resource_def: {type: OS::Heat::None}}}}\n"
+    template = write(f"heat_template_version: 2021-04-16\n{group}")
+    assert run("stack", "create", "grouped", "-t", template).exit_code == 0
+    refused = run("stack", "resource", "show", "grouped", "g", "--all-attributes")
+    (remedy,) = re.findall("'isotherm (stack output list .*)' shows it", refused.stderr)
+    assert refused.exit_code == 2
+    assert run(*remedy.split()).exit_code == 0

@@ -1,10 +1,15 @@
 """What a process knows of its own installation, and of messages of others."""
 
+from pathlib import Path
+
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.queue import installation
 from orchestrator.queue.installation import WAITED_SECONDS, ForeignJobs, LazyId
+from orchestrator.store import migrations
+from orchestrator.store.store import Store
 
 
 def test_a_foreign_job_goes_back_as_long_as_its_sender_waits() -> None:
@@ -41,3 +46,16 @@ def test_the_id_is_read_once_and_again_only_if_the_database_did_not_answer(
     answers.insert(0, Unavailable("away"))
     assert [own(), own(), own()] == ["", "id", "id"]
     assert asked == 3
+
+
+def test_the_id_is_made_once_and_read_once_by_a_process(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'isotherm.db'}"
+    migrations.upgrade(url)
+    first, second = (Store.of(Settings(database_url=url)) for _ in range(2))
+    own = first.identity.read()
+    assert own == second.identity.read()
+    first.close()
+    # Without a connection to the database.
+    (tmp_path / "isotherm.db").unlink()
+    assert first.identity.read() == own
+    second.close()
