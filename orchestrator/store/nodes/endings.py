@@ -94,7 +94,8 @@ class NodeEndings(Repository):
             connection.execute(text_of(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
             connection.execute(text_of(statements.event_at(self._db.now)), values)
             if order.phase == CLEANUP and goes_on(connection, order.traversal_id):
-                hold_back(connection, self._db, traversal_id=order.traversal_id, no=order.no)
+                dependents = claim.dependents
+                hold_back(connection, self._db, traversal_id=order.traversal_id, dependents=dependents)
                 down = statements.count_down(self._db.now, self._db.in_list("dependents"))
                 released = _released(connection.execute(text_of(down), values).all())
                 return Finished(accepted=True, ready=self._orders.orders(released, order))

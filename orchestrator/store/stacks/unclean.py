@@ -4,8 +4,8 @@ The requirements of the resource that is left are left too. The traversal report
 the next update tries again.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Final
 
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ from orchestrator.errors import cut
 from orchestrator.model.messages import CLEANUP, JOIN
 from orchestrator.store import tables
 from orchestrator.store.database import Database
+from orchestrator.store.nodes.statements import PG_LOCK_DEPENDENTS
 from orchestrator.store.stacks.checking import SHOWN, failures_of
 from orchestrator.store.stacks.in_service import DEFINING
 
@@ -34,41 +35,51 @@ def goes_on(connection: sa.Connection, traversal_id: str) -> bool:
     return bool(row.status == "IN_PROGRESS" and row.action != "DELETE")
 
 
-def hold_back(connection: sa.Connection, database: Database, *, traversal_id: str, no: int) -> None:
-    """Turn every cleanup that waits for that of the node ``no`` into a join, in the caller's transaction.
+def hold_back(
+    connection: sa.Connection, database: Database, *, traversal_id: str, dependents: Sequence[int]
+) -> None:
+    """Turn every cleanup that waits for a failed one into a join, in the caller's transaction.
 
-    A join only counts down its dependents, so that nothing is deleted.
+    A join only counts down its dependents, so that nothing is deleted. ``dependents`` are those of the failed cleanup;
+    on PostgreSQL they are locked here as well, all nodes in the order of their numbers, as every finish locks them.
+    Only nodes behind the failed one that are not held back yet are read, however many the traversal has.
     """
-    node = tables.node
-    rows = connection.execute(
-        sa.select(node.c.no, node.c.phase, node.c.dependents).where(
-            tables.in_traversal(traversal_id), node.c.phase.in_((CLEANUP, JOIN))
-        )
-    ).all()
-    phases = {row.no: row.phase for row in rows}
-    dependents = {row.no: json.loads(row.dependents) for row in rows}
-    held = [each for each in _behind(no, dependents) if phases.get(each) == CLEANUP]
-    if held:
-        connection.execute(
-            sa.text(
-                "UPDATE node SET phase = 'join' "
-                f"WHERE traversal_id = :traversal_id AND no {database.in_list('numbers')}"
-            ),
-            {"traversal_id": traversal_id, "numbers": database.integers(held)},
-        )
+    values = {"traversal_id": traversal_id, "dependents": database.integers(dependents)}
+    behind = sa.text(_behind(database.in_list("dependents"), postgres=database.postgres))
+    held = list(connection.execute(behind, values).scalars())
+    if database.postgres:
+        locked = {"traversal_id": traversal_id, "dependents": sorted({*held, *dependents})}
+        connection.execute(sa.text(PG_LOCK_DEPENDENTS), locked)
+    if not held:
+        return
+    values["numbers"] = database.integers(held)
+    connection.execute(
+        sa.text(
+            "UPDATE node SET phase = 'join' "
+            f"WHERE traversal_id = :traversal_id AND no {database.in_list('numbers')}"
+        ),
+        values,
+    )
 
 
-def _behind(no: int, dependents: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return the nodes that wait for ``no``, directly or indirectly."""
-    found: list[int] = []
-    seen, following = {no}, [no]
-    while following:
-        for each in dependents.get(following.pop(), ()):
-            if each not in seen:
-                seen.add(each)
-                found.append(each)
-                following.append(each)
-    return found
+@functools.cache
+def _behind(in_dependents: str, *, postgres: bool) -> str:
+    """Return the query of the cleanups among ``dependents`` and behind them.
+
+    A join with a resource is a cleanup that is held back, and so is every cleanup behind it.
+    """
+    numbers = "json_array_elements_text(CAST(behind.next AS json))" if postgres else "json_each(behind.next)"
+    following = f"{numbers} AS following{'(value)' if postgres else ''}"
+    is_walked = f"n.phase = '{CLEANUP}' OR (n.phase = '{JOIN}' AND n.resource_id IS NULL)"
+    node = f"SELECT n.no, n.phase, CASE WHEN {is_walked} THEN n.dependents ELSE '[]' END"
+    return f"""
+        WITH RECURSIVE behind(no, phase, next) AS (
+            {node} FROM node n WHERE n.traversal_id = :traversal_id AND n.no {in_dependents}
+            UNION
+            {node} FROM behind CROSS JOIN {following} CROSS JOIN node n
+            WHERE n.traversal_id = :traversal_id AND n.no = CAST(following.value AS integer)
+        )
+        SELECT no FROM behind WHERE phase = '{CLEANUP}' ORDER BY no"""
 
 
 def unclean_of(connection: sa.Connection, traversal_id: str) -> str:

@@ -2,15 +2,20 @@
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
-from orchestrator.model.messages import CLEANUP, CONVERGE, END, CheckOrder
+from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
 from orchestrator.store import tables
+from orchestrator.store.database import Database
+from orchestrator.store.direct import driver_of
 from orchestrator.store.nodes.claims import Ending
 from orchestrator.store.stacks.unclean import UNCLEAN
-from tests.unit.orchestrator.store.conftest import Bench
+from orchestrator.store.store import Store
+from tests.unit.orchestrator.store.conftest import Bench, FakeClock
 from tests.unit.orchestrator.store.test_update_contract import (
     begin_delete,
     begin_update,
@@ -22,6 +27,7 @@ from tests.unit.orchestrator.store.test_update_contract import (
     pass_on,
     rows_of,
 )
+from tests.waiting import until
 
 
 def made(bench: Bench, requires: Mapping[str, set[str]]) -> None:
@@ -132,3 +138,52 @@ def test_a_failure_is_counted_once(bench: Bench, again: Ending) -> None:
     assert keys(pass_on(bench, end(bench, claim, Ending.FAILED).ready)) == [(END, "")]
     assert not end(bench, claim, again).accepted
     assert statuses(bench) == {"a": "CREATE_COMPLETE", "b": "DELETE_FAILED"}
+
+
+def effort_of_a_failure(others: int) -> int:
+    """Return SQLite's effort for one cleanup that fails among so many that do not wait for it."""
+    database = Database("sqlite://", clock=FakeClock())
+    tables.metadata.create_all(database.engine)
+    bench = Bench(Store(database), FakeClock())
+    made(bench, {"base": set(), "a": {"base"}, **{f"other{number:03}": set() for number in range(others)}})
+    orders = {order.key: order for order in pass_on(bench, begin_update(bench, {"new": set()}))}
+    claim = bench.store.nodes.claim(orders["a"], worker="w")
+    assert claim is not None
+    steps = []
+    with driver_of(database.engine) as driver:
+        driver.set_progress_handler(lambda: steps.append(1), 10)
+    assert end(bench, claim, Ending.FAILED).accepted
+    with driver_of(database.engine) as driver:
+        driver.set_progress_handler(None, 0)
+    assert node_of(bench, "base", JOIN).state == "ready"
+    database.dispose()
+    return len(steps)
+
+
+def test_what_a_failure_reads_does_not_grow_with_the_cleanups_that_do_not_wait_for_it() -> None:
+    few, many = effort_of_a_failure(10), effort_of_a_failure(400)
+    assert many < 2 * few, (few, many)
+
+
+def test_nodes_are_locked_in_the_order_of_their_numbers(bench: Bench) -> None:
+    """Of nodes on both sides of a join the lower one is locked first, as every other finish does it."""
+    if not bench.store.database.postgres:
+        pytest.skip("SQLite has one writer at a time")
+    made(bench, {"base": set(), **{f"m{number:03}": {"base"} for number in range(100)}})
+    orders = {order.key: order for order in pass_on(bench, begin_update(bench, {}))}
+    claim = bench.store.nodes.claim(orders["m050"], worker="w")
+    assert claim is not None
+    (join,), base = claim.dependents, node_of(bench, "base", CLEANUP)
+    assert join < base.no
+    lock = "SELECT 1 FROM node WHERE traversal_id = :id AND no = :no FOR UPDATE"
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with ThreadPoolExecutor() as pool:
+        with bench.store.database.write() as other:
+            other.execute(sa.text(lock), {"id": "s-t2", "no": join})
+            failing = pool.submit(end, bench, claim, Ending.FAILED)
+            with bench.store.database.read() as look:
+                until(lambda: look.execute(sa.text(waits)).scalar_one())
+            # With the base locked by the other side already, this would be a deadlock.
+            other.execute(sa.text(f"{lock} NOWAIT"), {"id": "s-t2", "no": base.no})
+        assert failing.result().accepted
+    assert node_of(bench, "base", JOIN).state == "blocked"
