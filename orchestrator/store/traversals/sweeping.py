@@ -5,29 +5,37 @@ that no other has locked.
 """
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
+import structlog
 
+from orchestrator.errors import Unavailable
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import Database, bulk_insert, database_time, is_transient, retrying
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.repository import Repository, Timings
-from orchestrator.store.rows import AnyRow, Values
-from orchestrator.store.stack_events import insert_resource_event
+from orchestrator.store.rows import AnyRow, Values, chunked
+from orchestrator.store.stack_events import resource_event
 from orchestrator.store.traversals.ledger import LOST_AT, Ledger
 from orchestrator.views.facts import LOST
+
+log = structlog.get_logger()
 
 #: The most nodes that one sweep takes, so that its transaction stays short.
 BATCH = 500
 #: The most resources named in the reason of a time-out at breakpoints.
 STOOD_NAMED = 3
+#: The time that a traversal gets whose failure raised an error.
+PUT_OFF_SECONDS = 60.0
 #: The pause before publishing again doubles, up to this many times.
 DOUBLINGS = 6
 
@@ -107,14 +115,29 @@ class Sweeper(Repository):
             self._write(connection, [change for _, change in settled])
             live = [row for row, change in settled if change["due_at"] is not None]
             lost = self._ledger.lost(connection) if _is_past(look.lost, now) else ()
-        orders = tuple(order for row in live for order in self._nodes.orders([row], row))
+        orders = tuple(
+            order for row in live for order in self._made(row, partial(self._nodes.orders, [row], row))
+        )
         woken = tuple(
             order
             for row in rows
             if row.state == "running" and row.status == "SUPERSEDED" and row.resource_id
-            for order in self._nodes.wake_resource(row.resource_id)
+            for order in self._made(row, partial(self._nodes.wake_resource, row.resource_id))
         )
         return Swept(orders=timed_out + orders + woken, more=len(rows) == BATCH, lost=lost)
+
+    @staticmethod
+    def _made(row: AnyRow, make: Callable[[], tuple[CheckOrder, ...]]) -> tuple[CheckOrder, ...]:
+        """Return the orders of a due node; none if what they are made of cannot be read, such as without its key."""
+        try:
+            return make()
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception(
+                "a node cannot be published; it is tried later", stack_name=row.stack, resource=row.key
+            )
+            return ()
 
     def next_due(self) -> float | None:
         """Return the seconds until the next node, deadline or lost operation is due; None if nothing will be."""
@@ -202,20 +225,40 @@ class Sweeper(Repository):
             overdue = connection.execute(
                 sa.select(traversal.c.id, traversal.c.action, traversal.c.deadline, traversal.c.created_at)
                 .where(traversal.c.status == "IN_PROGRESS", traversal.c.deadline <= now)
+                .order_by(traversal.c.deadline)
                 .limit(BATCH)
             ).all()
         ends = []
         for row in overdue:
-            # A nested stack has the rest of its parent's time, which is no round number.
-            minutes = round((row.deadline - row.created_at) / 60, 2)
-            reason = f"Stack {row.action} timed out after {minutes:g} minutes"
-            with self._db.write() as connection:
-                reason += self._stood(connection, row.id)
-                end = fail_traversal(connection, self._db, self._timings, row.id, reason)
-                self._fail_waiting(connection, row.id, reason, now)
+            try:
+                end = self._fail_one(row, now)
+            except Exception as error:
+                if is_transient(error):
+                    raise
+                # It must not keep the others, nor be tried again at once and for ever.
+                log.exception("a traversal out of time cannot be failed; it is tried later", traversal=row.id)
+                self._put_off(row.id)
+                continue
             if end is not None:
                 ends.append(end)
         return tuple(ends)
+
+    def _fail_one(self, row: AnyRow, now: float) -> CheckOrder | None:
+        # A nested stack has the rest of its parent's time, which is no round number.
+        minutes = round((row.deadline - row.created_at) / 60, 2)
+        reason = f"Stack {row.action} timed out after {minutes:g} minutes"
+        with self._db.write() as connection:
+            reason += self._stood(connection, row.id)
+            end = fail_traversal(connection, self._db, self._timings, row.id, reason)
+            self._fail_waiting(connection, row.id, reason, now)
+        return end
+
+    def _put_off(self, traversal_id: str) -> None:
+        """Give a traversal that cannot be failed some more time."""
+        traversal = tables.traversal
+        with self._db.timed_write() as (connection, now):
+            mine = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
+            connection.execute(traversal.update().where(mine).values(deadline=now + PUT_OFF_SECONDS))
 
     @staticmethod
     def _stood(connection: sa.Connection, traversal_id: str) -> str:
@@ -241,27 +284,22 @@ class Sweeper(Repository):
             .values(state="failed", due_at=None)
             .returning(node.c.resource_id, node.c.worker)
         ).all()
+        workers = {row.resource_id: row.worker or "" for row in rows}
         columns = ("id", "stack_id", "name", "type", "action", "physical_id")
-        for row in rows:
+        for some in chunked(sorted(filter(None, workers))):
+            free = (resource.c.status == "IN_PROGRESS") & resource.c.lock_traversal.is_(None)
             failed = connection.execute(
                 resource.update()
-                .where(
-                    resource.c.id == row.resource_id,
-                    resource.c.status == "IN_PROGRESS",
-                    resource.c.lock_traversal.is_(None),
-                )
+                .where(resource.c.id.in_(some), free)
                 .values(status="FAILED", reason=reason, updated_at=now)
                 .returning(*(resource.c[name] for name in columns))
-            ).first()
-            if failed is None:
-                continue
-            values = {
-                "action": failed.action,
-                "status": "FAILED",
-                "reason": reason,
-                "worker": row.worker or "",
-            }
-            insert_resource_event(connection, failed, now, traversal_id=traversal_id, **values)
+            ).all()
+            common = {"traversal_id": traversal_id, "status": "FAILED", "reason": reason}
+            events = [
+                resource_event(row, now, **common, action=row.action, worker=workers[row.id])
+                for row in sorted(failed, key=operator.attrgetter("name", "id"))
+            ]
+            bulk_insert(connection, tables.event, events)
 
 
 def _was_sent(row: AnyRow) -> bool:
