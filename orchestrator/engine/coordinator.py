@@ -17,6 +17,7 @@ from orchestrator.config.log_context import about_order
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
 from orchestrator.engine.breakpoints import UNSET_HOOK, unset_hook
+from orchestrator.engine.end_lease import extended
 from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.scaling import Scaler
@@ -429,7 +430,11 @@ class Coordinator:
         with about_order(order):
             self._store.traversals.complete(order.traversal_id)
             ending = self._store.traversals.claim_end(order, worker=self._name)
-            if ending is not None:
+            if ending is None:
+                return
+            held = (order.traversal_id, order.no, ending.attempt)
+            lease_seconds = self._store.timings.lease_seconds
+            with extended(self._store.nodes.heartbeat, held, lease_seconds=lease_seconds):
                 self._run_callbacks(ending)
 
     def _run_callbacks(self, ending: ClaimedEnd) -> None:

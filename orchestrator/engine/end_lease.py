@@ -1,0 +1,44 @@
+"""Lease of a traversal's end: extended while its post-operation work goes on, such as the planning of a rollback."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Final
+
+from orchestrator.config.periodic import Periodic
+
+#: For how long the lease of one end is extended: work that hangs is taken over in the end.
+LONGEST_SECONDS: Final = 3600.0
+
+#: What identifies the claim of an end: traversal id, node number, attempt.
+Held = tuple[str, int, int]
+
+
+@contextmanager
+def extended(
+    extend: Callable[[Iterable[Held]], None],
+    held: Held,
+    *,
+    lease_seconds: float,
+    clock: Callable[[], float] = monotonic,
+) -> Iterator[None]:
+    """Extend the lease of an end every third of it while the block runs, for ``LONGEST_SECONDS`` at most."""
+    until = clock() + LONGEST_SECONDS
+    pause = lease_seconds / 3
+
+    def act() -> None:
+        if clock() < until:
+            extend([held])
+
+    thread = Periodic(
+        "lease of an end",
+        act,
+        every_seconds=pause,
+        first_seconds=pause,
+        complaint="could not extend the lease of an end",
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.stop(0)
