@@ -7,6 +7,7 @@ so its visible events are complete.
 
 import threading
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -14,12 +15,14 @@ import sqlalchemy as sa
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 
-#: No transaction that writes an event is open for longer: the server ends idle ones earlier.
+#: After this time, only open transactions that write events are waited for, not those of others on the same server.
 SETTLED_SECONDS = 120
 #: The pause between looks while a reader waits for open transactions.
 _PAUSE_SECONDS = 0.005
 #: The most marks that are pending at once.
 _MOST_MARKS = 256
+#: The largest short id of a transaction; these begin again at zero.
+_SHORT = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,11 @@ class _Mark:
     transaction: int
     newest_event: int
     at: float
+
+    def is_above(self, transactions: Iterable[int]) -> bool:
+        """Return whether none of these had its id when the mark was made; their ids are short, as locks have them."""
+        behind = (self.transaction - each & _SHORT for each in transactions)
+        return not any(0 < distance < _SHORT // 2 for distance in behind)
 
 
 class Horizon:
@@ -76,15 +84,21 @@ class Horizon:
                     self._marks.append(_Mark(transaction=transaction, newest_event=seen, at=at))
             if not self._marks:
                 return self._complete
-            oldest = connection.execute(sa.text(f"SELECT {_OLDEST_OPEN}, {self._db.now}")).one()
-            complete = self._passed(*oldest)
+            oldest, now = connection.execute(sa.text(f"SELECT {_OLDEST_OPEN}, {self._db.now}")).one()
+            complete = self._passed(lambda mark: mark.transaction <= oldest)
+            if self._is_any_settled(now):
+                writers = connection.execute(sa.text(_WRITERS)).scalars().all()
+                complete = self._passed(
+                    lambda mark: mark.at < now - SETTLED_SECONDS and mark.is_above(writers)
+                )
             # Otherwise a reader that starts while a writer is active would start at the first event.
             return complete or self._start(connection)
 
     def _start(self, connection: sa.Connection) -> int:
-        """Return the last event that is older than any open transaction, and start there; 0 if there is none."""
-        event, now = tables.event, database_time(connection, self._db)
-        sql = sa.select(event.c.id).where(event.c.at < now - SETTLED_SECONDS)
+        """Return the last event that is older than any open transaction that writes events; 0 if there is none."""
+        event = tables.event
+        now, open_seconds = connection.execute(sa.text(f"SELECT {self._db.now}, ({_LONGEST_WRITER})")).one()
+        sql = sa.select(event.c.id).where(event.c.at < now - SETTLED_SECONDS - float(open_seconds or 0))
         found = connection.execute(sql.order_by(event.c.id.desc()).limit(1)).scalar_one_or_none() or 0
         with self._lock:
             self._complete = max(self._complete, found)
@@ -111,11 +125,15 @@ class Horizon:
             last = self._marks[-1].newest_event if self._marks else self._complete
             return newest_event > last and len(self._marks) < _MOST_MARKS
 
-    def _passed(self, oldest_open: int, now: float) -> int:
+    def _is_any_settled(self, now: float) -> bool:
+        since = self.behind_since
+        return since is not None and since < now - SETTLED_SECONDS
+
+    def _passed(self, is_over: Callable[[_Mark], bool]) -> int:
         with self._lock:
             waiting = []
             for mark in self._marks:
-                if mark.transaction <= oldest_open or mark.at < now - SETTLED_SECONDS:
+                if is_over(mark):
                     self._complete = max(self._complete, mark.newest_event)
                 else:
                     waiting.append(mark)
@@ -125,3 +143,14 @@ class Horizon:
 
 _NEXT_TRANSACTION = "SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint)"
 _OLDEST_OPEN = "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)"
+# A transaction that has taken the id of an event holds this lock on the table to its end.
+_WRITES = """
+    writes.relation = CAST('event' AS regclass) AND writes.mode = 'RowExclusiveLock' AND writes.granted
+    AND writes.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+_WRITERS = f"""
+    SELECT CAST(CAST(xact.transactionid AS text) AS bigint)
+    FROM pg_locks xact JOIN pg_locks writes USING (virtualtransaction)
+    WHERE xact.locktype = 'transactionid' AND xact.mode = 'ExclusiveLock' AND xact.granted AND {_WRITES}"""
+_LONGEST_WRITER = f"""
+    SELECT extract(epoch FROM clock_timestamp() - min(process.xact_start))
+    FROM pg_stat_activity process JOIN pg_locks writes USING (pid) WHERE {_WRITES}"""

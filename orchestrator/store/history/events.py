@@ -9,7 +9,7 @@ from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.rows import Query
 
 #: How long a read waits for open transactions that may still write an event with a lower id.
@@ -113,6 +113,4 @@ class Events:
 
     def _settled(self) -> sa.ColumnElement[bool]:
         """Return the condition that no event can appear before an event any more."""
-        event = tables.event
-        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
-        return (event.c.id <= self._horizon.reach(_PATIENCE_SECONDS)) | (event.c.at < now - SETTLED_SECONDS)
+        return tables.event.c.id <= self._horizon.reach(_PATIENCE_SECONDS)

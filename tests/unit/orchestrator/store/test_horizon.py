@@ -9,10 +9,10 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.store import migrations
+from orchestrator.store import horizon, migrations
 from orchestrator.store.database import SESSION, Database, retrying
 from orchestrator.store.history.events import Events
-from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
+from orchestrator.store.horizon import SETTLED_SECONDS, Horizon, _Mark
 from tests.unit.orchestrator.store.conftest import FakeClock
 from tests.waiting import until
 
@@ -119,6 +119,65 @@ def test_a_transaction_of_others_holds_up_the_horizon_for_a_while_only(ground: G
     ground.clock.pass_(SETTLED_SECONDS + 1)
     assert ground.horizon.look() == number
     hanging.rollback()
+
+
+def test_a_writer_that_is_active_for_long_is_waited_for_all_the_same(ground: Ground) -> None:
+    active, writer = ground.writer(), ground.writer()
+    first = ground.write(writer)
+    writer.commit()
+    events = Events(ground.database, ground.horizon)
+    assert ground.horizon.look() < first
+    ground.clock.pass_(SETTLED_SECONDS + 1)
+    assert ground.horizon.look() == first
+    lower, higher = ground.write(active), ground.write(writer)
+    writer.commit()
+    ground.clock.pass_(SETTLED_SECONDS + 1)
+    assert ground.horizon.look() < lower
+    assert [row.id for row in events.read("s")] == [first]
+    # What another writer adds meanwhile is not passed either.
+    ground.write(writer)
+    writer.commit()
+    ground.clock.pass_(SETTLED_SECONDS + 1)
+    assert ground.horizon.look() < lower
+    active.commit()
+    assert ground.horizon.look() == higher + 1
+
+
+def test_a_writer_that_began_after_an_event_holds_up_only_what_comes_after_it(ground: Ground) -> None:
+    foreign, writer = ground.writer(), ground.writer()
+    number = ground.write(writer)
+    writer.commit()
+    assert ground.horizon.look() < number
+    late = ground.writer()
+    ground.write(late)
+    ground.clock.pass_(SETTLED_SECONDS + 1)
+    assert ground.horizon.look() == number
+    late.rollback()
+    foreign.rollback()
+
+
+def test_who_begins_while_a_writer_is_active_for_long_begins_behind_it(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The writer has been open for longer than this at once, by the clock of the server.
+    monkeypatch.setattr(horizon, "SETTLED_SECONDS", 0)
+    database = Database(ground.database.url.render_as_string(hide_password=False))
+    active, writer = ground.writer(), ground.writer()
+    lower, higher = ground.write(active, at=database.time()), ground.write(writer, at=database.time())
+    writer.commit()
+    assert Horizon(database).look() < lower
+    active.commit()
+    assert Horizon(database).look() == higher
+    database.dispose()
+
+
+@pytest.mark.parametrize("newest", [100, 2**32 + 5])
+def test_short_ids_of_transactions_begin_again_at_zero(newest: int) -> None:
+    mark = _Mark(transaction=newest, newest_event=1, at=0.0)
+    short = newest & 0xFFFFFFFF
+    assert mark.is_above([short, short + 1])
+    assert not mark.is_above([short + 1, (short - 1) % 2**32])
+    assert not mark.is_above([(short - 50) % 2**32])
 
 
 def test_who_begins_while_somebody_writes_begins_behind_what_is_settled(ground: Ground) -> None:
