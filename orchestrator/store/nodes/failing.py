@@ -28,6 +28,19 @@ def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
     return stack_id
 
 
+def hold_nodes(
+    connection: sa.Connection, database: Database, traversal_id: str, which: sa.ColumnElement[bool]
+) -> None:
+    """Lock nodes of a traversal until the transaction ends, in the order of their numbers, as finishes do.
+
+    An update of many nodes reaches them in the order in which they lie, which changes. SQLite has one writer at a time.
+    """
+    if database.postgres:
+        node = tables.node
+        sql = sa.select(node.c.no).where(tables.in_traversal(traversal_id), which)
+        connection.execute(sql.order_by(node.c.no).with_for_update()).all()
+
+
 def held_status(connection: sa.Connection, traversal_id: str) -> str:
     """Return a traversal's status, which stays as it is until the transaction ends."""
     traversal = tables.traversal
@@ -60,6 +73,8 @@ def fail_traversal(
         values |= {"in_service": True, "completed_template_id": template.scalar_subquery()}
     connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
     fail_snapshot(connection, traversal_id, reason)
+    idle = node.c.state.in_(("ready", "waiting")) | (node.c.phase == END)
+    hold_nodes(connection, database, traversal_id, idle)
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))

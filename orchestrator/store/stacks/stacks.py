@@ -3,12 +3,11 @@
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.dialects import postgresql, sqlite
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import NotFound
@@ -344,5 +343,7 @@ class Stacks(Repository):
 
     @retrying
     def _end_job(self, **values: object) -> None:
-        with suppress(IntegrityError), self._db.timed_write() as (connection, now):
-            connection.execute(tables.job.insert().values(**values, created_at=now))
+        # A result that is there already is no error of a statement.
+        insert = (postgresql if self._db.postgres else sqlite).insert(tables.job).on_conflict_do_nothing()
+        with self._db.timed_write() as (connection, now):
+            connection.execute(insert.values(**values, created_at=now))

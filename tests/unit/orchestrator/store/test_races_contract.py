@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -252,3 +253,51 @@ def deadlocks(bench: Bench) -> int:
         connection.execute(sa.text("SELECT pg_stat_force_next_flush()"))
         sql = sa.text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
         return int(connection.execute(sql).scalar_one())
+
+
+def lock_of(key: str) -> str:
+    return f"SELECT no FROM node WHERE traversal_id = 's-t1' AND key = '{key}' FOR UPDATE"
+
+
+@pytest.mark.parametrize("act", ["supersede", "fail"])
+def test_many_nodes_are_locked_in_the_order_of_their_numbers(bench: Bench, act: str) -> None:
+    """As every finish locks them: with the other order, two of them would be a deadlock."""
+    if not bench.store.database.postgres:
+        pytest.skip("SQLite has one writer at a time")
+    orders = {order.key: order for order in bench.begin({"a": set(), "b": set(), "c": {"a", "b"}})}
+    # The one with the lower number is changed last, and lies behind the other one from then on.
+    for key in ("b", "a"):
+        bench.finish(bench.claim(orders[key]), Ending.WAITING, seconds=100_000)
+        change = sa.update(tables.resource).values(status="COMPLETE")
+        with bench.store.database.write() as connection:
+            connection.execute(change.where(tables.resource.c.name == key))
+    acts: dict[str, Callable[[], object]] = {
+        "supersede": lambda: begin_update(bench, {"a": set(), "b": set()}),
+        "fail": lambda: bench.store.traversals.fence("s-t1"),
+    }
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with ThreadPoolExecutor() as pool:
+        with bench.store.database.write() as other:
+            other.execute(sa.text(lock_of("a")))
+            acting = pool.submit(acts[act])
+            with bench.store.database.read() as look:
+                until(lambda: look.execute(sa.text(waits)).scalar_one())
+            other.execute(sa.text(f"{lock_of('b')} NOWAIT"))
+        assert acting.result()
+
+
+def test_the_second_result_of_a_job_is_no_error(bench: Bench) -> None:
+    failed: list[object] = []
+
+    def note(context: object) -> None:
+        failed.append(context)
+
+    engine = bench.store.database.engine
+    sa.event.listen(engine, "handle_error", note)
+    try:
+        bench.store.stacks.accept_job("job", "s-id")
+        bench.store.stacks.refuse_job("job", {"kind": "Conflict"})
+    finally:
+        sa.event.remove(engine, "handle_error", note)
+    assert bench.store.stacks.accepted("job") == "s-id"
+    assert failed == []
