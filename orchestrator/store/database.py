@@ -399,6 +399,12 @@ def require_writable(url: str) -> None:
         database.dispose()
 
 
+@functools.cache
+def text_of(sql: str) -> sa.TextClause:
+    """Return the one object of a statement, which SQLAlchemy compiles once."""
+    return sa.text(sql)
+
+
 def database_time(connection: sa.Connection, database: Database) -> float:
     """Return the database's time, in seconds since the epoch; SQLite's is that of this process, without a statement."""
     if not database.postgres:

@@ -1,6 +1,5 @@
 """Orders for ready nodes, with the node data of their requirements; leases and wake-ups of nodes."""
 
-import functools
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -8,21 +7,16 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
-from orchestrator.store.database import retrying
+from orchestrator.store.database import retrying, text_of
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim
+from orchestrator.store.nodes.holding import hold_nodes
 from orchestrator.store.nodes.parts import NodeDataParts
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Values
 
 #: The most requirements whose node data travel with a message; the check reads those of more from the store.
 MESSAGE_REQUIREMENTS = 64
-
-
-@functools.cache
-def text_of(sql: str) -> sa.TextClause:
-    """Return the one object of a statement, which SQLAlchemy compiles once."""
-    return sa.text(sql)
 
 
 class NodeOrders(Repository):
@@ -126,20 +120,30 @@ class NodeOrders(Repository):
         return self._wake(f"node.traversal_id = :traversal AND node.no {self._db.in_list('numbers')}", values)
 
     def _wake(self, which: str, values: Values) -> tuple[CheckOrder, ...]:
+        # One statement for both states: between two, a step may end that neither of them finds.
+        live = (
+            "EXISTS (SELECT 1 FROM traversal t WHERE t.id = node.traversal_id "
+            "AND t.status IN ('IN_PROGRESS', 'FAILED'))"
+        )
         now = self._db.now
-        live = "traversal_id IN (SELECT id FROM traversal WHERE status IN ('IN_PROGRESS', 'FAILED'))"
-        ready = f"""
-            UPDATE node SET state = 'ready', published = 0, ready_at = {now}, due_at = {now} + :redeliver_seconds
-            WHERE {which} AND state = 'waiting' AND hook IS NULL AND {live}
+        waits = "state = 'waiting'"
+        wake = f"""
+            UPDATE node SET
+                woken = woken OR state = 'running',
+                published = CASE WHEN {waits} THEN 0 ELSE published END,
+                ready_at = CASE WHEN {waits} THEN {now} ELSE ready_at END,
+                due_at = CASE WHEN {waits} THEN {now} + :redeliver_seconds ELSE due_at END,
+                state = CASE WHEN {waits} THEN 'ready' ELSE state END
+            WHERE {which} AND (state = 'running' OR {waits} AND hook IS NULL AND {live})
             RETURNING traversal_id, {statements.RELEASED_COLUMNS}"""
-        running = f"UPDATE node SET woken = true WHERE {which} AND state = 'running'"
         with self._db.write() as connection:
+            hold_nodes(connection, self._db, f"{which} AND state IN ('running', 'waiting')", values)
             rows = connection.execute(
-                text_of(ready), {**values, "redeliver_seconds": self._timings.redeliver_seconds}
+                text_of(wake), {**values, "redeliver_seconds": self._timings.redeliver_seconds}
             ).all()
-            connection.execute(text_of(running), values)
-            places = {row.traversal_id: _place_of(connection, row.traversal_id) for row in rows}
-        return tuple(order for row in rows for order in self.orders([row], places[row.traversal_id]))
+            woken = [row for row in rows if row.state == "ready"]
+            places = {row.traversal_id: _place_of(connection, row.traversal_id) for row in woken}
+        return tuple(order for row in woken for order in self.orders([row], places[row.traversal_id]))
 
 
 def _place_of(connection: sa.Connection, traversal_id: str) -> AnyRow:
