@@ -235,7 +235,8 @@ _PG_EVENT = f"INSERT INTO event ({_EVENT_COLUMNS}) SELECT {{now}}, {_EVENT_VALUE
 # Unlimited retries record one event for each new reason, so that a long outage does not fill the history.
 _IS_NEWS = "(:counts OR (SELECT reason FROM resource WHERE id = :resource_id) <> :reason)"
 
-# Rows are locked in the order of their numbers, so that two finishes cannot deadlock.
+# Rows are locked in the order of their numbers, so that two finishes cannot deadlock. Counting them locks all before
+# the first is changed; EXISTS would lock the first alone.
 _PG_DOWN = f"""
     locked AS (
         SELECT traversal_id, no FROM node
@@ -243,7 +244,7 @@ _PG_DOWN = f"""
         ORDER BY no FOR UPDATE
     ), down AS (
         {_COUNT_DOWN}
-        WHERE traversal_id = :traversal_id AND no = ANY(:dependents) AND EXISTS (SELECT 1 FROM locked)
+        WHERE traversal_id = :traversal_id AND no = ANY(:dependents) AND (SELECT count(*) FROM locked) > 0
         RETURNING node.remaining, {", ".join("node." + name for name in RELEASED_COLUMNS.split(", "))}
     )"""
 
