@@ -32,6 +32,8 @@ log = structlog.get_logger()
 
 #: The most nodes that one sweep takes, so that its transaction stays short.
 BATCH = 500
+#: The most nodes that one sweep puts off.
+POSTPONED = 10 * BATCH
 #: The most resources named in the reason of a time-out at breakpoints.
 STOOD_NAMED = 3
 #: The time that a traversal gets whose failure raised an error.
@@ -190,10 +192,14 @@ class Sweeper(Repository):
         return backlog * 2 >= count
 
     def _postpone(self, connection: sa.Connection, now: float) -> None:
-        """Put off publishing again the nodes whose message should be in the queue."""
+        """Put off publishing again some nodes whose message should be in the queue, unless others hold them."""
         node = tables.node
         sent = (node.c.due_at <= now, node.c.state == "ready", node.c.phase.in_(CHECKED_PHASES))
-        connection.execute(node.update().where(*sent).values(due_at=now + self._timings.redeliver_seconds))
+        key = node.c.traversal_id, node.c.no
+        some = sa.select(*key).where(*sent).order_by(node.c.due_at).limit(POSTPONED)
+        some = some.with_for_update(skip_locked=True)
+        later = now + self._timings.redeliver_seconds
+        connection.execute(node.update().where(sa.tuple_(*key).in_(some)).values(due_at=later))
 
     @staticmethod
     def _write(connection: sa.Connection, changes: Sequence[Values]) -> None:
