@@ -10,12 +10,12 @@ from orchestrator.model.actions import CHECK
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import Database, database_time, retrying, text_of
 from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.nodes.failing import fail_traversal, held_status, hold_stack
-from orchestrator.store.nodes.orders import NodeOrders, numbers_of, text_of
+from orchestrator.store.nodes.orders import NodeOrders, numbers_of
 from orchestrator.store.nodes.requirements import both
 from orchestrator.store.nodes.stopping import stop_at_hook
 from orchestrator.store.repository import Repository, Timings
@@ -88,6 +88,7 @@ class NodeEndings(Repository):
         order = claim.order
         with self._db.write() as connection:
             hold_stack(connection, order.traversal_id)
+            held_status(connection, order.traversal_id, to_change=True)
             node = connection.execute(text_of(statements.SQLITE_FINISH_NODE.at(self._db.now)), values)
             if node.rowcount != 1:
                 return Finished(accepted=False)

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time
+from orchestrator.store.nodes.holding import IDLE, hold_nodes
 from orchestrator.store.repository import Timings
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import serves
@@ -28,24 +29,11 @@ def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
     return stack_id
 
 
-def hold_nodes(
-    connection: sa.Connection, database: Database, traversal_id: str, which: sa.ColumnElement[bool]
-) -> None:
-    """Lock nodes of a traversal until the transaction ends, in the order of their numbers, as finishes do.
-
-    An update of many nodes reaches them in the order in which they lie, which changes. SQLite has one writer at a time.
-    """
-    if database.postgres:
-        node = tables.node
-        sql = sa.select(node.c.no).where(tables.in_traversal(traversal_id), which)
-        connection.execute(sql.order_by(node.c.no).with_for_update()).all()
-
-
-def held_status(connection: sa.Connection, traversal_id: str) -> str:
-    """Return a traversal's status, which stays as it is until the transaction ends."""
+def held_status(connection: sa.Connection, traversal_id: str, *, to_change: bool = False) -> str:
+    """Return a traversal's status, which stays as it is until the transaction ends, unless that is ``to_change`` it."""
     traversal = tables.traversal
     sql = sa.select(traversal.c.status).where(traversal.c.id == traversal_id)
-    status: str = connection.execute(sql.with_for_update(read=True)).scalar_one()
+    status: str = connection.execute(sql.with_for_update(read=not to_change)).scalar_one()
     return status
 
 
@@ -73,8 +61,7 @@ def fail_traversal(
         values |= {"in_service": True, "completed_template_id": template.scalar_subquery()}
     connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
     fail_snapshot(connection, traversal_id, reason)
-    idle = node.c.state.in_(("ready", "waiting")) | (node.c.phase == END)
-    hold_nodes(connection, database, traversal_id, idle)
+    hold_nodes(connection, database, IDLE, {"traversal_id": traversal_id})
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))

@@ -14,7 +14,8 @@ from orchestrator.model.messages import CONVERGE, END
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
 from orchestrator.store.database import bulk_insert, retrying
-from orchestrator.store.nodes.failing import fail_traversal, hold_nodes
+from orchestrator.store.nodes.failing import fail_traversal
+from orchestrator.store.nodes.holding import NOT_OVER, hold_nodes
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Values
@@ -129,13 +130,11 @@ class TraversalStarts(Repository):
             )
             if swapped.rowcount != 1:
                 return None
-            old = {"of_traversal_id": expected, "now": now}
-            superseded, *nodes = _superseding()
-            connection.execute(superseded, old)
-            idle = tables.node.c.state.in_(("blocked", "ready", "waiting"))
-            hold_nodes(connection, self._db, expected, idle)
-            for statement in nodes:
-                connection.execute(statement, old)
+            end_old, *end_nodes = _superseding()
+            connection.execute(end_old, {"of_traversal_id": expected, "now": now})
+            hold_nodes(connection, self._db, NOT_OVER, {"traversal_id": expected})
+            for statement in end_nodes:
+                connection.execute(statement, {"of_traversal_id": expected, "now": now})
             fail_snapshot(connection, expected, f"{new.plan.action} came before it was complete")
             if new.snapshot is not None:
                 insert_snapshot(
