@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time
-from orchestrator.store.nodes.holding import IDLE, hold_nodes
+from orchestrator.store.node_locks import IDLE, hold_nodes
 from orchestrator.store.repository import Timings
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import serves

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
 from orchestrator.store.database import retrying, text_of
+from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim
-from orchestrator.store.nodes.holding import hold_nodes
 from orchestrator.store.nodes.parts import NodeDataParts
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Values

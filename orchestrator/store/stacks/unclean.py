@@ -14,7 +14,7 @@ from orchestrator.errors import cut
 from orchestrator.model.messages import CLEANUP, JOIN
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.nodes.statements import PG_LOCK_DEPENDENTS
+from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.stacks.checking import SHOWN, failures_of
 from orchestrator.store.stacks.in_service import DEFINING
 
@@ -47,9 +47,9 @@ def hold_back(
     values = {"traversal_id": traversal_id, "dependents": database.integers(dependents)}
     behind = sa.text(_behind(database.in_list("dependents"), postgres=database.postgres))
     held = list(connection.execute(behind, values).scalars())
-    if database.postgres:
-        locked = {"traversal_id": traversal_id, "dependents": sorted({*held, *dependents})}
-        connection.execute(sa.text(PG_LOCK_DEPENDENTS), locked)
+    changed = f"traversal_id = :traversal_id AND no {database.in_list('numbers')}"
+    numbers = database.integers([*{*held, *dependents}])
+    hold_nodes(connection, database, changed, {"traversal_id": traversal_id, "numbers": numbers})
     if not held:
         return
     values["numbers"] = database.integers(held)

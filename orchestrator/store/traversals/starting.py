@@ -14,8 +14,8 @@ from orchestrator.model.messages import CONVERGE, END
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
 from orchestrator.store.database import bulk_insert, retrying
+from orchestrator.store.node_locks import NOT_OVER, hold_nodes
 from orchestrator.store.nodes.failing import fail_traversal
-from orchestrator.store.nodes.holding import NOT_OVER, hold_nodes
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Values
