@@ -44,6 +44,22 @@ def begin_update(
 
     It follows the operation of the number before, or that which it comes ``after``.
     """
+    new = update_of(bench, requires, clean=clean, number=number, known=known, other_types=other_types)
+    if not bench.store.traversal_starts.begin_next(new, expected=f"s-t{after or number - 1}"):
+        return ()
+    return orders_of(new)
+
+
+def update_of(
+    bench: Bench,
+    requires: Mapping[str, set[str]],
+    *,
+    clean: Sequence[str] = (),
+    number: int = 2,
+    known: Sequence[str] | None = None,
+    other_types: Mapping[str, str] | None = None,
+) -> NewTraversal:
+    """Return an update of the stack, planned with its present rows."""
     rows = rows_of(bench)
     by_name = {row.name: row for row in rows}
     desired_resources = [
@@ -62,7 +78,7 @@ def begin_update(
         for desired in desired_resources
     }
     plan = plan_update(desired_resources, matches, rows)
-    new = NewTraversal(
+    return NewTraversal(
         id=f"s-t{number}",
         stack_id="s-id",
         stack="s",
@@ -78,9 +94,23 @@ def begin_update(
         job_id=f"job-{number}",
         other_types={by_name[name].id: kind for name, kind in (other_types or {}).items()},
     )
-    if not bench.store.traversal_starts.begin_next(new, expected=f"s-t{after or number - 1}"):
-        return ()
-    return tuple(order_of(bench, node.no, number=number) for node in plan.ready)
+
+
+def orders_of(new: NewTraversal) -> tuple[CheckOrder, ...]:
+    """Return the orders for the nodes that are ready when a traversal begins."""
+    return tuple(
+        CheckOrder(
+            stack_id=new.stack_id,
+            traversal_id=new.id,
+            no=node.no,
+            key=node.key,
+            phase=node.phase,
+            stack=new.stack,
+            action=node.action,
+            node_data=(),
+        )
+        for node in new.plan.ready
+    )
 
 
 def begin_delete(bench: Bench, *, number: int = 2, after: int | None = None) -> bool:

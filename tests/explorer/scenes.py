@@ -1,0 +1,348 @@
+"""Scenes of a stack's life, and the operations of the store that may meet there at the same moment."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.errors import Conflict
+from orchestrator.model.messages import END, CheckOrder
+from orchestrator.model.nested_stack import Family, Fence
+from orchestrator.model.plan import plan_create
+from orchestrator.store.nodes.claims import Claim, Ending, Outcome
+from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
+from orchestrator.store.traversals.traversals import ClaimedEnd
+from tests.unit.orchestrator.store.conftest import Bench
+from tests.unit.orchestrator.store.test_update_contract import (
+    begin_update,
+    created,
+    end,
+    order_of,
+    orders_of,
+    update_of,
+)
+
+#: How long a step waits for something that only a signal brings earlier.
+LONG_SECONDS = 50_000.0
+
+
+@dataclass
+class Found:
+    """What operations find at the beginning: the claims of running steps, and orders, by name."""
+
+    claims: dict[str, Claim] = field(default_factory=dict)
+    orders: dict[str, CheckOrder] = field(default_factory=dict)
+
+
+Operating = Callable[[Bench, Found], Any]
+#: Operations that pass over what others hold at the moment, as if they had not come.
+PASSING = ("sweep", "claim")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A state of the store, and operations that may meet in it."""
+
+    name: str
+    prepare: Callable[[Bench], Found]
+    operations: Mapping[str, Operating]
+
+
+# -- operations ----------------------------------------------------------------------------------------------------
+
+
+def claims(name: str) -> Operating:
+    """Claim an order as a worker does."""
+    return lambda bench, found: bench.store.nodes.claim(found.orders[name], worker="other")
+
+
+def ends(name: str, ending: Ending = Ending.DONE, *, seconds: float = 0) -> Operating:
+    """Report the end of a running step."""
+
+    def finish(bench: Bench, found: Found) -> Sequence[CheckOrder]:
+        return bench.finish(found.claims[name], ending, seconds=seconds, reason="no luck").ready
+
+    return finish
+
+
+def replaces(name: str) -> Operating:
+    """Report that a resource must be replaced."""
+
+    def replace(bench: Bench, found: Found) -> Sequence[CheckOrder]:
+        outcome = Outcome(ending=Ending.REPLACE, new_id=f"new-{name}")
+        return bench.store.nodes.finish(found.claims[name], outcome).ready
+
+    return replace
+
+
+def joins(name: str) -> Operating:
+    """Pass a join on."""
+    return lambda bench, found: bench.store.nodes.release_join(found.orders[name]).ready
+
+
+def signals(resource_id: str) -> Operating:
+    """Wake those who wait for what a signal to a resource brings."""
+    return lambda bench, _: bench.store.nodes.wake_dependents(resource_id)
+
+
+def sweeps(*, backlog: int | None = None) -> Operating:
+    """Sweep once."""
+    return lambda bench, _: bench.store.sweeper.sweep(backlog=backlog).orders
+
+
+def beats(*names: str) -> Operating:
+    """Extend the leases of running steps."""
+
+    def beat(bench: Bench, found: Found) -> None:
+        held = (found.claims[name] for name in names)
+        bench.store.nodes.heartbeat([(c.order.traversal_id, c.order.no, c.attempt) for c in held])
+
+    return beat
+
+
+def updates(number: int, requires: Mapping[str, set[str]]) -> Operating:
+    """Begin an update, planned with the present rows, that supersedes the operation before, if no other one has."""
+
+    def update(bench: Bench, _: Found) -> Sequence[CheckOrder]:
+        before = f"s-t{number - 1}"
+        while bench.store.stacks.find("s-id", project="p").traversal_id == before:
+            new = update_of(bench, requires, number=number)
+            if bench.store.traversal_starts.begin_next(new, expected=before):
+                return orders_of(new)
+        return ()
+
+    return update
+
+
+def cancels(number: int) -> Operating:
+    """Cancel the operation, which is over or superseded at the worst."""
+
+    def cancel(bench: Bench, _: Found) -> CheckOrder | None:
+        try:
+            return bench.store.traversals.cancel(f"s-t{number}", reason="enough", job_id="cancel")
+        except Conflict:
+            return None
+
+    return cancel
+
+
+def gives_way(number: int) -> Operating:
+    """Fail the operation because another one takes the stack."""
+    return lambda bench, _: bench.store.traversals.fence(f"s-t{number}")
+
+
+def completes(number: int) -> Operating:
+    """Complete the operation, if nothing of it is left."""
+    return lambda bench, _: bench.store.traversals.complete(f"s-t{number}")
+
+
+def claims_end(bench: Bench, found: Found) -> ClaimedEnd | None:
+    """Claim the end of the operation as a coordinator does, if it is over."""
+    return bench.store.traversals.claim_end(found.orders["end"], worker="coordinator")
+
+
+def nests(name: str) -> Operating:
+    """Begin the nested stack of a running step."""
+
+    def nest(bench: Bench, found: Found) -> CheckOrder | None:
+        claim = found.claims[name]
+        order = claim.order
+        new = NewTraversal(
+            id="nested-t1",
+            stack_id="nested-id",
+            stack="nested",
+            project="p",
+            template_id="none",
+            timeout_minutes=60,
+            plan=plan_create([]),
+            context={},
+            new_types={},
+            family=Family(
+                parent_id=order.stack_id, parent_resource=claim.resource_id, root_id=order.stack_id, depth=1
+            ),
+            fence=Fence(
+                resource_id=claim.resource_id,
+                traversal_id=order.traversal_id,
+                no=order.no,
+                attempt=claim.attempt,
+            ),
+        )
+        try:
+            bench.store.traversal_starts.begin_create(new)
+        except (Fenced, Conflict):
+            return None
+        return CheckOrder(
+            stack_id=new.stack_id,
+            traversal_id=new.id,
+            no=0,
+            key="",
+            phase=END,
+            stack=new.stack,
+            node_data=(),
+        )
+
+    return nest
+
+
+# -- scenes --------------------------------------------------------------------------------------------------------
+
+#: Two steps run with common dependents, and one of them has another dependent before those.
+CREATED: Mapping[str, set[str]] = {
+    "a": set(),
+    "k": set(),
+    "e": set(),
+    "x": set(),
+    "v": {"x"},
+    "w": {"x"},
+    "b": {"a"},
+    "m": {"a", "k"},
+    "n": {"a", "k"},
+}
+
+
+def _creating(bench: Bench) -> Found:
+    found = Found(orders={order.key: order for order in bench.begin(dict(CREATED))})
+    for order in bench.run(found.orders["x"]):
+        found.orders[order.key] = order
+    bench.finish(bench.claim(found.orders["w"]), Ending.WAITING, seconds=LONG_SECONDS)
+    found.claims = {name: bench.claim(found.orders[name]) for name in ("a", "k", "v")}
+    return found
+
+
+def _updating(bench: Bench) -> Found:
+    """A step of a superseded update runs on; the next one wants the same resource, and another one less."""
+    created(bench, {"a": set(), "b": {"a"}, "g": set()})
+    old = {order.key: order for order in begin_update(bench, {"a": set(), "b": {"a"}, "g": set()})}
+    running = bench.claim(old["a"])
+    new = begin_update(bench, {"a": set(), "b": {"a"}, "h": set()}, number=3)
+    found = Found(orders={order.key: order for order in new}, claims={"a": running})
+    found.claims["h"] = bench.claim(found.orders["h"])
+    return found
+
+
+def _replacing(bench: Bench) -> Found:
+    """Two steps of an update run, and one of them is to be replaced."""
+    requires: dict[str, set[str]] = {"a": set(), "b": {"a"}, "d": set()}
+    created(bench, requires)
+    orders = {order.key: order for order in begin_update(bench, requires)}
+    return Found(orders=orders, claims={name: bench.claim(orders[name]) for name in ("a", "d")})
+
+
+def _ending(bench: Bench) -> Found:
+    """Two last steps run, and the join of a resource that stays as it is was sent."""
+    requires: dict[str, set[str]] = {"a": set(), "b": set(), "j": set(), "q": {"j"}}
+    created(bench, requires)
+    found = Found(orders={order.key: order for order in begin_update(bench, requires, clean=["q"])})
+    found.claims = {name: bench.claim(found.orders[name]) for name in ("a", "b")}
+    for order in end(bench, bench.claim(found.orders["j"]), Ending.DONE, changed=False).ready:
+        found.orders[order.key] = order
+    with bench.store.database.read() as connection:
+        last = sa.text("SELECT no FROM node WHERE traversal_id = 's-t2' AND phase = 'end'")
+        found.orders["end"] = order_of(bench, connection.execute(last).scalar_one())
+    return found
+
+
+def _late(bench: Bench) -> Found:
+    """A lease is over, messages were lost, and a pause has passed."""
+    requires: Mapping[str, set[str]] = {
+        "a": set(),
+        "b": {"a"},
+        "e": set(),
+        "f": set(),
+        "g": set(),
+        "h": set(),
+        "p": set(),
+        "y": set(),
+        "z": {"a", "y"},
+    }
+    found = Found(orders={order.key: order for order in bench.begin(dict(requires))})
+    bench.finish(bench.claim(found.orders["p"]), Ending.WAITING, seconds=1)
+    found.claims = {name: bench.claim(found.orders[name]) for name in ("a", "y")}
+    with bench.store.database.write() as connection:
+        connection.execute(sa.text("UPDATE node SET due_at = 1000 + no WHERE due_at IS NOT NULL"))
+    return found
+
+
+_A_AND_B: Mapping[str, set[str]] = {"a": set(), "b": {"a"}}
+
+SCENES = (
+    Scene(
+        "creating",
+        _creating,
+        {
+            "a ends": ends("a"),
+            "k ends": ends("k"),
+            "a fails": ends("a", Ending.FAILED),
+            "v waits": ends("v", Ending.WAITING, seconds=LONG_SECONDS),
+            "v ends": ends("v"),
+            "claim e": claims("e"),
+            "signal x": signals("s-x"),
+            "sweep": sweeps(),
+            "beat": beats("a", "k", "v"),
+            "nest in v": nests("v"),
+            "update": updates(2, CREATED),
+            "cancel": cancels(1),
+            "give way": gives_way(1),
+        },
+    ),
+    Scene(
+        "updating",
+        _updating,
+        {
+            "old a ends": ends("a"),
+            "old a fails": ends("a", Ending.FAILED),
+            "old a waits": ends("a", Ending.WAITING, seconds=LONG_SECONDS),
+            "claim a": claims("a"),
+            "h ends": ends("h"),
+            "sweep": sweeps(),
+            "update": updates(4, _A_AND_B),
+            "delete": updates(4, {}),
+            "cancel": cancels(3),
+        },
+    ),
+    Scene(
+        "replacing",
+        _replacing,
+        {
+            "replace a": replaces("a"),
+            "replace d": replaces("d"),
+            "d ends": ends("d"),
+            "d fails": ends("d", Ending.FAILED),
+            "update": updates(3, _A_AND_B),
+            "give way": gives_way(2),
+            "sweep": sweeps(),
+        },
+    ),
+    Scene(
+        "ending",
+        _ending,
+        {
+            "a ends": ends("a"),
+            "b ends": ends("b"),
+            "b fails": ends("b", Ending.FAILED),
+            "join q": joins("q"),
+            "complete": completes(2),
+            "claim the end": claims_end,
+            "cancel": cancels(2),
+            "update": updates(3, _A_AND_B),
+            "sweep": sweeps(),
+        },
+    ),
+    Scene(
+        "late",
+        _late,
+        {
+            "sweep": sweeps(),
+            "sweep a full queue": sweeps(backlog=100),
+            "a ends": ends("a"),
+            "y ends": ends("y"),
+            "a fails": ends("a", Ending.FAILED),
+            "beat": beats("a", "y"),
+            "claim e": claims("e"),
+            "update": updates(2, _A_AND_B),
+            "cancel": cancels(1),
+            "nest in a": nests("a"),
+        },
+    ),
+)

@@ -1,0 +1,40 @@
+"""Every two operations of each scene, in every order of their statements with one change in the middle of an operation.
+
+``--hypothesis-profile=thorough`` explores two changes, and stops inside of statements as well.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import hypothesis
+import pytest
+
+from tests.explorer.ground import Ground
+from tests.explorer.scenes import SCENES, Scene
+from tests.explorer.verdicts import exploring
+
+THOROUGH = hypothesis.settings.get_current_profile_name() == "thorough"
+
+
+def pairs_of(scene: Scene) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return the pairs of a scene's operations by the first of each, which also meets itself."""
+    pairs = itertools.combinations_with_replacement(scene.operations, 2)
+    return {first: list(group) for first, group in itertools.groupby(pairs, lambda pair: pair[0])}
+
+
+PAIRS = [
+    pytest.param(scene, pairs, id=f"{scene.name}: {first}")
+    for scene in SCENES
+    for first, pairs in pairs_of(scene).items()
+]
+
+
+@pytest.mark.parametrize(("scene", "pairs"), PAIRS)
+def test_two_operations_end_as_if_one_came_after_the_other(
+    ground: Ground, scene: Scene, pairs: Sequence[tuple[str, str]]
+) -> None:
+    with exploring(ground, scene) as exploration:
+        for names in pairs:
+            verdict = exploration.all_orders(names, row_gates=THOROUGH, preemptions=1 + THOROUGH)
+            assert verdict.runs > 0
+            assert not verdict.faults, "\n\n".join(verdict.faults[:3])

@@ -1,0 +1,104 @@
+"""Verdicts on explored orders: rules hold at their end and at rest, and the outcome is that of some serial order."""
+
+import itertools
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.explorer.driving import Act, Run
+from tests.explorer.exploring import orders, serially, some_orders
+from tests.explorer.ground import AT_REST, RULES, Ground, Outcome, broken, faults_of, outcome, settle
+from tests.explorer.scenes import PASSING, Found, Scene
+from tests.unit.orchestrator.store.conftest import Bench
+
+
+@dataclass
+class Verdict:
+    """What the orders of some operations led to."""
+
+    runs: int = 0
+    #: The faults, with the order that led to each.
+    faults: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def exploring(ground: Ground, scene: Scene) -> Iterator["Exploration"]:
+    """Prepare a scene on the ground."""
+    ground.clear()
+    found = scene.prepare(ground.quiet)
+    with ground.saved():
+        yield Exploration(ground, scene, found)
+
+
+@dataclass
+class Exploration:
+    """Explorations of one scene, whose rows are saved."""
+
+    ground: Ground
+    scene: Scene
+    found: Found
+
+    def all_orders(
+        self, names: Sequence[str], *, row_gates: bool, preemptions: int, most: int = 10_000
+    ) -> Verdict:
+        """Explore every order with at most so many preemptions."""
+        bench = self._bench(row_gates)
+        acts = self._acts(names, bench)
+        return self._judge(names, orders(self.ground.driver, acts, preemptions=preemptions, most=most))
+
+    def some_orders(self, names: Sequence[str], *, row_gates: bool, seed: int, count: int) -> Verdict:
+        """Explore so many orders by chance."""
+        acts = self._acts(names, self._bench(row_gates))
+        chance = random.Random(seed)
+        return self._judge(names, some_orders(self.ground.driver, acts, chance=chance, count=count))
+
+    def _bench(self, row_gates: bool) -> Bench:
+        return self.ground.gated if row_gates else self.ground.stepped
+
+    def _acts(self, names: Sequence[str], bench: Bench) -> list[tuple[str, Act]]:
+        def act(name: str) -> Act:
+            return lambda: self.scene.operations[name](bench, self.found)
+
+        return [(name, act(name)) for name in names]
+
+    def _judge(self, names: Sequence[str], runs: Iterator[Run]) -> Verdict:
+        verdict = Verdict()
+        self.ground.warm(len(names))
+        serial = set(self._serial(names))
+        self.ground.restore()
+        for run in runs:
+            verdict.runs += 1
+            faults = faults_of(run.operations) + broken(self.ground.quiet, RULES)
+            reached = self._reached(run)
+            faults += broken(self.ground.quiet, {**RULES, **AT_REST})
+            if reached not in serial:
+                faults.append(f"it ends as no serial order does: {_difference(reached, serial)}")
+            if faults:
+                verdict.faults.append("\n".join([*dict.fromkeys(faults), str(run)]))
+            self.ground.restore()
+        return verdict
+
+    def _serial(self, names: Sequence[str]) -> Iterator[Outcome]:
+        acts = self._acts(names, self.ground.stepped)
+        passing = [act for act in acts if act[0].startswith(PASSING)]
+        for left_out in range(len(passing) + 1):
+            for out in itertools.combinations(passing, left_out):
+                left = [act for act in acts if not any(act is each for each in out)]
+                for order in itertools.permutations(range(len(left))):
+                    self.ground.restore()
+                    yield self._reached(serially(self.ground.driver, left, order))
+
+    def _reached(self, run: Run) -> Outcome:
+        settle(self.ground.quiet, self.found, [each.result for each in run.operations])
+        return outcome(self.ground.quiet)
+
+
+def _difference(reached: Outcome, serial: set[Outcome]) -> str:
+    """Return how an outcome differs from the serial one that is most like it."""
+    nearest = min(serial, key=lambda other: len(other ^ reached))
+    return f"{_rows(reached - nearest)} instead of {_rows(nearest - reached)}"
+
+
+def _rows(of: Iterable[tuple[str, int]]) -> str:
+    return " ".join(sorted(row for row, _ in of))
