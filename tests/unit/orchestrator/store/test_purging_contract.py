@@ -259,6 +259,47 @@ def test_templates_and_files_stay_as_long_as_something_refers_to_them(bench: Ben
     assert [templates.file(digest) for digest in ("d1", "d2")] == ["1", "2"]
 
 
+def used_as(bench: Bench, template_id: str, use: str) -> None:
+    """Let a row refer to a template from now on."""
+    column = {
+        "stack": tables.stack.c.template_id,
+        "completed": tables.stack.c.completed_template_id,
+        "traversal": tables.traversal.c.template_id,
+        "resource": tables.resource.c.template_id,
+    }
+    with bench.store.database.write() as connection:
+        if use == "snapshot":
+            row = {"id": "x", "stack_id": "s-id", "action": "SNAPSHOT", "status": "COMPLETE", "name": "n"}
+            more = {"template_id": template_id, "traversal_id": "s-t1", "created_at": 1}
+            connection.execute(tables.snapshot.insert().values(**row, **more))
+        else:
+            changed = column[use]
+            assert isinstance(changed.table, sa.Table)
+            connection.execute(changed.table.update().values({changed: template_id}))
+
+
+@pytest.mark.parametrize("use", ["stack", "completed", "traversal", "resource", "snapshot"])
+def test_template_that_comes_into_use_after_the_purge_looked_stays(
+    bench: Bench, use: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a rollback, or an update that keeps the template: nothing is saved again for it."""
+    template = StoredTemplate(source="one", file="t", files={})
+    bench.store.templates.save(template, {})
+    created(bench, {"a": set()})
+    bench.clock.pass_(31 * DAY)
+    removals = bench.store.purger._removals
+    remove = removals.remove
+
+    def use_and_remove(table: sa.Table, which: Any) -> int:
+        if table is tables.template:
+            used_as(bench, template.id, use)
+        return remove(table, which)
+
+    monkeypatch.setattr(removals, "remove", use_and_remove)
+    assert purge(bench) == {}
+    assert bench.store.templates.load(template.id) == template
+
+
 def test_what_is_saved_again_is_young_again(bench: Bench) -> None:
     template = StoredTemplate(source="one", file="t", files={"f": "d1"})
     bench.store.templates.save(template, {"d1": "content"})
