@@ -173,11 +173,14 @@ def test_what_failed_is_replaced_but_for_what_only_a_snapshot_failed_of(
         assert changes(was=was) == set()
 
 
-def test_an_update_that_was_cut_short_changes_all_that_may_change() -> None:
-    assert changes(was=("UPDATE", "IN_PROGRESS"), applied={"held": "h"}, wanted={"held": "h"}) == {
+@pytest.mark.parametrize("action", ["UPDATE", "RESTORE"])
+def test_an_action_that_was_cut_short_changes_all_that_may_change(action: str) -> None:
+    """The object may be anything between what it was and what it was to become, whatever is on record."""
+    assert changes(was=(action, "IN_PROGRESS"), applied={"held": "h"}, wanted={"held": "h"}) == {
         "free",
         "more",
     }
+    assert changes(was=(action, "COMPLETE"), applied={"held": "h"}, wanted={"held": "h"}) == set()
 
 
 def test_only_a_refresh_and_a_check_that_did_not_end_well_raise_doubts() -> None:
