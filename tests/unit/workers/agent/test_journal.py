@@ -55,6 +55,20 @@ def test_what_is_under_way_is_kept_however_long_it_takes(journal: Journal) -> No
     assert journal.operation("long").state is OperationState.DONE
 
 
+def test_what_was_under_way_at_a_purge_is_known_to_have_been_cut_short(journal: Journal) -> None:
+    """Otherwise it is unknown after a death: the record of its beginning is all that says it was ever begun."""
+    with journal.delivery(request_of("instance_export", "long")):
+        age(journal, 2 * DAY_SECONDS)
+        journal.purge()
+    assert journal.operation("long").state is OperationState.INTERRUPTED
+    assert journal.give_up_interrupted() == ["long"]
+    # Once nothing is at it any more, its time counts.
+    die_in(journal, "another")
+    age(journal, 2 * DAY_SECONDS)
+    journal.purge()
+    assert journal.operation("another").state is OperationState.UNKNOWN
+
+
 def test_operation_in_whose_middle_the_agent_died_is_interrupted(journal: Journal) -> None:
     die_in(journal, "one")
     assert journal.operation("one").state is OperationState.INTERRUPTED
