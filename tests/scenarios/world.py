@@ -54,6 +54,9 @@ ROOT = Path(__file__).parents[2]
 OTHERS = {"tests", "site-packages"}
 #: How many lines tell where a process died.
 LINES = 4
+#: The longest pause of what polls, and how long the sweep waits, in a world without redelivery, before it repairs
+#: what was lost.
+LONGEST_PAUSE_SECONDS, NEVER_SECONDS = 1000.0, 1e9
 
 
 class Crash(BaseException):
@@ -385,10 +388,18 @@ class World:
     #: Those not closed yet.
     open: ClassVar[list["World"]] = []
 
-    def __init__(self, types: Mapping[str, type[Resource]] | None = None, **settings: Any) -> None:
-        """Make a world; ``types`` are there besides that of the objects in its cloud."""
+    def __init__(
+        self, types: Mapping[str, type[Resource]] | None = None, *, redelivers: bool = True, **settings: Any
+    ) -> None:
+        """Make a world; ``types`` are there besides that of the objects in its cloud.
+
+        Unless it ``redelivers``, its sweep repairs nothing: it neither publishes again what was ready, nor comes to
+        what waits for a lock or a lease. Such a world settles only if every message was sent, and every waiting node
+        woken.
+        """
         self.open.append(self)
-        self._types, self._settings = types, settings
+        self._types, self._settings = types, {**settings, "redelivers": redelivers}
+        self.redelivers = redelivers
         self._packed: tuple[float, bytes] | None = None
         self.cloud = Cloud()
         self._place = Place.free()
@@ -398,7 +409,11 @@ class World:
         self.stalled: list[tuple[Claim, Outcome]] = []
         self.store = Store(
             self._place.database,
-            timings=Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5),
+            timings=Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5)
+            if redelivers
+            else Timings(
+                lease_seconds=NEVER_SECONDS, redeliver_seconds=NEVER_SECONDS, locked_seconds=NEVER_SECONDS
+            ),
         )
         # The instants before and after each transaction are instructions at which a process may die.
         self._place.before_transaction = self.cloud.instruction
@@ -584,14 +599,26 @@ class World:
         for turn in range(10_000):
             while self.messages:
                 self.deliver()
-            if self.stalled and turn % 2:
+            if self.stalled and (turn % 2 or not self.redelivers):
                 self.wake_stalled()
                 continue
             due = self.store.sweeper.next_due()
             if due is None or self.waits_for_people():
                 return
+            if not self.redelivers and due > LONGEST_PAUSE_SECONDS:
+                assert not self._idle(), f"never sent, or never woken: {self._idle()}"
             self.sweep(after=due + 0.001)
         raise AssertionError("the engine never comes to rest")
+
+    def _idle(self) -> list[tuple[str, ...]]:
+        """Return what is not over: phase, key and state of each node that anything may still be done for."""
+        sql = sa.text(
+            "SELECT n.phase, n.key, n.state FROM node n JOIN traversal t ON t.id = n.traversal_id "
+            "WHERE n.due_at IS NOT NULL AND (n.phase = 'end' OR t.status = 'IN_PROGRESS' "
+            "OR (t.status = 'FAILED' AND n.attempt > 0)) ORDER BY n.traversal_id, n.no"
+        )
+        with self.store.database.read() as connection:
+            return [tuple(row) for row in connection.execute(sql)]
 
     def waits_for_people(self) -> bool:
         """Whether something stands at a hook, and nothing but its time-out is due, nor for the stacks it is in."""
