@@ -1,14 +1,19 @@
 """Attributes that a definition refers to for the first time, of resources that it leaves as they are."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import RetryableFailure
 from tests.scenarios.telling import patched, rows_of
+from tests.scenarios.test_interleavings import patient
 from tests.scenarios.test_language import outputs
 from tests.scenarios.test_updates import Story, ids, present, template, value
+from tests.scenarios.trees import step
 from tests.scenarios.world import World
 
 A = value("1", "s+x")
@@ -45,6 +50,11 @@ def test_attribute_that_only_a_new_output_refers_to_is_on_record_after_the_updat
 
 
 # -- an attribute that cannot be read yet ------------------------------------------------------------------------
+
+#: Each update: the size, how many reads of attributes are refused for now, and how many messages come.
+changes = st.lists(
+    st.tuples(st.sampled_from("sml"), st.integers(0, 3), st.integers(0, 5)), min_size=2, max_size=4
+)
 
 
 def busy(world: World) -> list[int]:
@@ -86,3 +96,43 @@ def test_update_that_was_over_but_for_its_attributes_is_followed_by_the_next_one
     world.update(sized("l"))
     world.settle()
     check_became(world, stack_id, "l")
+
+
+@pytest.mark.parametrize("supersedes", [False, True])
+def test_visit_that_changes_nothing_is_repeated_without_an_update_that_was_never_begun(
+    supersedes: bool,
+) -> None:
+    """The token of a plugin is what its ``handle_update`` returned: there is none where that was not called."""
+    world = World()
+    refusals = busy(world)
+    # A type that compares its token with the definition itself.
+    patched(world, supersedes=supersedes, is_outdated=lambda self, token: token < 0)
+    world.create(template({"a": value("1", "s")}))
+    world.settle()
+    refusals += [1, 1]
+    world.update(sized("s"))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("1", "s"), "b": ("2", "s")}
+    # A type that supersedes takes what is half way for something that may be anything.
+    changed = [("change", "a")] if supersedes else []
+    assert world.cloud.log == [("make", "a"), *changed, ("make", "b")]
+    assert not refusals
+
+
+@patient
+@given(changes=changes)
+def test_object_becomes_what_the_last_update_says_wherever_those_before_were_cut_short(
+    changes: Sequence[tuple[str, int, int]],
+) -> None:
+    world = World()
+    refusals = busy(world)
+    stack_id = world.create(sized("s"))
+    world.settle()
+    for size, refused, turns in changes:
+        refusals[:] = [1] * refused
+        world.update(sized(size))
+        step(world, turns)
+    world.settle()
+    check_became(world, stack_id, changes[-1][0])
+    world.close()

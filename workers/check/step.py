@@ -26,6 +26,8 @@ from workers.check.rebuilding import Attempt
 
 #: The default pause of a step whose check is not complete and names no time.
 POLL_SECONDS = 1.0
+#: The token of an update for which nothing is to be done: the plugin has none, because none of its methods was called.
+UNCHANGED = "isotherm:unchanged"
 
 
 def take_step(claim: Claim, check: CheckContext) -> Outcome:
@@ -109,7 +111,8 @@ class _Step:
         """Return whether the action is under way, and for the present definition."""
         if not self.claim.started:
             return False
-        if not (resource.supersedes and resource.is_outdated(self.claim.token)):
+        token = self.claim.token
+        if not (resource.supersedes and (token == UNCHANGED or resource.is_outdated(token))):
             return True
         # It is begun anew, for properties that were not validated yet.
         valid_properties(type(resource), self.attempt.given or {}, clients=self.attempt.clients)
@@ -149,12 +152,13 @@ class _Step:
                 return None, self._taken_as_it_is(resource, self.attempt.external_id)
             return None, True
         if self._goes_on(resource):
-            return claim.token, resource.check_update_complete(claim.token)
+            is_complete = claim.token == UNCHANGED or resource.check_update_complete(claim.token)
+            return claim.token, is_complete
         changes, self.attempt.drift = changes_of(
             resource, claim, self.attempt.is_open, is_other_inside=self.attempt.is_other_inside
         )
         if not changes.names and not resource.always_updates:
-            return None, True
+            return UNCHANGED, True
         self._begin()
         token = resource.handle_update(changes)
         return token, resource.check_update_complete(token)
