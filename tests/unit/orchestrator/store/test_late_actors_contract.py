@@ -315,6 +315,27 @@ def test_row_requires_both_what_it_did_and_what_its_update_is_about_to_use_until
         assert set(bench.store.stacks.resource("s-id", "it").requires) == {"s-a"}
 
 
+@pytest.mark.parametrize("finished", [False, True])
+def test_row_requires_what_a_running_step_was_given_once_another_traversal_takes_over(
+    bench: Bench, finished: bool
+) -> None:
+    """Its worker may be dead, and the object made with what it was given."""
+    created(bench, {"a": set(), "b": set(), "it": {"a"}})
+    row = tables.resource
+    change(bench, row.update().where(row.c.id == "s-it").values(requires='["s-a"]'))
+    orders = begin_update(bench, {"a": set(), "b": set(), "it": {"b"}}, clean=["a"])
+    (order,) = (each for each in orders if each.key == "b")
+    (order,) = (each for each in bench.run(order) if each.key == "it")
+    claim = bench.claim(order)
+    assert bench.store.stacks.resource("s-id", "it").requires == ("s-a",)
+    if finished:
+        bench.store.nodes.finish(
+            claim, Outcome(ending=Ending.DONE, requires=["s-b"], physical_id="p", node_data=["x"])
+        )
+    assert begin_update(bench, {"a": set(), "b": set(), "it": set()}, number=3)
+    assert bench.store.stacks.resource("s-id", "it").requires == (("s-b",) if finished else ("s-a", "s-b"))
+
+
 def bench_orders(bench: Bench, number: int) -> list[CheckOrder]:
     """Return the order of the node that goes on, as the sweep sends it."""
     bench.clock.pass_(11)
