@@ -55,7 +55,8 @@ class NodeStateCache:
         self._unleased = frozenset(unleased)
         self._tally = Tally()
         self._changes = Changes(store, self._tally, dirty_seconds=dirty_seconds)
-        self._lease_seconds = lease_seconds
+        #: How long a lease lasts without renewal.
+        self.lease_seconds = lease_seconds
         self._reading = Reading(
             store,
             fetch,
@@ -279,7 +280,7 @@ class NodeStateCache:
 
     def _hold(self, lease: Lease) -> bytes | None:
         """Acquire or renew a lease; return that of another agent, if one holds it."""
-        return self.store.acquire(lease.node, lease.incarnation, lease.to_bytes(), self._lease_seconds)
+        return self.store.acquire(lease.node, lease.incarnation, lease.to_bytes(), self.lease_seconds)
 
     def _boot_id(self, node: str) -> str:
         lease = self.lease(node)

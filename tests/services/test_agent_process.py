@@ -6,10 +6,11 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from cache.node_state.errors import NodeError, NodeUnreachable
@@ -17,7 +18,9 @@ from cache.node_state.lease import Lease
 from cache.node_state.requests import BOOTID_KEY, MachineStateRequest, StorageSection
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.errors import Conflict
+from orchestrator.nodes.rpc.calls import make_request
 from orchestrator.nodes.rpc.client import NodeClient
+from orchestrator.nodes.rpc.kombu_transport import KombuTransport
 from orchestrator.nodes.rpc.operations import OperationState
 from tests.services.engine import EngineProcess
 from tests.services.servers import RedisServer
@@ -33,13 +36,13 @@ LONG = 300.0
 class Node:
     """A node whose agent is a process, and a client that asks it."""
 
-    def __init__(self, directory: Path, redis_url: str) -> None:
+    def __init__(self, directory: Path, redis_url: str, **numbers: float) -> None:
         self.directory = directory
         self.engines: list[EngineProcess] = []
         self.values = {
             "broker_url": redis_url,
             "state_directory": str(directory / "state"),
-            "node_state_cache": json.dumps({"heartbeat_seconds": 0.2, "rpc_timeout_seconds": 5}),
+            "node_state_cache": json.dumps({"heartbeat_seconds": 0.2, "rpc_timeout_seconds": 5, **numbers}),
             "agent": json.dumps({"labels": {"zone": "z", "rack": "r0"}, "threads": 2}),
             "node_directories": json.dumps([str(directory)]),
             "log_level": "INFO",
@@ -49,10 +52,11 @@ class Node:
         )
         self.client = NodeClient.of(self.settings)
 
-    def start(self) -> EngineProcess:
-        """Start an agent, and return when it takes changes."""
+    def start(self, state: str = "state") -> EngineProcess:
+        """Start an agent with a state directory, and return when it takes changes."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
         ours = {f"ISOTHERM_{name.upper()}": value for name, value in self.values.items()}
+        ours["ISOTHERM_STATE_DIRECTORY"] = str(self.directory / state)
         words = ("agent", "--node", NODE, "--label", "rack=r1")
         process = start(words, directory=self.directory, environment={**others, **ours})
         self.engines.append(EngineProcess(process))
@@ -79,7 +83,13 @@ class Node:
 
 @pytest.fixture
 def node(tmp_path: Path, redis_url: str) -> Iterator[Node]:
-    node = Node(tmp_path, redis_url)
+    with closed(Node(tmp_path, redis_url)) as node:
+        yield node
+
+
+@contextmanager
+def closed(node: Node) -> Iterator[Node]:
+    """Give a node, and end its agents afterwards."""
     try:
         yield node
     finally:
@@ -181,3 +191,40 @@ def test_an_agent_that_stood_still_goes_on_and_ends_when_it_has_lost_its_name(no
     assert agent.wait() == 1
     assert "has another agent now: elsewhere" in agent.log
     assert node.incarnation() == "another"
+
+
+@pytest.mark.parametrize("state", ["state", "elsewhere"])
+def test_an_agent_that_stands_still_is_followed_and_does_nothing_afterwards(
+    tmp_path: Path, redis_url: str, state: str
+) -> None:
+    command = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.05; done", f"{os.getpid()}-{state}"]
+    spec = {"name": "web", "memory_mib": 16, "command": command}
+    web = {"hypervisor": "process", "name": "web"}
+    with closed(Node(tmp_path, redis_url, lease_seconds=2)) as node:
+        first = node.start()
+        node.client.change(
+            NODE, "instance_start", "start", wait_seconds=LONG, hypervisor="process", spec=spec
+        )
+        # It takes a while: the command does not end when it is asked to.
+        transport = KombuTransport(node.settings)
+        transport.send(make_request(NODE, "instance_reboot", web, timeout_seconds=LONG, operation_id="again"))
+        transport.close()
+        until(lambda: node.client.outcome(NODE, "again").state is OperationState.RUNNING)
+        first.process.send_signal(signal.SIGSTOP)
+        until(lambda: not node.client.leases())
+        first.expected_code = -signal.SIGKILL
+        second = node.start(state)
+        assert running(command) == 1
+        hasty = node.hasty_client(4.0)
+        hasty.change(NODE, "instance_remove", "remove", wait_seconds=LONG, **web)
+        hasty.close()
+        with suppress(ProcessLookupError):
+            os.kill(first.process.pid, signal.SIGCONT)
+        assert first.wait() == -signal.SIGKILL
+        assert running(command) == 0
+        assert "the agent before this one is killed" in second.log
+
+
+def running(command: list[str]) -> int:
+    """How many processes of a command there are on this machine, by whatever they are known."""
+    return sum(each.info["cmdline"] == command for each in psutil.process_iter(["cmdline"]))

@@ -19,6 +19,7 @@ import structlog
 
 from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, MachineStateRequest
+from cache.stores.regions import masked
 from orchestrator.config.settings import Settings
 from orchestrator.nodes.rpc.errors import (
     BackendAway,
@@ -31,6 +32,7 @@ from orchestrator.nodes.rpc.registry import NodeRpc, load_rpcs
 from workers.agent.answering import Answering, Identity
 from workers.agent.backends import Backends, Unusable, hypervisors_of, storage_of
 from workers.agent.brackets import Invalidation
+from workers.agent.fence import Fence, check_fence
 from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.journal import Journal
 from workers.agent.limits import Limits
@@ -85,7 +87,7 @@ class Agent:
         seconds = settings.agent.backend_seconds
         #: The configured backends, usable or not.
         self.hypervisors = hypervisors_of(
-            settings.agent.hypervisors, directory / "hypervisors", seconds, self._watching.watch
+            settings.agent.hypervisors, directory / "hypervisors", seconds, self._watching.watch, self.scope
         )
         self.storage = storage_of(settings.agent.storage, directory / "storage", seconds)
         self._answering = Answering(
@@ -125,6 +127,36 @@ class Agent:
         if self._shared:
             for operation_id in self.journal.give_up_interrupted():
                 self.cache.settle(self.name, operation_id)
+
+    @property
+    def scope(self) -> str:
+        """The scope of its marks: that of its successors in whatever directory, and of no other agent."""
+        if self._shared or self.settings.embedded:
+            return str(self.directory.absolute())
+        return f"{masked(self.settings.broker_url)} {self.name}"
+
+    def stand_behind(self, fence: Fence) -> None:
+        """Check a fence before every effect from now on."""
+        self._answering.fence = fence
+
+    def may_answer(self) -> bool:
+        """Return whether this agent may answer reads: no other has its lease, as far as can be learnt."""
+        fence = self._answering.fence
+        return fence is None or fence.may_answer()
+
+    def recover(self) -> list[str]:
+        """Record again what hypervisors find of this agent without a record, such as after the loss of its directory.
+
+        Returns the names of the instances; each is logged.
+        """
+        recovered = [
+            (hypervisor, name)
+            for hypervisor, names in self.hypervisors.ask_all(lambda backend: backend.recover()).items()
+            for name in names
+        ]
+        for hypervisor, name in recovered:
+            log.warning("an instance was found without a record", hypervisor=hypervisor, instance=name)
+        return [name for _, name in recovered]
 
     @property
     def boot_id(self) -> str:
@@ -226,6 +258,8 @@ class Agent:
                 held.enter_context(self.locks.hold(f"{kind} {name}", wait_seconds=_SUBJECT_SECONDS))
             except LockTaken as error:
                 raise RpcRetryable(self.name, f"another call about {kind} {name!r} is under way") from error
+            # The lock may have come late.
+            check_fence()
             yield
 
     def refuse_gone(self, kind: str, name: str) -> None:

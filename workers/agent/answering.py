@@ -20,6 +20,7 @@ from orchestrator.nodes.rpc.operations import Operation
 from orchestrator.nodes.rpc.registry import Effect, NodeRpc
 from workers.agent.brackets import Invalidation, bracket
 from workers.agent.faults import fault_of
+from workers.agent.fence import Fence, fenced
 from workers.agent.journal import AnotherOperation, Delivery, Journal, UnderWay
 
 log = structlog.get_logger()
@@ -73,6 +74,8 @@ class Answering:
     ) -> None:
         self._agent, self._identity, self._cache, self._journal = agent, identity, cache, journal
         self._rpcs, self._clock = rpcs, clock
+        #: The fence of the agent's lease; None: no other agent can have it.
+        self.fence: Fence | None = None
         self._counting = threading.Lock()
         self._seq = self._inflight = 0
 
@@ -143,7 +146,10 @@ class Answering:
         if rpc.is_read:
             raise NoSuchRpc(request.node, f"{rpc.name} changes nothing: it goes by the mailbox")
         with self._counted(rpc), bracket(self._cache, request.node, rpc, request, again=done is not None):
-            return rpc.handler(self._agent, **request.arguments) if done is None else done.result
+            if done is not None:
+                return done.result
+            with fenced(self.fence):
+                return rpc.handler(self._agent, **request.arguments)
 
     @contextmanager
     def _counted(self, rpc: NodeRpc) -> Iterator[None]:

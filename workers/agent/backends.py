@@ -181,16 +181,19 @@ def hypervisors_of(
     directory: Path,
     seconds: float,
     begin: Callable[[Hypervisor], None],
+    scope: str = "",
 ) -> Backends[Hypervisor]:
     """Return the configured hypervisors, each with a directory of its own under ``directory``.
 
-    ``begin`` is called with each as soon as it can be used.
+    ``begin`` is called with each as soon as it can be used; ``scope`` is that of its marks.
     """
     entries = _Entries(HYPERVISORS, configured)
 
     def make(name: str) -> Hypervisor:
         cls = entries.backend_class(name, Hypervisor, "hypervisor")  # type: ignore[type-abstract]
-        return cls(_options(cls.Options, configured[name], f"agent.hypervisors.{name}"), directory / name)
+        made = cls(_options(cls.Options, configured[name], f"agent.hypervisors.{name}"), directory / name)
+        made.scope = scope
+        return made
 
     def backend(name: str) -> Backend[Hypervisor]:
         who, options = f"hypervisor {name!r}", configured[name]

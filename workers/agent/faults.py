@@ -14,6 +14,7 @@ from orchestrator.nodes.rpc.errors import (
 )
 from orchestrator.nodes.rpc.messages import Fault
 from orchestrator.plugins.steps import ResourceFailure, RetryableFailure
+from workers.agent.fence import Fenced
 from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, NoInstance
 from workers.agent.locks import LockTaken
 from workers.agent.storage.storage import StorageFault, StorageFull
@@ -48,7 +49,7 @@ def _kind(error: Exception) -> type[RpcFault] | None:  # noqa: PLR0911  # one li
             return NoCapacity
         case HypervisorFault() | StorageFault():
             return RpcRetryable if error.retryable else RpcFailed
-        case LockTaken() | RetryableFailure() | StateStoreFailed():
+        case Fenced() | LockTaken() | RetryableFailure() | StateStoreFailed():
             return RpcRetryable
         case ResourceFailure() | IsothermError():
             return RpcFailed

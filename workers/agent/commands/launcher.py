@@ -20,11 +20,15 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from workers.agent.commands.identity import is_alive, start_mark
+from workers.agent.fence import boot_seconds
 from workers.agent.records import read_record, write_record
 
 #: The environment variable of the command and its children; its value is the uuid of the resource's row.
 MARKER: Final = "ISOTHERM_RESOURCE"
-#: The worker's order: run, uuid, argv, cwd, account, control_groups.
+#: Likewise, the run.
+RUN_MARKER: Final = "ISOTHERM_RUN"
+#: The worker's order: run, uuid, argv, cwd, account, control_groups, and until when it may begin, in seconds since the
+#: machine booted.
 ORDER: Final = "order.json"
 #: The outcome: run, pid, mark, supervisor, supervisor_mark, started_at, exit_code, error.
 STATUS: Final = "status.json"
@@ -42,7 +46,7 @@ class Answer(IntEnum):
     BROKEN = 1
     #: Another supervisor, or its command, still runs.
     OCCUPIED = 3
-    #: The order on record was replaced meanwhile.
+    #: The order on record was replaced meanwhile, or is out of date.
     SUPERSEDED = 4
 
 
@@ -79,11 +83,12 @@ def _objection(order: Mapping[str, Any] | None, status: Mapping[str, Any] | None
     """Return why no command may be started now, or None."""
     if order is None or order["run"] != run:
         return Answer.SUPERSEDED
-    if status is None:
-        return None
-    if status["run"] == run:
+    if status is not None and status["run"] == run:
         return Answer.STARTED
-    return Answer.OCCUPIED if is_alive(status["pid"], status["mark"]) else None
+    if status is not None and is_alive(status["pid"], status["mark"]):
+        return Answer.OCCUPIED
+    until = order.get("until")
+    return None if until is None or boot_seconds() < until else Answer.SUPERSEDED
 
 
 def _run(directory: Path, order: Mapping[str, Any], report_end: int) -> None:
@@ -158,4 +163,5 @@ def _become(log: Path, order: Mapping[str, Any]) -> NoReturn:
         os.setgroups(account["groups"])
         os.setgid(account["gid"])
         os.setuid(account["uid"])
-    os.execvpe(order["argv"][0], order["argv"], {**os.environ, MARKER: order["uuid"]})  # noqa: S606 -- its purpose
+    environ = {**os.environ, MARKER: order["uuid"], RUN_MARKER: order["run"]}
+    os.execvpe(order["argv"][0], order["argv"], environ)  # noqa: S606 -- its purpose

@@ -21,8 +21,9 @@ import psutil
 from orchestrator.plugins.steps import RetryableFailure
 from workers.agent.commands.account import Account
 from workers.agent.commands.identity import is_alive, start_mark
-from workers.agent.commands.launcher import LOCK, LOG, ORDER, STATUS, Answer
+from workers.agent.commands.launcher import LOCK, LOG, ORDER, RUN_MARKER, STATUS, Answer
 from workers.agent.commands.process_table import ProcessTable
+from workers.agent.fence import check_fence, fence_ends_at
 from workers.agent.records import read_record, write_record
 
 #: A bare interpreter sees neither site-packages nor the command's variables: it receives the package's path.
@@ -132,6 +133,9 @@ class SupervisedProcess:
         }
         order["account"] = None if account is None else asdict(account)
         order["control_groups"] = list(map(str, control_groups))
+        check_fence()
+        # The launcher is a process of its own, which may get there late.
+        order["until"] = fence_ends_at()
         write_record(self._directory / ORDER, order)
         if self._launch(run, env) is Answer.BROKEN:
             last_line = tail(self._directory / _LAUNCHER_LOG, lines=1)
@@ -148,13 +152,21 @@ class SupervisedProcess:
         first = next((process for process in members.values() if process.ppid() not in members), None)
         if first is None:
             return None
-        order = self.order()
-        found = Status.of_orphan(first, order["run"] if order else "found")
+        found = Status.of_orphan(first, self._run_of(first))
+        check_fence()
         write_record(self._directory / STATUS, asdict(found))
         return found
 
+    def _run_of(self, process: psutil.Process) -> str:
+        with suppress(psutil.Error):
+            if run := process.environ().get(RUN_MARKER):
+                return run
+        order = self.order()
+        return str(order["run"]) if order else "found"
+
     def stop(self, *numbers: signal.Signals) -> None:
         """Send signals to the command's process group, and to its children elsewhere; never to a foreign process."""
+        check_fence()
         status = self.status()
         group = status.pid if status is not None and status.alive else None
         if group is not None:
@@ -224,6 +236,7 @@ class SupervisedProcess:
 
     def forget(self) -> None:
         """Remove the records and the log."""
+        check_fence()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _read_status(self) -> Status | None:

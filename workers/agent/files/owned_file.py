@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from orchestrator.plugins.steps import ResourceFailure, RetryableFailure
+from workers.agent.fence import check_fence
 from workers.agent.files.directories import MadeDirectories
 from workers.agent.records import read_record, sync_directory, write_record
 
@@ -103,6 +104,7 @@ class OwnedFile:
             record = replace(record, versions=(version,))
             self._write(record)
             try:
+                check_fence()
                 # A hard link, unlike a rename, never replaces an existing file.
                 path.hardlink_to(self._temporary(path))
             except FileExistsError:
@@ -129,6 +131,7 @@ class OwnedFile:
             # The old version stays on record until the new one is in place: either may be found on the disk.
             record = replace(record, versions=(*record.versions[-1:], version), heir=None)
             self._write(record)
+            check_fence()
             self._temporary(path).replace(path)
             sync_directory(path.parent)
             self._write(replace(record, versions=(version,), placed=True))
@@ -148,6 +151,7 @@ class OwnedFile:
                     _discard(record.path)
                 _discard(self._temporary(record.path))
                 self._made.release(record.path.parent)
+        check_fence()
         shutil.rmtree(self._records / self._uuid, ignore_errors=True)
 
     def adopt(self, path: Path, content: bytes) -> None:
@@ -193,6 +197,7 @@ class OwnedFile:
     def _prepare(self, path: Path, content: bytes, mode: int) -> Version:
         temporary = self._temporary(path)
         _discard(temporary)
+        check_fence()
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -207,6 +212,7 @@ class OwnedFile:
             same = (other.stack, other.resource) == (record.stack, record.resource)
             if same and other.placed and _is_regular(record.path):
                 self._bequeath(uuid, self._uuid)
+                check_fence()
                 self._temporary(record.path).replace(record.path)
                 return
         owner = next((other.resource for _, other in self._others(record.path)), None)
@@ -234,6 +240,7 @@ class OwnedFile:
         return None if data is None else FileRecord.from_wire(data)
 
     def _write(self, record: FileRecord, uuid: str | None = None) -> None:
+        check_fence()
         write_record(self._records / (uuid or self._uuid) / _RECORD, record.to_wire())
 
 
@@ -251,6 +258,7 @@ def _is_regular(path: Path) -> bool:
 
 
 def _discard(path: Path) -> None:
+    check_fence()
     with suppress(FileNotFoundError, NotADirectoryError):
         path.unlink()
 

@@ -174,6 +174,8 @@ class Hypervisor(ABC):
     def __init__(self, options: Any, directory: Path) -> None:
         """Keep the arguments; do not start anything yet. ``directory`` is its own, on the machine's disk."""
         self.options, self.directory = options, directory
+        #: The scope of its marks: the same for its agent's successors, also where they have lost this directory.
+        self.scope = ""
 
     @abstractmethod
     def probe(self) -> str:
@@ -190,6 +192,10 @@ class Hypervisor(ABC):
     def instance(self, name: str) -> InstanceData | None:
         """Return one instance; None: it certainly does not exist."""
         return next((each for each in self.instances() if each.name == name), None)
+
+    def recover(self) -> Sequence[str]:
+        """Record instances of this agent that exist without a record again; return their names."""
+        return ()
 
     @abstractmethod
     def start(self, spec: InstanceSpec) -> InstanceData:

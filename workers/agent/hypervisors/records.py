@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from workers.agent.fence import check_fence
 from workers.agent.hypervisors.hypervisor import (
     Hypervisor,
     HypervisorFault,
@@ -108,12 +109,14 @@ class InstanceRecords:
 
     def keep(self, spec: InstanceSpec, **notes: Any) -> None:
         """Replace the record of an instance; on return, it survives a power cut."""
+        check_fence()
         write_record(self.directory_of(spec.name) / _RECORD, {"spec": spec.to_wire(), "notes": notes})
 
     def forget(self, name: str) -> None:
         """Remove an instance's directory; the record goes first, so that no half instance remains."""
         if fault_of_name(name):
             return
+        check_fence()
         (self.directory_of(name) / _RECORD).unlink(missing_ok=True)
         shutil.rmtree(self.directory_of(name), ignore_errors=True)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from workers.agent.fence import check_fence
 from workers.agent.hypervisors.hypervisor import HypervisorBusy, HypervisorFault
 
 _FAST_SECONDS: Final = 60.0
@@ -29,6 +30,7 @@ def run_tool(
         HypervisorFault: it is not installed, or failed; the message is its last line of errors.
     """
     name = os.path.basename(command[0])  # noqa: PTH119 -- a name that is looked for in PATH is no path
+    check_fence()
     try:
         done = subprocess.run(  # noqa: S603 -- the tools of a hypervisor, with arguments that are lists
             list(command),

@@ -94,7 +94,8 @@ def process_start(
     process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
         agent.refuse_gone(PROCESS, uuid)
-        status = process.status()
+        # Also one whose record is lost: its start may have been this very run.
+        status = process.find()
         if status is None or status.run != run:
             place = allowed_directory(cwd, agent.settings, makes=True)
             whole, ready = environment(env), Probe.from_wire(probe)

@@ -25,6 +25,7 @@ from orchestrator.queue.celery_app import make_app
 from orchestrator.queue.celery_process import run
 from orchestrator.queue.processes import node_name, require_broker
 from workers.agent.agent import Agent
+from workers.agent.serving.presence import Presence
 from workers.agent.serving.reads import Reads
 from workers.agent.serving.tenancy import Tenancy
 
@@ -53,7 +54,7 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         stack.callback(agent.close)
         seal = Seal(settings)
         register(app, agent, seal)
-        reads = Reads(app, node, agent.answer, seal)
+        reads = Reads(app, node, agent.answer, seal, may_answer=agent.may_answer)
 
         def end(error: LeaseLost) -> None:
             log.error("the agent ends", reason=str(error))
@@ -66,13 +67,18 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
             directory=agent.directory,
             heartbeat_seconds=settings.node_state_cache.heartbeat_seconds,
             on_lost=end,
+            presence=Presence(
+                node, agent.scope, patience_seconds=2 * settings.node_state_cache.heartbeat_seconds
+            ),
         )
+        agent.stand_behind(tenancy.fence)
         # Before the node can be known to others.
         stack.callback(reads.close)
         reads.start(LISTEN_SECONDS)
         agent.begin()
         tenancy.take()
         stack.callback(tenancy.leave)
+        agent.recover()
         reads.answer_all()
         tenancy.keep()
         log.info("an agent begins", node=node, incarnation=agent.incarnation)

@@ -32,8 +32,17 @@ MOST_HELD: Final = 1000
 class Reads:
     """Answers the messages in a node's mailbox, from :meth:`answer_all` until :meth:`close`."""
 
-    def __init__(self, app: Celery, node: str, answer: Callable[[Request], Reply], seal: Seal) -> None:
-        self._answer_to, self._seal = answer, seal
+    def __init__(
+        self,
+        app: Celery,
+        node: str,
+        answer: Callable[[Request], Reply],
+        seal: Seal,
+        *,
+        may_answer: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Keep the arguments; where ``may_answer`` returns False, another agent of the node answers."""
+        self._answer_to, self._seal, self._may_answer = answer, seal, may_answer
         self._poster = Poster(app)
         #: Reads that came before the lease was acquired; None: it is.
         self._held: list[Mapping[str, Any]] | None = []
@@ -80,6 +89,10 @@ class Reads:
 
     def _answer(self, request: Request, reply_to: str) -> None:
         reply = self._answer_to(request)
+        # Also if it stood still while it read.
+        if not self._may_answer():
+            log.warning("a read is left to the node's other agent", rpc=request.rpc)
+            return
         try:
             try:
                 self._post(request, reply, reply_to)

@@ -1,5 +1,10 @@
-"""The tenancy of a node name: its lease is acquired at start, renewed by a heartbeat, released at the end."""
+"""The tenancy of a node name: its lease is acquired at start, renewed by a heartbeat, released at the end.
 
+One process of a machine serves a directory, and one acts for a node (:mod:`workers.agent.serving.presence`). A
+process that has let its lease run out is followed by the next one, which ends it.
+"""
+
+import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,9 +17,11 @@ from cache.node_state.errors import LeaseHeld, LeaseLost, StateStoreFailed
 from cache.node_state.lease import Lease
 from orchestrator.config.periodic import Periodic
 from orchestrator.errors import Conflict, Unavailable
+from workers.agent.fence import Fence, Fenced
 from workers.agent.locks import Locks, LockTaken
 from workers.agent.patience import Patience, Unanswered
 from workers.agent.records import read_record, write_record
+from workers.agent.serving.presence import Presence
 
 log = structlog.get_logger()
 
@@ -23,6 +30,8 @@ _LOCK: Final = "agent process"
 #: The file of the incarnations that served the directory last, or were about to.
 _FILE: Final = "served.json"
 _MOST_REMEMBERED: Final = 8
+#: The longest wait for the directory of a process that was ended.
+_LOCK_SECONDS: Final = 10.0
 
 
 class Tenancy:
@@ -36,10 +45,17 @@ class Tenancy:
         directory: Path,
         heartbeat_seconds: float,
         on_lost: Callable[[LeaseLost], None],
+        presence: Presence | None = None,
     ) -> None:
-        """Keep the arguments; ``on_lost`` is called once, in a thread of its own, when another agent has the lease."""
+        """Keep the arguments; ``on_lost`` is called once, in any thread, when another agent has the lease.
+
+        Without ``presence``, a predecessor that still has the directory is not ended.
+        """
         self._book, self._lease, self._on_lost = book, lease, on_lost
-        self._heartbeat_seconds = heartbeat_seconds
+        self._heartbeat_seconds, self._presence = heartbeat_seconds, presence
+        #: To be checked before each effect on the machine.
+        self.fence = Fence(book.lease_seconds, self._confirm)
+        self._losing = threading.Lock()
         #: The lease as last written; measuring the machine for a new one may hang, or fail.
         self._last_lease: Lease | None = None
         self._patience = Patience("the node", heartbeat_seconds)
@@ -53,27 +69,30 @@ class Tenancy:
     def take(self) -> None:
         """Acquire the lease. A dead agent of this machine and this directory does not prevent it.
 
+        Nor does one that stands still: it is ended once its lease has run out.
+
         Raises:
             Conflict: another agent holds it; the message names its host.
             Unavailable: the holder is unknown, because the store is out of reach; or the directory cannot be written.
         """
         lease = self._last_lease = self._lease()
+        alone = self._lock_directory()
         try:
-            self._held.enter_context(self._locks.hold(_LOCK))
-        except LockTaken as error:
-            raise Conflict(
-                f"node {lease.node!r} has an agent on this machine already, in {self._file.parent}"
-            ) from error
-        try:
+            if not alone and (self._presence is None or self._book.lease(lease.node) is not None):
+                raise Conflict(
+                    f"node {lease.node!r} has an agent on this machine already, in {self._file.parent}"
+                )
             before = self._predecessors()
             # Recorded first: the successor of a process that dies in between recognizes it all the same.
             self._note([*before, lease.incarnation])
-            self._acquire(lease, before)
+            began = self.fence.now()
+            self._acquire(lease, before if alone else [], before)
+            self._be_alone(lease, locked=alone)
             self._note([lease.incarnation])
-        except LeaseHeld as error:
-            self._note(before)
+            self.fence.renewed(began)
+        except Conflict:
             self._held.close()
-            raise Conflict(str(error)) from error
+            raise
         except StateStoreFailed as error:
             self._held.close()
             raise Unavailable(f"the node state cache does not answer: {error}") from error
@@ -95,13 +114,39 @@ class Tenancy:
             log.warning("the node's name is not given back, its lease runs out", reason=str(error))
         self._held.close()
 
-    def _acquire(self, lease: Lease, before: Collection[str]) -> None:
+    def _lock_directory(self, wait_seconds: float = 0.0) -> bool:
+        try:
+            self._held.enter_context(self._locks.hold(_LOCK, wait_seconds=wait_seconds))
+        except LockTaken:
+            return False
+        return True
+
+    def _be_alone(self, lease: Lease, *, locked: bool) -> None:
+        """End the process that had the lease before, if it still runs on this machine, and lock the directory."""
+        try:
+            if self._presence is not None:
+                self._presence.claim()
+                self._held.callback(self._presence.release)
+            if not locked and not self._lock_directory(_LOCK_SECONDS):
+                raise Conflict(f"another process has {self._file.parent} and no lease: end it first")
+        except Conflict:
+            self._book.release(lease)
+            raise
+
+    def _acquire(self, lease: Lease, dead: Collection[str], before: Sequence[str]) -> None:
+        try:
+            self._take_lease(lease, dead)
+        except LeaseHeld as error:
+            self._note(before)
+            raise Conflict(str(error)) from error
+
+    def _take_lease(self, lease: Lease, dead: Collection[str]) -> None:
         try:
             self._book.acquire(lease)
         except LeaseHeld:
             holder = self._book.lease(lease.node)
             # The holder of this directory's lock is the only one that serves it: the earlier one is dead.
-            if holder is None or holder.incarnation not in before:
+            if holder is None or holder.incarnation not in dead:
                 raise
             log.info("the agent before this one has died", holder=holder.holder)
             self._book.release(holder)
@@ -118,13 +163,32 @@ class Tenancy:
         write_record(self._file, {"incarnations": list(incarnations[-_MOST_REMEMBERED:])})
 
     def _renew(self) -> None:
+        lease, began = self._latest(), self.fence.now()
         try:
-            self._book.renew(self._latest())
+            self._book.renew(lease)
+            self.fence.renewed(began)
         except StateStoreFailed as error:
             log.warning("the node's lease is not renewed", reason=str(error))
         except LeaseLost as error:
-            self._thread.stop()
-            self._on_lost(error)
+            self._lose(error)
+
+    def _confirm(self) -> None:
+        """Renew the lease that may have run out, for the fence."""
+        try:
+            self._book.renew(self._last_lease or self._lease())
+        except StateStoreFailed as error:
+            raise Fenced(f"whether another agent has the node's lease is unknown: {error}") from error
+        except LeaseLost as error:
+            self._lose(error)
+            raise Fenced(str(error)) from error
+
+    def _lose(self, error: LeaseLost) -> None:
+        with self._losing:
+            if self.fence.is_lost:
+                return
+            self.fence.lost(str(error))
+        self._thread.stop()
+        self._on_lost(error)
 
     def _latest(self) -> Lease:
         """Return the present lease; the last one, if measuring the machine fails or hangs."""

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from workers.agent.fence import check_fence
 from workers.agent.names import fault_of_name
 from workers.agent.options import read_options
 from workers.agent.records import read_record, sync_directory, write_record
@@ -150,7 +151,10 @@ class FileStorage(Storage):
         if fault_of_name(name):
             return
         with self._lock, self._faults():
+            check_fence()
             self._file(name).unlink(missing_ok=True)
+            # What an agent that died, or was fenced off, has left unfinished.
+            (self._root / f"{_MAKING}{name}").unlink(missing_ok=True)
             leaving = self._root / f"{_LEAVING}{name}"
             if self._directory(name).exists():
                 # It stops being a volume at once, and is emptied afterwards, however long that takes.
@@ -238,12 +242,14 @@ class FileStorage(Storage):
             raise
         finally:
             os.close(descriptor)
+        check_fence()
         making.rename(self._file(name))
         sync_directory(self._root)
 
     def _make_directory(self, name: str, size_mib: int) -> None:
         # Without its directory a size is no volume: an interrupted step is repeated.
         write_record(self._promise(name), {"size_mib": size_mib})
+        check_fence()
         self._directory(name).mkdir(mode=0o700, exist_ok=True)
         sync_directory(self._root)
 
@@ -271,6 +277,7 @@ def _unused_mib(volume: VolumeData) -> int:
 
 def _lengthen(file: Path, size_mib: int) -> None:
     """Make a file longer; a preallocated one is preallocated in full again."""
+    check_fence()
     with file.open("r+b") as opened:
         found = os.fstat(opened.fileno())
         length = size_mib * _BYTES_PER_MIB

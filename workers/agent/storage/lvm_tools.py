@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from workers.agent.fence import check_fence
 from workers.agent.storage.storage import StorageFault, StorageFull
 
 #: Directories of the tools on systems that keep them out of an ordinary user's PATH.
@@ -71,6 +72,7 @@ class LvmTools:
         # Without the driver nothing is activated, and no device is waited for that will never appear.
         driver = [] if self.devices else ["--driverloaded", "n"]
         env: dict[str, Any] = {"PATH": self._path, "LC_ALL": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
+        check_fence()
         try:
             done = subprocess.run(  # noqa: S603 -- the program is LVM's, and names are checked
                 [program, *driver, *arguments],

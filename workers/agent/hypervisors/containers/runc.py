@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Final
 
 import psutil
 
+from workers.agent.fence import check_fence
 from workers.agent.hypervisors.containers.bundle import bundle_config, cpu_quota
 from workers.agent.hypervisors.containers.container import Container, ContainerEngine, ContainerStatus
 from workers.agent.hypervisors.hypervisor import HypervisorBusy, HypervisorFault, InstanceSpec
@@ -115,6 +116,7 @@ class Runc(ContainerEngine):
         log_options = ["--log", str(directory / "runtime.log"), "--log-format", "json"]
         order = ["run", "--bundle", str(directory), "--pid-file", str(directory / "pid"), name]
         with (directory / "log").open("ab") as output:
+            check_fence()
             shell = subprocess.Popen(  # noqa: S603 -- the runtime, with arguments that are lists
                 [
                     "/bin/sh",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from workers.agent.fence import check_fence
 from workers.agent.hypervisors.hypervisor import HypervisorBusy, HypervisorFault
 
 _KEEPALIVE_SECONDS: Final = 5
@@ -80,6 +81,7 @@ class LibvirtConnection:
             HypervisorBusy: it was lost, or the domain is busy: a retry may help.
         """
         library = libvirt()
+        check_fence()
         try:
             yield self._connected(library)
         except library.libvirtError as error:

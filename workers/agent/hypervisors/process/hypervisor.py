@@ -22,6 +22,7 @@ from workers.agent.hypervisors.hypervisor import (
 )
 from workers.agent.hypervisors.kernel import node_of_kernel
 from workers.agent.hypervisors.process.instance import InstanceProcess
+from workers.agent.hypervisors.process.marks import marked_instances, order_mark, recovered_spec, token_of
 from workers.agent.hypervisors.process.plan import ProcessInstanceOptions, ProcessPlan
 from workers.agent.hypervisors.records import InstanceRecord, RecordedHypervisor
 from workers.agent.hypervisors.transfer import copy_whole
@@ -70,6 +71,15 @@ class ProcessHypervisor(RecordedHypervisor):
         """Return why the required limits cannot be enforced; empty: it can be used, as on any Linux."""
         return self._groups.fault() if self._groups is not None else ""
 
+    def recover(self) -> Sequence[str]:
+        """Record again the commands of this agent that run without a record."""
+        found = []
+        for name in sorted(marked_instances(ProcessTable.read(), self._scope)):
+            with self._records.alone(name):
+                if self._records.find(name) is None and self._recover(name) is not None:
+                    found.append(name)
+        return found
+
     # -- reads -------------------------------------------------------------------------------------------------
 
     def node(self) -> NodeData:
@@ -95,7 +105,10 @@ class ProcessHypervisor(RecordedHypervisor):
             raise HypervisorFault(fault)
         plan = ProcessPlan.of(spec)
         with self._records.alone(spec.name):
-            record = self._records.find(spec.name)
+            record = self._records.find(spec.name) or self._recover(spec.name)
+            if record is not None and record.notes.get("order") == order_mark(spec):
+                self._records.keep(spec, **{**record.notes, "order": ""})
+                record = self._records.get(spec.name)
             instance = None if record is None else self._of(record)
             if instance is not None and instance.runs_as_ordered:
                 instance.go_on()
@@ -114,13 +127,21 @@ class ProcessHypervisor(RecordedHypervisor):
     def remove(self, name: str) -> None:
         """Kill the command with all its processes, and delete it with its own directory."""
         with self._records.alone(name):
-            if (record := self._records.find(name)) is not None:
+            if (record := self._records.find(name) or self._recover(name)) is not None:
                 self._end(self._of(record), grace_seconds=0.0)
             self._records.forget(name)
 
     def reboot(self, name: str) -> InstanceData:
-        """End the command and start it again, as it was last started."""
+        """End the command and start it again, as it was last started.
+
+        Raises:
+            HypervisorFault: how it was started is not known, or it cannot be started.
+        """
         with self._records.changing(name) as record:
+            if record.notes.get("order"):
+                raise HypervisorFault(
+                    f"instance {name!r} was found without a record, and its variables are not known: stop and start it"
+                )
             instance = self._of(record)
             plan = ProcessPlan.of(instance.spec)
             self._end(instance, grace_seconds=_REBOOT_GRACE_SECONDS)
@@ -176,7 +197,7 @@ class ProcessHypervisor(RecordedHypervisor):
             if record is not None and self._of(record).runs:
                 raise HypervisorFault(f"instance {spec.name!r} runs here already")
             copy_whole(directory / _WORK, self._work(spec.name))
-            token = uuid4().hex if record is None else record.notes["token"]
+            token = self._token(spec.name) if record is None else record.notes["token"]
             self._records.keep(spec, token=token, run="", resting=True)
 
     # -- events ------------------------------------------------------------------------------------------------
@@ -195,11 +216,32 @@ class ProcessHypervisor(RecordedHypervisor):
     ) -> InstanceProcess:
         if before is not None:
             self._end(before, grace_seconds=0.0)
-        token = uuid4().hex if before is None else before.record.notes["token"]
+        token = self._token(spec.name) if before is None else before.record.notes["token"]
         self._records.keep(spec, token=token, run=uuid4().hex, resting=False)
         instance = self._of(self._records.get(spec.name))
         self._launch(instance, plan)
         return instance
+
+    @property
+    def _scope(self) -> str:
+        return self.scope or str(self.directory.absolute())
+
+    def _token(self, name: str) -> str:
+        return token_of(self._scope, name)
+
+    def _recover(self, name: str) -> InstanceRecord | None:
+        """Record an instance again that runs without a record; None: none does."""
+        if fault_of_name(name):
+            return None
+        token = self._token(name)
+        recovered = recovered_spec(name, token, ProcessTable.read(), self._work(name))
+        if recovered is None:
+            return None
+        spec, run, order = recovered
+        self._records.keep(spec, token=token, run=run, resting=False, order=order)
+        record = self._records.get(name)
+        self._of(record).recover()
+        return record
 
     def _launch(self, instance: InstanceProcess, plan: ProcessPlan) -> None:
         name = instance.spec.name

@@ -18,6 +18,7 @@ from workers.agent.hypervisors.hypervisor import (
     InstanceSpec,
     InstanceState,
 )
+from workers.agent.hypervisors.process.marks import ORDER_MARK, order_mark
 from workers.agent.hypervisors.process.plan import ProcessPlan, signal_of
 from workers.agent.hypervisors.process.state import state_of
 from workers.agent.hypervisors.process.usage import Usage, usage_of
@@ -68,6 +69,10 @@ class InstanceProcess:
         """
         return not self._resting and not self._begun() and _in_text(self.spec) == _in_text(spec)
 
+    def recover(self) -> Status | None:
+        """Record the command again that runs without a record; return its status."""
+        return self._process.find()
+
     def launch(self, plan: ProcessPlan, work: Path) -> Status | None:
         """Start the ordered run, at most once; return its record.
 
@@ -85,7 +90,7 @@ class InstanceProcess:
                 self._run,
                 argv=plan.argv,
                 cwd=cwd,
-                env=plan.environment(spec),
+                env={**plan.environment(spec), ORDER_MARK: order_mark(spec)},
                 now=time.time(),
                 account=plan.account,
                 control_groups=joined,

@@ -14,6 +14,7 @@ from uuid import uuid4
 import psutil
 
 from workers.agent.commands.identity import is_alive, start_mark
+from workers.agent.fence import check_fence
 from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorBusy, HypervisorFault, InstanceState
 from workers.agent.hypervisors.kernel import BYTES_PER_MIB
 from workers.agent.hypervisors.qemu.qmp import Qmp, QmpSilent
@@ -82,6 +83,7 @@ class RunningMachine:
 
     def work(self, *, seconds: float = _WORK_SECONDS) -> Qmp:
         """Return a session for changes."""
+        check_fence()
         return Qmp(self.directory / WORK, timeout_seconds=seconds)
 
     def uses(self) -> tuple[float, int | None]:
@@ -123,6 +125,7 @@ class RunningMachine:
                 raise HypervisorBusy(f"qemu, process {self.pid}, does not end though it was killed")
 
     def _kill(self) -> None:
+        check_fence()
         with suppress(ProcessLookupError):
             handle = os.pidfd_open(self.pid)
             try:
