@@ -237,7 +237,7 @@ class Planner:
         )
         hosts = some.hosts(now)
         return all(
-            not amount or amount <= hosts[node].free.get(kind, 0)
+            not amount or kind not in hosts[node].size or amount <= hosts[node].free.get(kind, 0)
             for node, amounts in needed.items()
             if node in hosts
             for kind, amount in amounts.items()

@@ -139,16 +139,21 @@ class _Search:
     # -- items that stay ---------------------------------------------------------------------------------------
 
     def _grow(self) -> None:
-        """Take the capacity by which items that stay grow."""
+        """Take the capacity by which items that stay grow.
+
+        Capacity that cannot be measured now, because the agent or the storage unit is away, refuses nothing: the change
+        waits for the machine, which makes the final check.
+        """
         for item in self._question.items:
             free = self._free.get(item.stays)
             if free is None:
                 continue
+            known = self._hosts[item.stays].size
             wanted = demand_of(item.requirements)
             more = {
                 kind: amount - item.promised.get(kind, 0)
                 for kind, amount in wanted.items()
-                if amount > item.promised.get(kind, 0)
+                if kind in known and amount > item.promised.get(kind, 0)
             }
             lack = shortage(free, more)
             if lack:

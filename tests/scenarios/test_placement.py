@@ -155,6 +155,19 @@ def test_what_grows_is_refused_if_there_is_no_room_for_it() -> None:
     assert placed.promised("n1") == 50
 
 
+def test_what_grows_while_its_agent_is_away_waits_for_the_node_and_is_not_refused() -> None:
+    placed = Placed(n1=100, n2=1000)
+    placed.create(a=instance(memory=50))
+    (node,) = placed.where().values()
+    away = placed.nodes.leases_now.pop(node)
+    placed.update(a=instance(memory=60))
+    assert placed.world.state() == "UPDATE_COMPLETE"
+    assert (placed.where(), placed.promised(node)) == ({"a": node}, 60)
+    placed.nodes.leases_now[node] = away
+    with pytest.raises(Conflict, match="a cannot grow where it is"):
+        placed.update(a=instance(memory=2000))
+
+
 def test_a_replacement_needs_room_beside_what_it_replaces() -> None:
     placed = Placed(n1=100)
     placed.create(a=instance(memory=60, image="one"))

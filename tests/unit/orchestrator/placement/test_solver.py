@@ -138,6 +138,17 @@ def test_what_stays_is_not_moved_whatever_it_asks_for_and_takes_only_what_it_gro
         solve(grows, on=on)
 
 
+def test_what_grows_is_not_refused_for_capacity_that_cannot_be_measured_now() -> None:
+    away = Host(name="n1", closed="its agent is not there")
+    faulty = host("n2", storage={"default": "it is missing"})
+    grows = Item(name="i", requirements=MachineRequirements(memory_mib=2), stays="n1", promised={MEMORY: 1})
+    disks = MachineRequirements(disks_mib={"default": 2})
+    volume = Item(name="v", requirements=disks, stays="n2", promised={"disk:default": 1})
+    assert solve(grows, volume, on=hosts(away, faulty)).nodes == {"i": "n1", "v": "n2"}
+    with pytest.raises(Unplaceable, match="its agent is not there"):
+        solve(item("new", 1, node="n1"), on=hosts(away, faulty))
+
+
 def test_an_instance_goes_where_its_volume_stays() -> None:
     assert solve(item("v", stays="n3"), item("i", 10), on=THREE, ties=[("i", "v")]).nodes["i"] == "n3"
     with pytest.raises(Unplaceable) as refused:
