@@ -29,6 +29,8 @@
     │                         (orchestrator.template.functions.base)                          (exit 1)
     ├── CircularDependency    resources require each other; becomes a problem of InvalidInput
     │                         (orchestrator.model.graph)                                      (exit 1)
+    ├── UnreadableValue       stored bytes are no value, such as those of an older version
+    │                         (orchestrator.model.codec)                                      (exit 1)
     └── UnreadableSecret      stored with a key that is not configured: configure it
                               (orchestrator.model.codec)                                      (exit 1)
 """
@@ -97,15 +99,23 @@ def cut(text: str, longest: int = LONGEST_NAME) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
+def text_of(error: BaseException) -> str:
+    """Return an error's own message; a sentence about it where the author's ``__str__`` fails."""
+    try:
+        return str(error)
+    except Exception as fault:  # noqa: BLE001  # an author's own method
+        return f"{type(error).__name__}, whose message cannot be read: {type(fault).__name__}"
+
+
 def typed_message(error: BaseException) -> str:
     """Return an error's message after the name of its type, which the messages of some libraries begin with already."""
-    name, text = type(error).__name__, str(error)
+    name, text = type(error).__name__, text_of(error)
     return text if re.match(rf"{re.escape(name)}\b", text) else f"{name}: {text}"
 
 
 def message_of(error: Exception) -> str:
     """Return the message of an error of this project as it is, and that of another library's after its type."""
-    return str(error) if isinstance(error, IsothermError) else typed_message(error)
+    return text_of(error) if isinstance(error, IsothermError) else typed_message(error)
 
 
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -12,6 +12,8 @@ from hooks.values.masking import MASK, without_secrets
 #: The length limit of a message.
 MOST_CHARACTERS: Final = 2000
 _IN_URL: Final = re.compile(r"(\w+://)[^/@\s]*@")
+#: Characters that no database stores in a text: NUL, which PostgreSQL refuses, and halves of surrogate pairs.
+_NO_CHARACTERS: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def words_of(error: BaseException, options: object = None) -> str:
@@ -51,10 +53,18 @@ def _masked(text: str, options: object) -> str:
 
 
 def tellable(text: str, *, most: int = MOST_CHARACTERS) -> str:
-    """Return a text that every database and log accepts: bounded, and encodable in UTF-8.
+    """Return a text that every database and log accepts: bounded, with a mark in place of what is no character."""
+    return _NO_CHARACTERS.sub(lambda found: "\ufffd" if found.group() == "\0" else "?", _bounded(text, most))
 
-    NUL characters are removed, which PostgreSQL does not store.
+
+def storable(text: str, *, most: int | None = None) -> str:
+    """Return a text that every database accepts, with escapes in place of what is no character.
+
+    Different texts stay different, as ids must. ``most`` bounds the characters.
     """
-    if len(text) > most:
-        text = f"{text[: most - 1]}…"
-    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+    escaped = _NO_CHARACTERS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return escaped if most is None else _bounded(escaped, most)
+
+
+def _bounded(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -9,6 +9,7 @@ from unittest import SkipTest
 import msgpack
 
 from hooks.lifecycle import LifecyclePlugin
+from hooks.values.words import storable
 from isotherm.testing.engine import Engine
 from isotherm.testing.pages import undescribed
 from orchestrator.config.settings import Settings
@@ -18,7 +19,6 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges, Wait
 from orchestrator.views.stacks import StackView
-from workers.check.contract import storable
 
 ClientPluginsByName = Mapping[str, type[ClientPlugin]]
 #: What the resource is called in the stacks of these tests.

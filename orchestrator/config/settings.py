@@ -154,6 +154,12 @@ class Settings(BaseSettings):
         "has, whatever the error, before it fails with those that are left. The new definition is in service "
         "meanwhile.",
     )
+    lost_attempt_limit: int = Field(
+        default=5,
+        ge=1,
+        description="How often the worker of a check may be lost within one operation, such as by a resource type that "
+        "takes its process down, before the resource fails.",
+    )
     retry_base_seconds: float = Field(
         default=2.0,
         gt=0,
@@ -185,6 +191,18 @@ class Settings(BaseSettings):
         ge=0,
         description="After how many days coordinators remove what 'isotherm db purge' removes, at most once "
         "an hour. 0: never.",
+    )
+    max_value_bytes: int = Field(
+        default=32 * 1024 * 1024,
+        gt=0,
+        description="How large each value may be that a resource type leaves behind in one step: its data, its token, "
+        "its metadata, each attribute. A resource that leaves more fails.",
+    )
+    max_value_depth: int = Field(
+        default=200,
+        gt=0,
+        le=200,
+        description="How deep maps and lists may be nested in these values.",
     )
     max_nested_stack_depth: int = Field(
         default=5,

@@ -11,6 +11,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, ResourceProxy, StackDefinition
 from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
 from orchestrator.errors import Conflict, NotFound
+from orchestrator.model.plain import refuse_not_plain
 from orchestrator.planning.matching import node_data_of
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.properties import convert_properties
@@ -128,6 +129,7 @@ class IdleNestedStacks:
             return
         try:
             attributes = [[list(path), resource.attribute_at(tuple(path))] for path, _ in row.attributes]
+            refuse_not_plain(attributes, most_bytes=self._settings.max_value_bytes)
         except Exception as error:
             # Plugin code may raise anything: the recorded attributes stay.
             log.warning("an attribute could not be read", resource=row.name, type=row.type, exc_info=error)

@@ -14,7 +14,7 @@ import structlog
 from orchestrator.config.settings import Settings
 from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.nested_stacks import ChangesStacks, TakenOver
-from orchestrator.engine.signals import SIGNAL_TRIES, UNSIGNALLED, signalled
+from orchestrator.engine.signals import SIGNAL_TRIES, UNSIGNALLED, refuse_unstorable, signalled
 from orchestrator.errors import Conflict
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.scaling import ScalableResource, Scaling, ScalingResource
@@ -71,6 +71,7 @@ class Scaler:
         Raises:
             NotFound: there is no such resource.
             Conflict: it takes no such signal, or none in its present state; or the group cannot get the new size.
+            PluginMistake: a type left a value that cannot be stored.
         """
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
@@ -91,6 +92,8 @@ class Scaler:
                     return changed
                 continue
             group.resource.resize(scaling.size)
+            refuse_unstorable(policy, metadata=policy.state.metadata)
+            refuse_unstorable(group.resource, data=group.resource.state.data)
             decided = Decided(
                 policy=row,
                 group=group.row,

@@ -6,8 +6,9 @@ from typing import Final
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.engine.idle_nested_stacks import installed_kind, resource_of
-from orchestrator.errors import Conflict
+from orchestrator.errors import Conflict, PluginMistake
 from orchestrator.model.messages import CheckOrder
+from orchestrator.model.plain import NotPlain, refuse_no_map
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.scaling import ScalingResource
 from orchestrator.plugins.steps import ResourceFailure
@@ -42,6 +43,7 @@ class Signals:
         Raises:
             NotFound: there is no such resource.
             Conflict: the resource takes no such signal, or none in its present state.
+            PluginMistake: its type left metadata that cannot be stored.
         """
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
@@ -51,9 +53,31 @@ class Signals:
                 reason = target.handle_signal(details)
             except ResourceFailure as error:
                 raise Conflict(f"resource {row.name!r} refused the signal: {error}") from error
-            if self._store.stacks.write_signal(row, stack.traversal_id, target.state.metadata, reason):
+            refuse_unstorable(target, metadata=target.state.metadata)
+            if self._store.stacks.write_signal(row, stack.traversal_id, target.state.metadata, str(reason)):
                 return self._store.nodes.wake_dependents(row.id)
         raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
+
+
+def refuse_unstorable(target: Resource, **left: object) -> None:
+    """Refuse what the type of a signalled resource left behind, unless all of it are plain maps.
+
+    Raises:
+        PluginMistake: one is not, and nothing is stored.
+    """
+    for name, value in left.items():
+        try:
+            refuse_no_map(
+                value,
+                most_bytes=target.settings.max_value_bytes,
+                deepest=target.settings.max_value_depth,
+                binary=name == "data",
+            )
+        except NotPlain as error:
+            raise PluginMistake(
+                f"type {target.type_name!r} left behind what is no plain value: self.state.{name}: {error}; the signal "
+                f"to resource {target.name!r} changed nothing"
+            ) from error
 
 
 def signalled(

@@ -111,7 +111,14 @@ def restorable(store: Store, stack: StackRow, snapshot: str) -> SnapshotRow:
 def with_entries(
     desired_resources: Sequence[DesiredResource], entries: Sequence[Entry]
 ) -> list[DesiredResource]:
-    """Return the desired resources, each with its snapshot's entry in the fragment, from which its node restores it."""
+    """Return the desired resources, each with its snapshot's entry in the fragment, from which its node restores it.
+
+    Raises:
+        Conflict: an entry cannot be read.
+    """
+    faults = [f"resources.{entry.name}: {entry.fault}" for entry in entries if entry.fault]
+    if faults:
+        raise Conflict(f"the snapshot cannot be restored: {'; '.join(faults)}")
     held = {(entry.name, entry.type): entry for entry in entries}
     return [
         replace(desired, fragment={**desired.fragment, "restore": [held[desired.name, desired.type].entry]})
@@ -152,6 +159,10 @@ def let_go(
     for entry in store.snapshots.entries(row):
         present = rows.get(entry.name)
         row_of_type = present if present and present.type == entry.type else None
+        if entry.fault:
+            # Nothing can ever read it: the snapshot goes without it.
+            log.warning("an entry of a snapshot cannot be read", stack_name=stack.name, resource=entry.name)
+            continue
         try:
             if isinstance(entry.entry, Mapping) and (inside := entry.entry.get(INSIDE)):
                 let_go_inside(store, inside, types, settings, clients=clients)

@@ -15,6 +15,10 @@ from orchestrator.errors import InvalidInput, IsothermError, Problem
 _PLAIN, _SECRET = b"\x00", b"\x01"
 
 
+class UnreadableValue(IsothermError):
+    """Stored bytes are no packed value: they were stored before such values were refused, or are broken."""
+
+
 class UnreadableSecret(IsothermError):
     """Stored bytes were encrypted with a key that is not among those configured."""
 
@@ -49,6 +53,7 @@ class Codec:
 
         Raises:
             UnreadableSecret: none of the configured keys decrypts it.
+            UnreadableValue: the bytes are no packed value, such as a map with a list as a key.
         """
         kind, body = data[:1], data[1:]
         if kind == _SECRET:
@@ -58,4 +63,7 @@ class Codec:
                 body = self._fernet.decrypt(body)
             except InvalidToken as error:
                 raise UnreadableSecret("no configured encryption key opens a stored value") from error
-        return msgpack.unpackb(body, strict_map_key=False)
+        try:
+            return msgpack.unpackb(body, strict_map_key=False)
+        except (ValueError, TypeError) as error:
+            raise UnreadableValue(f"a stored value cannot be read: {error}") from error

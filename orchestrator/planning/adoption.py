@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from hooks.values.nearest import Nearest
+from hooks.values.words import storable
 from orchestrator.errors import InvalidInput, Problem, cut
+from orchestrator.model.plain import NotPlain, refuse_no_map
 from orchestrator.model.plan import DesiredResource
 from orchestrator.planning.preparation import Prepared
 from orchestrator.plugins.stack_resource import ENTRIES, StackResource
@@ -132,14 +134,18 @@ class _Reader:
             found = "nothing" if physical_id in (None, "") else type(physical_id).__name__
             hint = "put it in quotes" if isinstance(physical_id, int) else "what never was made is created"
             yield "resource_id", f"expected the id of the object that is there, a text, found {found}", hint
+        elif physical_id != storable(physical_id):
+            yield "resource_id", "it has characters that are none: a NUL, or half of a pair of surrogates", ""
         else:
             other = self._taken.setdefault((desired.type, physical_id), desired.name)
             if other != desired.name:
                 yield "resource_id", f"the resource {other!r} has the same one", "one object, one resource"
         for field in _MAPS:
             value = entry.get(field)
-            if value is not None and not isinstance(value, Mapping):
-                yield field, f"expected a map, found {type(value).__name__}", ""
+            try:
+                refuse_no_map({} if value is None else value, binary=field == "resource_data")
+            except NotPlain as error:
+                yield field, str(error), ""
 
     def _fault(self, name: str, field: str, message: str, hint: str) -> None:
         path = ".".join(part for part in ("resources", name, field) if part)

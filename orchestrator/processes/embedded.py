@@ -112,7 +112,7 @@ class Embedded:
                 self.runtime.checker.check(order)
         except IsothermError as error:
             log.warning("an order was left to the sweep", resource=order.key, error=str(error))
-        except Exception:
+        except BaseException:  # a plugin that calls sys.exit() must not end a thread that others need
             log.exception("an order was left to the sweep", resource=order.key)
         self.runtime.pump.wake()
 

@@ -18,7 +18,14 @@ from typing import Any, ParamSpec, TypeVar
 import sqlalchemy as sa
 import structlog
 import tenacity
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+)
 
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.store.direct import Direct, driver_of, name_file
@@ -51,6 +58,8 @@ SESSION = {
 }
 #: PostgreSQL's codes for serialization failure and deadlock.
 TRANSIENT_SQLSTATES = frozenset({"40001", "40P01"})
+#: Errors about a value: it cannot be packed, or the database does not take it.
+UNSTORABLE = (TypeError, ValueError, OverflowError, DataError, InterfaceError, ProgrammingError)
 #: What to do where a database does not answer.
 REMEDY = "start the database, or correct ISOTHERM_DATABASE_URL"
 #: PostgreSQL's codes for an undefined table and an undefined column.

@@ -389,7 +389,12 @@ class World:
     open: ClassVar[list["World"]] = []
 
     def __init__(
-        self, types: Mapping[str, type[Resource]] | None = None, *, redelivers: bool = True, **settings: Any
+        self,
+        types: Mapping[str, type[Resource]] | None = None,
+        *,
+        place: Place | None = None,
+        redelivers: bool = True,
+        **settings: Any,
     ) -> None:
         """Make a world; ``types`` are there besides that of the objects in its cloud.
 
@@ -402,7 +407,7 @@ class World:
         self.redelivers = redelivers
         self._packed: tuple[float, bytes] | None = None
         self.cloud = Cloud()
-        self._place = Place.free()
+        self._place = place or Place.free()
         self.now = 1_000_000.0
         self.messages: list[CheckOrder] = []
         #: Steps whose worker did its work and then stood still, perhaps for longer than its lease.

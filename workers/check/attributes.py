@@ -8,13 +8,15 @@ from typing import Any, Final
 
 import structlog
 
+from hooks.values.words import storable
 from orchestrator.definition import AttributePath, follow
-from orchestrator.errors import IsothermError, typed_message
+from orchestrator.errors import IsothermError, text_of, typed_message
 from orchestrator.planning.decision import lasting_attributes
 from orchestrator.plugins.properties import EVERY_ATTRIBUTE, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.steps import ResourceFailure
+from workers.check.gate import MOST_OF_A_REASON
 
 log = structlog.get_logger()
 
@@ -63,8 +65,8 @@ def read_attributes(
             if again(error):
                 raise
             log.warning("an attribute could not be read", resource=resource.name, attribute=path[0])
-            sentence = isinstance(error, (ResourceFailure, IsothermError)) and str(error)
-            unread[path] = sentence or typed_message(error)
+            sentence = isinstance(error, (ResourceFailure, IsothermError)) and text_of(error)
+            unread[path] = storable(sentence or typed_message(error), most=MOST_OF_A_REASON)
         else:
             read[path] = follow(values[whole], path[len(whole) :])
     return read, unread

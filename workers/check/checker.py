@@ -7,7 +7,6 @@ fences off a late finish.
 import random
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import Any
 
 import structlog
 
@@ -17,16 +16,17 @@ from orchestrator.definition import LazyFiles, StackSource
 from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.nested_stacks import NestedStacks
 from orchestrator.engine.publisher import Publisher, publish_or_leave
-from orchestrator.errors import PluginMistake
+from orchestrator.model.codec import UnreadableValue
 from orchestrator.model.messages import END, JOIN, CheckOrder
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
-from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.database import UNSTORABLE
+from orchestrator.store.nodes.claims import Claim, Finished, Outcome
 from orchestrator.store.store import Store
 from orchestrator.tracing.tracer import OFF, Tracing
 from workers.check.context import CheckContext
-from workers.check.contract import why_not_plain
+from workers.check.gate import unread_inputs, unstorable
 from workers.check.heartbeat import Heartbeat
 from workers.check.step import take_step
 
@@ -115,11 +115,15 @@ class Checker:
     def act(self, claim: Claim) -> Outcome:
         """Carry out the claimed action on the object; nothing is recorded yet."""
         order = claim.order
+        try:
+            inputs = self._store.nodes.inputs(claim)
+        except UnreadableValue as error:
+            return unread_inputs(claim, error)
         check = CheckContext(
             types=self._types,
             settings=self._settings,
             context=self._context(order.traversal_id),
-            inputs=self._store.nodes.inputs(claim),
+            inputs=inputs,
             files=self._files,
             metadata_of=lambda reference: self._store.stacks.metadata_of(order.stack_id, reference),
             annotations_of=partial(self._store.annotations.when_looked_at, order.stack_id),
@@ -149,12 +153,12 @@ class Checker:
     def _finish(self, claim: Claim, outcome: Outcome) -> Finished:
         try:
             return self._store.nodes.finish(claim, outcome)
-        except (TypeError, ValueError, OverflowError) as error:
-            # An outcome that cannot be packed fails the resource, not the worker.
-            why = why_not_plain(outcome, error)
-            mistake = PluginMistake(f"type {claim.type!r} left behind what is no plain value: {why}")
-            log.warning("a plugin left no plain values", resource=claim.order.key, type=claim.type)
-            return self._store.nodes.finish(claim, _without_values(claim, outcome, str(mistake)))
+        except UNSTORABLE as error:
+            # What the gate does not know fails the resource, not the worker.
+            log.warning(
+                "the store refused an outcome", resource=claim.order.key, type=claim.type, exc_info=error
+            )
+            return self._store.nodes.finish(claim, unstorable(claim, outcome, error))
 
     def _pass_on(self, ready: tuple[CheckOrder, ...]) -> tuple[CheckOrder, ...]:
         """Finish joins at once, and complete a traversal whose end became ready."""
@@ -169,14 +173,3 @@ class Checker:
                 self._store.traversals.complete(order.traversal_id)
             passed.append(order)
         return tuple(passed)
-
-
-def _without_values(claim: Claim, outcome: Outcome, reason: str) -> Outcome:
-    physical: Any = outcome.physical_id
-    return Outcome(
-        ending=Ending.FAILED,
-        reason=reason,
-        physical_id=physical if isinstance(physical, str) else claim.physical_id,
-        properties=claim.properties,
-        data=claim.data,
-    )

@@ -1,17 +1,13 @@
 """Checks of a plugin's results against the step's contract; faults name the method."""
 
-import re
-from typing import Any, Final
+import math
+from typing import Any
 
 from hooks.loading.overrides import place_of
+from hooks.values.words import storable
 from orchestrator.errors import PluginMistake
-from orchestrator.model.codec import Codec
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import Wait
-from orchestrator.store.nodes.claims import Outcome
-
-#: Characters that no database stores in a text.
-_NO_CHARACTERS: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def refuse_mistakes_of(resource: Resource, action: str, answer: object) -> None:
@@ -25,7 +21,7 @@ def refuse_mistakes_of(resource: Resource, action: str, answer: object) -> None:
     method = f"check_{action.lower()}_complete"
     if isinstance(answer, Wait):
         seconds: object = answer.seconds
-        if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
+        if not _is_time(seconds):
             raise PluginMistake(f"{_named(resource, method)} returned Wait({seconds!r}): expected seconds")
     elif not isinstance(answer, bool):
         what = "None" if answer is None else type(answer).__name__
@@ -35,25 +31,14 @@ def refuse_mistakes_of(resource: Resource, action: str, answer: object) -> None:
     _refuse_id(resource, action)
 
 
-def storable(text: str) -> str:
-    """Return a text with unstorable characters escaped."""
-    return _NO_CHARACTERS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-
-
-def why_not_plain(outcome: Outcome, error: Exception) -> str:
-    """Return which part of a plugin's outcome cannot be stored, and why."""
-    parts = {
-        "self.state.data": outcome.data,
-        "the token": [outcome.token, outcome.entry],
-        "its metadata": outcome.metadata,
-        "its attributes": [list(outcome.attributes), outcome.node_data],
-    }
-    for name, value in parts.items():
-        try:
-            Codec().pack(value)
-        except (TypeError, ValueError, OverflowError) as found:
-            return f"{name}: {found}"
-    return str(error)
+def _is_time(seconds: object) -> bool:
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
+        return False
+    try:
+        return math.isfinite(seconds)
+    except OverflowError:
+        # A whole number beyond every float.
+        return False
 
 
 def _refuse_id(resource: Resource, action: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
+from hooks.values.words import storable
 from orchestrator.errors import cut
 from orchestrator.template.document import Path
 from orchestrator.template.hiding import HIDDEN
@@ -49,7 +50,7 @@ def _differences(path: Path, before: object, now: object) -> Iterator[tuple[Path
 
 
 def _words(path: Path, before: object, now: object, is_open: Callable[[Path], bool]) -> str:
-    name = ".".join(map(str, path))
+    name = storable(".".join(map(str, path)))
     shown = is_open(path)
     was, found = (_shown(value, shown=shown) for value in (before, now))
     return f"{name}: recorded {was}, observed {found}"

@@ -2,6 +2,7 @@
 
 import random
 import uuid
+from asyncio import CancelledError
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -11,7 +12,7 @@ import structlog
 from cache.node_state.errors import NodeError
 from orchestrator.config.settings import Settings
 from orchestrator.definition import AttributePath, NodeData
-from orchestrator.errors import IsothermError, typed_message
+from orchestrator.errors import IsothermError, text_of, typed_message
 from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import CONVERGE
 from orchestrator.planning.decision import Action, restricting
@@ -24,7 +25,6 @@ from orchestrator.store.traversals.operation_rows import TakenOver
 from orchestrator.template.template_resource import kind_of_type
 from workers.check.attributes import read_attributes
 from workers.check.changing import is_doubted
-from workers.check.contract import storable
 from workers.check.creating import with_mark
 from workers.check.operating import is_operation, is_resumed_first
 from workers.check.rebuilding import DRIFT, Attempt
@@ -147,8 +147,8 @@ class Outcomes:
             # Nothing was begun: another process is at it, or died at it and holds it no longer than its lease.
             return self._again(str(error), untouched=untouched)
         if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
-            return self.retry_or_fail(str(error), untouched=untouched)
-        return self.failed(str(error), untouched=untouched)
+            return self.retry_or_fail(text_of(error), untouched=untouched)
+        return self.failed(text_of(error), untouched=untouched)
 
     def retry_or_fail(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of a try that failed: another one, unless there were enough."""
@@ -179,12 +179,12 @@ class Outcomes:
             return self.left_behind(Ending.WAITING, reason=reason, seconds=seconds, token=self._claim.token)
         return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
 
-    def raised(self, error: Exception) -> Outcome:
+    def raised(self, error: Exception | CancelledError) -> Outcome:
         """Return the outcome of an exception outside the contract, or of an unreachable node."""
         if isinstance(error, NodeError):
             return self.unanswered(error) if error.passing else self.failed(str(error))
         sentence = typed_message(error)
-        if self._is_worth_another(error):
+        if isinstance(error, Exception) and self._is_worth_another(error):
             return self.retry_or_fail(sentence)
         log.warning("a plugin raised", resource=self._claim.order.key, type=self._claim.type, exc_info=error)
         return self.failed(sentence)
@@ -192,7 +192,13 @@ class Outcomes:
     def _is_worth_another(self, error: Exception) -> bool:
         """Whether the type, or a client that it used, says that the same may succeed later."""
         resource = self._attempt.resource
-        return resource is not None and (resource.is_retryable(error) or resource.clients.is_retryable(error))
+        if resource is None:
+            return False
+        try:
+            return bool(resource.is_retryable(error) or resource.clients.is_retryable(error))
+        except Exception as fault:
+            log.warning("is_retryable raised", resource=self._claim.order.key, exc_info=fault)
+            return False
 
     def done(self, resource: Resource, ending: Ending) -> Outcome:
         """Return the outcome of an action that is over, with the attributes that others refer to."""
@@ -265,6 +271,10 @@ class Outcomes:
         if over is not None:
             (token,) = over
         state = self._attempt.resource.state if self._attempt.resource else None
+        data: Any = state.data if state else claim.data
+        if isinstance(data, Mapping):
+            undone = self._attempt.undone or not self._attempt.acts
+            data = with_mark(self._with_drift(data, ending), claim, ending, made_nothing=undone)
         converging = claim.order.phase == CONVERGE and not is_operation(claim)
         done = ending is Ending.DONE
         # Until an update is complete, the earlier definition is the base of the next one.
@@ -276,17 +286,12 @@ class Outcomes:
         version = kind.type_version if kind else 0
         return Outcome(
             ending=ending,
-            reason=storable(reason),
+            reason=reason,
             seconds=seconds,
             physical_id=state.physical_id if state else claim.physical_id,
             on_node=state.on_node if state else None,
             reference_id=reference,
-            data=with_mark(
-                self._with_drift(state.data if state else claim.data, ending),
-                claim,
-                ending,
-                made_nothing=self._attempt.undone or not self._attempt.acts,
-            ),
+            data=data,
             token=token,
             is_over=over is not None,
             counts=counts,

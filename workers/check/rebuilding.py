@@ -79,7 +79,7 @@ class Attempt:
                 on_node=claim.on_node,
                 # Changes by a plugin become part of the claim only once they are stored.
                 data=deepcopy(claim.data),
-                metadata=dict(metadata or {}),
+                metadata=deepcopy(dict(metadata or {})),
                 action=claim.action,
                 status="IN_PROGRESS",
                 started_at=claim.started_at,
@@ -102,6 +102,14 @@ class Attempt:
             resource.wanted = tuple(tuple(path) for path in claim.wanted)
         self.resource = resource
         return resource
+
+    @property
+    def physical_id(self) -> object:
+        """What the plugin has set as the physical id, whatever that is; that of the claim before there is a plugin."""
+        try:
+            return self.claim.physical_id if self.resource is None else self.resource.state.physical_id
+        except AttributeError:
+            return self.claim.physical_id
 
     @property
     def external_id(self) -> str | None:

@@ -4,9 +4,12 @@ A plugin's inputs are the claim, the traversal's context and its direct requirem
 results are in the outcome. Nothing here touches the store or the queue.
 """
 
+from asyncio import CancelledError
 from typing import Any
 
-from orchestrator.errors import IsothermError
+import structlog
+
+from orchestrator.errors import IsothermError, typed_message
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
@@ -20,9 +23,12 @@ from workers.check.changing import RefusedChange, ReplaceResource, changes_of, i
 from workers.check.context import CheckContext
 from workers.check.contract import refuse_mistakes_of
 from workers.check.creating import has_made_nothing, may_have_made
+from workers.check.gate import Unreadable, admitted, broken, refuse_unreadable
 from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
 from workers.check.rebuilding import Attempt
+
+log = structlog.get_logger()
 
 #: The default pause of a step whose check is not complete and names no time.
 POLL_SECONDS = 1.0
@@ -31,20 +37,34 @@ UNCHANGED = "isotherm:unchanged"
 
 
 def take_step(claim: Claim, check: CheckContext) -> Outcome:
-    """Take one step of the claimed action and return its outcome; a plugin's exception is one too."""
+    """Take one step of the claimed action and return its outcome; a plugin's exception is one too.
+
+    The outcome can be recorded, whatever values the plugin left behind.
+    """
     attempt = Attempt(claim, check)
+    try:
+        outcome = _taken(attempt)
+    except Exception as error:
+        # The plugin's own code fails again where its failure is looked at, such as its ``state``.
+        log.warning("a plugin cannot be used", resource=claim.order.key, type=claim.type, exc_info=error)
+        return admitted(claim, broken(claim, attempt, typed_message(error)), check.settings)
+    return admitted(claim, outcome, check.settings)
+
+
+def _taken(attempt: Attempt) -> Outcome:
     outcomes = Outcomes(attempt)
     try:
         return _Step(attempt, outcomes).take()
     except (Pause, ReplaceResource) as error:
-        return outcomes.paused() if claim.looks else outcomes.replaced(str(error))
-    except (NotFit, RefusedChange) as error:
-        return outcomes.failed(str(error), untouched=True)
+        return outcomes.paused() if attempt.claim.looks else outcomes.replaced(str(error))
+    except (NotFit, RefusedChange, Unreadable) as error:
+        # A resource whose record cannot be read does not stay sound: the next update replaces it.
+        return outcomes.failed(str(error), untouched=not isinstance(error, Unreadable))
     except PropertyError as error:
         return outcomes.failed(attempt.tellable(error).full_message, untouched=outcomes.is_unbegun_update)
     except (ResourceFailure, IsothermError) as error:
         return outcomes.went_wrong(error)
-    except Exception as error:  # noqa: BLE001 (the boundary to other people's code)
+    except (Exception, CancelledError) as error:  # noqa: BLE001 (the boundary to other people's code)
         return outcomes.raised(error)
 
 
@@ -59,6 +79,7 @@ class _Step:
     def take(self) -> Outcome:
         if is_operation(self.claim):
             refuse_unfit(self.claim)
+        refuse_unreadable(self.claim)
         resource = self.attempt.rebuild()
         actions = {
             "CREATE": self._create,

@@ -4,6 +4,7 @@ import functools
 import json
 from typing import Any
 
+from orchestrator.model.codec import UnreadableValue
 from orchestrator.model.messages import CheckOrder
 from orchestrator.store.database import retrying
 from orchestrator.store.direct import Direct
@@ -98,10 +99,20 @@ class NodeClaims(Repository):
         return row
 
     def _claimed(self, order: CheckOrder, row: AnyRow, worker: str) -> Claim:
-        unpack = self._unpack
+        unreadable: dict[str, bytes] = {}
+
+        def read(name: str) -> Any:
+            packed: bytes | None = getattr(row, name)
+            try:
+                return self._unpack(packed)
+            except UnreadableValue:
+                # Stored by an older version. The resource can be deleted all the same.
+                unreadable[name] = packed or b""
+                return None
+
         # A token of another action is kept for the node that continues that action.
         goes_on = (row.was_action, row.was_status) == (row.action, "IN_PROGRESS")
-        token = unpack(row.token) if goes_on else None
+        token = read("token") if goes_on else None
         return Claim(
             order=order,
             attempt=row.attempt,
@@ -109,8 +120,8 @@ class NodeClaims(Repository):
             action=row.action,
             now=row.now,
             retries=row.retries,
-            fragment=unpack(row.fragment) or {},
-            wanted=unpack(row.wanted) or (),
+            fragment=self._unpack(row.fragment) or {},
+            wanted=self._unpack(row.wanted) or (),
             dependents=numbers_of(row.dependents),
             requirements=numbers_of(row.requirements),
             needs=row.needs,
@@ -118,20 +129,21 @@ class NodeClaims(Repository):
             type=row.type,
             physical_id=row.physical_id,
             on_node=row.on_node,
-            properties=unpack(row.properties),
-            data=unpack(row.data) or {},
-            metadata=unpack(row.metadata),
+            properties=read("properties"),
+            data=read("data") or {},
+            metadata=read("metadata"),
             token=token[0] if token else None,
             started=token is not None,
             started_at=row.started_at,
             was=(row.was_action, row.was_status),
             in_flight=token[1] if token else None,
-            recorded=unpack(row.node_data),
+            recorded=read("node_data"),
             requires=_ids(row.requires),
             changed=bool(row.changed),
             planned=row.planned,
             hooks=frozenset(json.loads(row.hooks)) if row.hooks else frozenset(),
             looks=bool(row.looks),
+            unreadable=unreadable,
         )
 
     def _unpack(self, data: bytes | None) -> Any:

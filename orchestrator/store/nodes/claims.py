@@ -57,6 +57,8 @@ class Claim:
     changed: bool = False
     #: The hooks at which the node will still stop.
     hooks: frozenset[str] = frozenset()
+    #: The packed values on record that cannot be read, by column; they are None or empty above.
+    unreadable: Mapping[str, bytes] = field(default_factory=dict)
     #: Whether it stops before the action: the row is unchanged, and the step only finds out whether there is a change.
     looks: bool = False
 

@@ -274,7 +274,8 @@ class NodeEndings(Repository):
             "applied_no": order.no if done and order.phase == CONVERGE else None,
             "metadata": self._pack(outcome.metadata),
             "metadata_hash": outcome.metadata_hash,
-            "data": self._pack(dict(outcome.data)),
+            # What could not be read is kept, so that the next step does not take it for nothing.
+            "data": (not outcome.data and claim.unreadable.get("data")) or self._pack(dict(outcome.data)),
             "token": self._pack([outcome.token, outcome.in_flight])
             if outcome.ending is Ending.WAITING or outcome.is_over
             else None,

@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from orchestrator.model.codec import UnreadableSecret, UnreadableValue
 from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
 from orchestrator.store.database import retrying, text_of
 from orchestrator.store.node_locks import hold_nodes
@@ -17,6 +18,8 @@ from orchestrator.store.rows import AnyRow, Values
 
 #: The most requirements whose node data travel with a message; the check reads those of more from the store.
 MESSAGE_REQUIREMENTS = 64
+#: The most bytes of node data that travel with a message, for the same reason.
+MESSAGE_BYTES = 256 * 1024
 
 
 class NodeOrders(Repository):
@@ -48,12 +51,23 @@ class NodeOrders(Repository):
                 phase=JOIN if _passes(row) else row.phase,
                 stack=place.stack,
                 action=row.action,
-                node_data=None
-                if len(inputs[row.no]) > MESSAGE_REQUIREMENTS
-                else self._parts_of(parts, data, inputs[row.no], row.needs),
+                node_data=self._in_message(parts, data, inputs[row.no], row.needs),
             )
             for row in rows
         )
+
+    def _in_message(
+        self, parts: NodeDataParts, data: Collection[int], numbers: Sequence[int], needs: bytes | None
+    ) -> tuple[bytes, ...] | None:
+        """Return the node data that travel with an order; None if the check is to read them from the store."""
+        if len(numbers) > MESSAGE_REQUIREMENTS:
+            return None
+        try:
+            found = self._parts_of(parts, data, numbers, needs)
+        except (UnreadableSecret, UnreadableValue):
+            # The check that cannot read them either fails its resource; here, many orders would be lost.
+            return None
+        return found if sum(map(len, found)) <= MESSAGE_BYTES else None
 
     def _parts_of(
         self, parts: NodeDataParts, data: Collection[int], numbers: Sequence[int], needs: bytes | None

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import Conflict, NotFound
+from orchestrator.model.codec import UnreadableValue
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
@@ -52,6 +53,8 @@ class Entry:
     type: str
     #: The data that its resource type returned.
     entry: Any
+    #: Why these cannot be read, if so; ``entry`` is None then.
+    fault: str = ""
 
 
 def insert_snapshot(
@@ -190,10 +193,13 @@ class Snapshots(Repository):
             # Steps that ran when it failed may have finished since.
             rows: Sequence[AnyRow] = [*connection.execute(left).all(), *connection.execute(kept).all()]
         packed = {each.name: each for each in rows}
-        return [
-            Entry(name=name, type=packed[name].type, entry=self._codec.unpack(packed[name].entry))
-            for name in sorted(packed)
-        ]
+        return [self._entry(packed[name]) for name in sorted(packed)]
+
+    def _entry(self, row: AnyRow) -> Entry:
+        try:
+            return Entry(name=row.name, type=row.type, entry=self._codec.unpack(row.entry))
+        except UnreadableValue as error:
+            return Entry(name=row.name, type=row.type, entry=None, fault=str(error))
 
     @retrying
     def begin_delete(self, row: SnapshotRow, *, job_id: str) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import NotFound
+from orchestrator.model.codec import UnreadableValue
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
 from orchestrator.model.record import Record
 from orchestrator.store import tables
@@ -243,7 +244,11 @@ class Stacks(Repository):
 
     def _resource(self, row: AnyRow) -> ResourceRow:
         def unpack(data: bytes | None, default: Any) -> Any:
-            return default if data is None else self._codec.unpack(data)
+            try:
+                return default if data is None else self._codec.unpack(data)
+            except UnreadableValue:
+                # Stored by an older version. A check fails with the reason; the stack can be shown and deleted.
+                return default
 
         # An attribute that could not be read has null and the reason in place of a value.
         attributes = unpack(row.attributes, ())

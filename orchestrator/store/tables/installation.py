@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from orchestrator.store.tables.schema import Words, metadata
+from orchestrator.store.tables.schema import Sentence, Words, metadata
 
 #: The id of the installation: one row.
 identity = sa.Table(
@@ -58,7 +58,7 @@ machine = sa.Table(
     sa.Column("watched_at", sa.Double, nullable=False, server_default="0"),
     #: Since when it is drained (nothing is placed on it), and why; NULL if it is in use.
     sa.Column("drained_at", sa.Double),
-    sa.Column("drain_reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("drain_reason", Sentence, nullable=False, server_default=""),
     sa.Column("created_at", sa.Double, nullable=False),
 )
 

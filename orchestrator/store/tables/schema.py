@@ -1,9 +1,11 @@
-"""The parts that all tables share: the metadata, a column type for lists of words, and partial indexes."""
+"""The parts that all tables share: the metadata, types of columns, and partial indexes."""
 
 import json
 from collections.abc import Sequence
 
 import sqlalchemy as sa
+
+from hooks.values.words import storable
 
 
 class Words(sa.types.TypeDecorator[tuple[str, ...]]):
@@ -19,6 +21,17 @@ class Words(sa.types.TypeDecorator[tuple[str, ...]]):
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> tuple[str, ...]:  # noqa: ARG002  # as above
         """Return the words that were stored."""
         return () if value is None else tuple(json.loads(value))
+
+
+class Sentence(sa.types.TypeDecorator[str]):
+    """A text for people, such as a reason, stored with escapes in place of what no database stores."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002  # as above
+        """Return the text that is stored."""
+        return None if value is None else storable(value)
 
 
 metadata = sa.MetaData(

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from orchestrator.store.tables.schema import Words, metadata, partial_index
+from orchestrator.store.tables.schema import Sentence, Words, metadata, partial_index
 
 stack = sa.Table(
     "stack",
@@ -19,7 +19,7 @@ stack = sa.Table(
     sa.Column("depth", sa.Integer, nullable=False, server_default="0"),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("reason", Sentence, nullable=False, server_default=""),
     #: The traversal in force.
     sa.Column("traversal_id", sa.Text, nullable=False),
     sa.Column("template_id", sa.Text, nullable=False),
@@ -75,7 +75,7 @@ resource = sa.Table(
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("action", sa.Text, nullable=False, server_default="INIT"),
     sa.Column("status", sa.Text, nullable=False, server_default="COMPLETE"),
-    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("reason", Sentence, nullable=False, server_default=""),
     sa.Column("physical_id", sa.Text),
     #: The machine that it is on; NULL if it is on none.
     sa.Column("on_node", sa.Text),
@@ -135,7 +135,7 @@ snapshot = sa.Table(
     sa.Column("name", sa.Text, nullable=False, server_default=""),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("reason", Sentence, nullable=False, server_default=""),
     #: The definition that the stack had when it was taken.
     sa.Column("template_id", sa.Text, nullable=False),
     #: The traversal that takes it.

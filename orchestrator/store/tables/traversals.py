@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from orchestrator.store.tables.schema import metadata, partial_index
+from orchestrator.store.tables.schema import Sentence, metadata, partial_index
 
 traversal = sa.Table(
     "traversal",
@@ -13,7 +13,7 @@ traversal = sa.Table(
     sa.Column("stack_id", sa.Text, nullable=False),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("reason", Sentence, nullable=False, server_default=""),
     #: Flags of the operation, as JSON. They are stored, because messages may be lost.
     sa.Column("options", sa.Text, nullable=False, server_default="{}"),
     #: The data that every check needs: the stack's names and parameters.
@@ -117,7 +117,7 @@ event = sa.Table(
     sa.Column("type", sa.Text, nullable=False, server_default=""),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("reason", Sentence, nullable=False, server_default=""),
     sa.Column("physical_id", sa.Text),
     #: Why it was recorded without a change of state: ``retry`` or ``lost``; empty if the state changed.
     sa.Column("cause", sa.Text, nullable=False, server_default=""),
@@ -166,7 +166,7 @@ operation = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     #: complete, failed, superseded or refused, and the reason; empty until the operation is over.
     sa.Column("outcome", sa.Text, nullable=False, server_default=""),
-    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("reason", Sentence, nullable=False, server_default=""),
     #: The stack as plugins saw it, packed; NULL if it can be read from the store, and once the operation is over.
     sa.Column("shown", sa.LargeBinary),
     #: The coordinator that holds it, until when, and how often it was taken over: the attempt fences earlier holders.
@@ -194,7 +194,7 @@ operation_call = sa.Table(
     #: The annotations that ``pre_op`` returned, packed.
     sa.Column("annotations", sa.LargeBinary),
     #: The error that ``post_op`` raised.
-    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("error", Sentence, nullable=False, server_default=""),
     #: How long the last ``pre_op`` and ``post_op`` took.
     sa.Column("asked_seconds", sa.Double),
     sa.Column("told_seconds", sa.Double),

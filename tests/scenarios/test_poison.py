@@ -1,0 +1,470 @@
+"""Values that no store takes, or that cannot be read again: they fail their resource, on every database, and no worker.
+
+One table: each kind of value in each place where a resource type can leave it. Whatever it is, the check comes to an
+end, the resource is FAILED with a sentence, and the stack can be deleted.
+"""
+
+import math
+import re
+from asyncio import CancelledError
+from collections import UserString
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import pytest
+import sqlalchemy as sa
+from structlog.testing import capture_logs
+
+from orchestrator.errors import PluginMistake
+from orchestrator.model.codec import Codec
+from orchestrator.model.messages import SignalJob
+from orchestrator.plugins.properties import Attribute
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure, Wait
+from orchestrator.queries.stacks import StackQueries
+from orchestrator.store import migrations
+from orchestrator.store.database import Database
+from orchestrator.store.tables import metadata
+from tests.scenarios.telling import reason
+from tests.scenarios.world import Place, World
+from tests.services.servers import PostgresServer
+
+
+class PostgresPlace(Place):
+    """A database on a real server, with a clock."""
+
+    def __init__(self, url: str) -> None:
+        self.now = 0.0
+        self.before_transaction = lambda: None
+        migrations.upgrade(url)
+        self.database = Database(url, clock=lambda: self.now)
+
+    def leave(self) -> None:
+        with self.database.write() as connection:
+            for table in reversed(metadata.sorted_tables):
+                connection.execute(table.delete())
+        self.database.dispose()
+
+
+@pytest.fixture(scope="module")
+def postgres_place(request: pytest.FixtureRequest) -> Callable[[], PostgresPlace]:
+    """Return the one place on PostgreSQL, made when it is first needed."""
+    made: list[PostgresPlace] = []
+
+    def place() -> PostgresPlace:
+        if not made:
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            made.append(PostgresPlace(server.create_database()))
+        return made[0]
+
+    return place
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[None]:
+    with capture_logs():
+        yield
+
+
+class Mute(Exception):
+    """Its message cannot be read."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class Moody(dict[str, Any]):
+    """A map that fails its reader."""
+
+    def items(self) -> Any:
+        raise RuntimeError("not now")
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def endless() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+def multiplied() -> list[Any]:
+    """A small object that is gigabytes when it is written down."""
+    value: list[Any] = [1]
+    for _ in range(40):
+        value = [value, value]
+    return value
+
+
+#: What no place takes, by what the sentence says of it.
+VALUES: dict[str, tuple[Callable[[], Any], str]] = {
+    "half a character": (lambda: "a\ud800b", "half of a surrogate pair"),
+    "a key that is a list": (lambda: {(1, 2): 3}, "a key that is tuple"),
+    "a key that is a number": (lambda: {1: 2}, "a key that is int"),
+    "a key that is half a character": (lambda: {"\udfff": 1}, "half of a surrogate pair"),
+    "no number": (lambda: math.nan, "not finite"),
+    "infinity": (lambda: [math.inf], "not finite"),
+    "a large number": (lambda: 2**64, "does not fit 64 bits"),
+    "an object": (object, "can not serialize 'object'"),
+    "a set": (lambda: {"a": {1}}, "can not serialize 'set'"),
+    "what is too deep": (lambda: nested(201), "deeper than 200 maps and lists"),
+    "what is too deep for any reader": (lambda: nested(5000), "deeper than 200 maps and lists"),
+    "what contains itself": (endless, "deeper than 200 maps and lists"),
+    "what is too large": (lambda: "x" * 20_000, "more than 10000 bytes"),
+    "what is too large when written down": (multiplied, "more than 10000 bytes"),
+    "what cannot be read": (lambda: Moody(a=1), "it cannot be read: RuntimeError"),
+}
+#: What is no id.
+IDS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no character": (lambda: "a\0b", "text with characters that are none"),
+    "half a character": (lambda: "a\ud800b", "text with characters that are none"),
+    "a number": (lambda: 17, "int"),
+    "a large number": (lambda: 2**70, "int"),
+    "bytes": (lambda: b"a", "bytes"),
+    "a map": (lambda: {(1, 2): 3}, "dict"),
+    "another text": (lambda: UserString("a"), "UserString"),
+    "what is too large": (lambda: "x" * 5_000, "more than"),
+}
+#: What is no reason: it is told all the same.
+REASONS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no character": (lambda: ResourceFailure("a\0b"), "a\\u0000b"),
+    "half a character": (lambda: ResourceFailure("a\ud800b"), "a\\ud800b"),
+    "of another library": (lambda: RuntimeError("a\0\udfffb"), "RuntimeError: a\\u0000\\udfffb"),
+    "no text": (lambda: ResourceFailure(17), "17"),
+    "no words": (Mute, "Mute, whose message cannot be read: ValueError"),
+    "very many words": (lambda: RuntimeError("x" * 1_000_000), "RuntimeError: xxx"),
+    "a cancelled task": (lambda: CancelledError("a\0b"), "CancelledError: a\\u0000b"),
+}
+
+
+class Poisonous(Resource):
+    """Leaves what it is told in the place that it is told."""
+
+    attributes_schema: ClassVar[Mapping[str, Attribute]] = {"it": Attribute(description="anything")}
+    place: ClassVar[str] = ""
+    value: ClassVar[Callable[[], Any]]
+    deleted: ClassVar[list[str | None]] = []
+
+    def _leave(self, place: str) -> bool:
+        if self.place != place:
+            return False
+        value = type(self).value()
+        if isinstance(value, BaseException):
+            raise value
+        return True
+
+    def handle_create(self) -> Any:
+        self.state.physical_id = "made"
+        if self._leave("physical id"):
+            self.state.physical_id = type(self).value()
+        if self._leave("physical id, then a failure"):
+            self.state.physical_id = type(self).value()
+            raise ResourceFailure("and then it failed")
+        if self._leave("node"):
+            self.state.on_node = type(self).value()
+        if self._leave("data"):
+            self.state.data["it"] = type(self).value()
+        if self._leave("data, then a failure"):
+            self.state.data["it"] = type(self).value()
+            raise ResourceFailure("and then it failed")
+        if self._leave("all data"):
+            self.state.data = type(self).value()
+        if self._leave("metadata"):
+            self.state.metadata["deep"]["it"] = type(self).value()
+        if self._leave("state"):
+            self.state = type(self).value()
+        self._leave("reason")
+        return type(self).value() if self._leave("token") else None
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        if self._leave("seconds"):
+            return Wait(type(self).value())
+        if self.place in ("token", "data, waiting"):
+            if self._leave("data, waiting"):
+                self.state.data["it"] = type(self).value()
+            return Wait(1)
+        if self._leave("next token"):
+            return Wait(1, type(self).value())
+        return True
+
+    def reference_id(self) -> Any:
+        return type(self).value() if self._leave("reference") else super().reference_id()
+
+    def attribute(self, name: str) -> Any:
+        return type(self).value() if self._leave("attribute") else name
+
+    def handle_snapshot(self) -> Any:
+        return type(self).value() if self._leave("entry") else None
+
+    def handle_signal(self, details: Mapping[str, Any]) -> Any:
+        if self._leave("signal"):
+            self.state.metadata["it"] = type(self).value()
+        if self._leave("words of a signal"):
+            return type(self).value()
+        return "signalled"
+
+    def handle_check(self) -> Any:
+        self._leave("check")
+
+    def handle_delete(self) -> None:
+        self.deleted.append(self.state.physical_id)
+        if self._leave("data of a deletion"):
+            self.state.data["it"] = type(self).value()
+
+
+TEMPLATE = """\
+heat_template_version: 2021-04-16
+resources:
+  it: {type: Poisonous, metadata: {deep: {}}}
+  after: {type: Cloud::Object, properties: {value: {get_attr: [it, it]}}}
+outputs:
+  of_it: {value: {get_attr: [it, it]}}
+"""
+PLACES = [
+    *(
+        (place, kind)
+        for place in ("data", "all data", "data, waiting", "token", "next token")
+        for kind in VALUES
+    ),
+    *((place, kind) for place in ("attribute", "reference", "data, then a failure") for kind in VALUES),
+    *((place, kind) for place in ("physical id", "physical id, then a failure", "node") for kind in IDS),
+    *(("reason", kind) for kind in REASONS),
+]
+KINDS: dict[str, dict[str, tuple[Callable[[], Any], str]]] = {
+    "physical id": IDS,
+    "physical id, then a failure": IDS,
+    "node": IDS,
+    "reason": REASONS,
+}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def world(request: pytest.FixtureRequest, postgres_place: Callable[[], PostgresPlace]) -> World:
+    """A world on each database in turn, where values may not be as large as elsewhere."""
+    Poisonous.place, Poisonous.deleted[:] = "", []
+    place = postgres_place() if request.param == "postgres" else None
+    return World({"Poisonous": Poisonous}, place=place, max_value_bytes=10_000)
+
+
+def poison(place: str, value: Callable[[], Any]) -> None:
+    Poisonous.place, Poisonous.value = place, staticmethod(value)
+
+
+def delete(world: World) -> None:
+    """Delete the stack, and see that it is gone."""
+    world.delete()
+    stack_id = world.store.stacks.all(project="default")[0].id
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+
+
+@pytest.mark.parametrize(("place", "kind"), PLACES)
+def test_poison_fails_its_resource_with_a_sentence_and_can_be_deleted(
+    world: World, place: str, kind: str
+) -> None:
+    value, sentence = KINDS.get(place, VALUES)[kind]
+    if place == "all data" and not isinstance(value(), dict):
+        sentence = "self.state.data: expected a map"
+    elif (place, kind) == ("all data", "what cannot be read"):
+        sentence = "RuntimeError: not now"
+    poison(place, value)
+    stack_id = world.create(TEMPLATE)
+    world.settle()
+    assert world.state() == "CREATE_FAILED"
+    row = world.store.stacks.resource(stack_id, "it")
+    assert (row.action, row.status) == ("CREATE", "FAILED")
+    assert sentence in row.reason
+    assert len(row.reason) < 20_000
+    assert row.reason in reason(world)
+    if place.startswith("physical id"):
+        assert isinstance(row.physical_id, str)
+    else:
+        assert row.physical_id == "made"
+    queries = StackQueries(world.checker._settings, world.store)
+    assert queries.outputs("s")[0].value is None
+    assert queries.resource("s", "it").status == "FAILED"
+    delete(world)
+    assert Poisonous.deleted == [row.physical_id]
+
+
+@pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan, 10**400, "1", None, True])
+def test_a_wait_without_end_fails_its_resource(world: World, seconds: Any) -> None:
+    poison("seconds", lambda: seconds)
+    world.create(TEMPLATE)
+    world.settle()
+    assert world.state() == "CREATE_FAILED"
+    assert f"returned Wait({seconds!r}): expected seconds" in reason(world)
+    delete(world)
+
+
+@pytest.mark.parametrize("state", [None, 17, "a", object()])
+def test_a_resource_without_a_state_fails_and_can_be_deleted(world: World, state: Any) -> None:
+    poison("state", lambda: state)
+    world.create(TEMPLATE)
+    world.settle()
+    assert world.state() == "CREATE_FAILED"
+    delete(world)
+
+
+def test_a_type_that_fails_where_its_failure_is_looked_at_fails_its_resource(world: World) -> None:
+    class Worse(Poisonous):
+        @classmethod
+        def is_retryable(cls, error: Exception) -> bool:
+            raise RuntimeError("not this either")
+
+    world.checker._types["Poisonous"] = Worse  # type: ignore[index]
+    poison("reason", lambda: RuntimeError("no room"))
+    world.create(TEMPLATE)
+    world.settle()
+    assert reason(world).endswith("RuntimeError: no room")
+    delete(world)
+
+
+def test_poison_in_a_check_is_a_fault_of_its_resource(world: World) -> None:
+    world.create(TEMPLATE)
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE"
+    poison("check", lambda: RuntimeError("a\0b"))
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_FAILED"
+    assert "a\\u0000b" in reason(world)
+    delete(world)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_poison_in_a_snapshot_fails_that_and_the_stack_can_be_deleted(world: World, kind: str) -> None:
+    value, sentence = VALUES[kind]
+    world.create(TEMPLATE)
+    world.settle()
+    poison("entry", value)
+    world.snapshot("first")
+    world.settle()
+    assert world.state() == "SNAPSHOT_FAILED"
+    assert sentence in reason(world)
+    delete(world)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_poison_that_a_deletion_leaves_behind_is_forgotten(world: World, kind: str) -> None:
+    world.create(TEMPLATE)
+    world.settle()
+    poison("data of a deletion", VALUES[kind][0])
+    delete(world)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_poison_of_a_signal_is_refused_and_changes_nothing(world: World, kind: str) -> None:
+    value, sentence = VALUES[kind]
+    stack_id = world.create(TEMPLATE)
+    world.settle()
+    poison("signal", value)
+    with pytest.raises(PluginMistake, match=re.escape(sentence)):
+        world.coordinator.signal(SignalJob(name="s", resource="it", details={}))
+    assert world.store.stacks.resource(stack_id, "it").metadata == {"deep": {}}
+    Poisonous.place = ""
+    world.coordinator.signal(SignalJob(name="s", resource="it", details={}))
+    delete(world)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [("a\0b", "a\\u0000b"), ("a\ud800b", "a\\ud800b"), (17, "17"), (None, "None")]
+)
+def test_whatever_a_signal_says_is_told(world: World, words: Any, told: str) -> None:
+    stack_id = world.create(TEMPLATE)
+    world.settle()
+    poison("words of a signal", lambda: words)
+    world.coordinator.signal(SignalJob(name="s", resource="it", details={}))
+    assert world.store.events.read(stack_id)[-1].reason == told
+
+
+def test_what_a_nul_does_not_hurt_is_stored_as_it_is(world: World) -> None:
+    poison("data", lambda: "a\0b")
+    stack_id = world.create(TEMPLATE)
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE"
+    assert world.store.stacks.resource(stack_id, "it").data == {"it": "a\0b"}
+    delete(world)
+
+
+# -- what is on record already -------------------------------------------------------------------------------------
+
+UNREADABLE = Codec().pack({(1, 2): 3})
+
+
+def put_on_record(world: World, column: str, table: str = "resource") -> None:
+    """Store what an older version would have stored."""
+    where = "name = 'it'" if table == "resource" else "key = 'it' AND phase = 'converge'"
+    with world.store.database.write() as connection:
+        connection.execute(sa.text(f"UPDATE {table} SET {column} = :it WHERE {where}"), {"it": UNREADABLE})
+
+
+@pytest.mark.parametrize("column", ["data", "metadata", "properties", "attributes", "token", "reference_id"])
+def test_what_cannot_be_read_is_shown_and_deleted(world: World, column: str) -> None:
+    world.create(TEMPLATE)
+    world.settle()
+    put_on_record(world, column)
+    put_on_record(world, "node_data", "node")
+    queries = StackQueries(world.checker._settings, world.store)
+    assert queries.resource("s", "it").status == "COMPLETE"
+    assert len(queries.outputs("s")) == 1
+    delete(world)
+    assert Poisonous.deleted == ["made"]
+
+
+@pytest.mark.parametrize("column", ["data", "metadata", "properties"])
+def test_what_cannot_be_read_fails_an_operation_with_a_sentence_and_is_replaced_by_an_update(
+    world: World, column: str
+) -> None:
+    stack_id = world.create(TEMPLATE)
+    world.settle()
+    before = world.store.stacks.resource(stack_id, "it").id
+    put_on_record(world, column)
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_FAILED"
+    assert "what is on record of it cannot be read: its " in reason(world)
+    world.update(TEMPLATE)
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert world.store.stacks.resource(stack_id, "it").id != before
+    put_on_record(world, column)
+    world.update(TEMPLATE.replace("deep: {}", "deep: {}, new: 1"))
+    world.settle()
+    assert world.state() == "UPDATE_FAILED"
+    assert "another update replaces the resource" in reason(world)
+    delete(world)
+
+
+def test_a_token_that_cannot_be_read_fails_its_resource(world: World) -> None:
+    poison("next token", lambda: "another")
+    world.create(TEMPLATE)
+    world.deliver()
+    put_on_record(world, "token")
+    world.settle()
+    assert world.state() == "CREATE_FAILED"
+    assert "what is on record of it cannot be read: its token" in reason(world)
+    delete(world)
+
+
+@pytest.mark.parametrize("by", ["message", "sweep"])
+def test_data_of_a_requirement_that_cannot_be_read_fail_those_who_need_them_and_stop_no_other(
+    world: World, by: str
+) -> None:
+    stack_id = world.create(TEMPLATE)
+    world.create("heat_template_version: 2021-04-16\nresources: {other: {type: Cloud::Object}}\n", "t")
+    world.checker.step(world.messages.pop(0))
+    put_on_record(world, "node_data", "node")
+    if by == "sweep":
+        world.messages.clear()
+    world.settle()
+    assert (world.state(), world.state("t")) == ("CREATE_FAILED", "CREATE_COMPLETE")
+    assert "cannot be read" in world.store.stacks.resource(stack_id, "after").reason
+    world.delete("t")
+    world.settle()
+    delete(world)
