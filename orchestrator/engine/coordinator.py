@@ -48,6 +48,7 @@ from orchestrator.planning.comparison import job_of_template, refuse_deleted, re
 from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
+from orchestrator.store.nodes.claims import failure_of
 from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
@@ -466,10 +467,26 @@ class Coordinator:
         """
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
         publish_or_leave(self._publisher, swept.orders)
+        for order, times in swept.doomed:
+            self._fail(order, f"its worker was lost {times} times")
         if unwinds:
             self.unwind(swept.lost)
         self._housekeeping.go_on()
         return swept
+
+    def _fail(self, order: CheckOrder, reason: str) -> None:
+        """Fail the resource of a ready node as a check would that fails, without a call of its type.
+
+        Another process may claim the node first: then it is that one's again.
+        """
+        claim = self._store.nodes.claim(order, worker=self._name)
+        if claim is None:
+            return
+        log.warning(
+            "a resource fails without a check", resource=order.key, stack_name=order.stack, reason=reason
+        )
+        outcome = failure_of(claim, reason, physical_id=claim.physical_id, untouched=claim.looks)
+        publish_or_leave(self._publisher, self._store.nodes.finish(claim, outcome).ready)
 
     def unwind(self, lost: Sequence[str]) -> None:
         """Notify lifecycle plugins of lost operations; blocks as long as the plugins take."""

@@ -8,7 +8,7 @@ from orchestrator.store.database import Database
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """Periods of the engine, in seconds."""
+    """Periods of the engine, in seconds, and how often a worker may be lost."""
 
     #: How long a claim holds without a heartbeat.
     lease_seconds: float = 60.0
@@ -16,6 +16,8 @@ class Timings:
     redeliver_seconds: float = 10.0
     #: After how long a node that waits for a locked resource looks again, should no wake-up come.
     locked_seconds: float = 5.0
+    #: How often the worker of a node may be lost before its resource fails.
+    lost_attempts: int = 5
     #: How long the redelivery of a job may take after its coordinator died.
     job_seconds: float = 120.0
 

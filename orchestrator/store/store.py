@@ -106,6 +106,7 @@ class Store:
         timings = Timings(
             lease_seconds=settings.lease_seconds,
             redeliver_seconds=settings.redeliver_seconds,
+            lost_attempts=settings.lost_attempt_limit,
             # A broker may redeliver a lost job late.
             job_seconds=2 * settings.job_lease_seconds,
         )

@@ -414,10 +414,11 @@ class World:
         self.stalled: list[tuple[Claim, Outcome]] = []
         self.store = Store(
             self._place.database,
-            timings=Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5)
-            if redelivers
-            else Timings(
-                lease_seconds=NEVER_SECONDS, redeliver_seconds=NEVER_SECONDS, locked_seconds=NEVER_SECONDS
+            timings=Timings(
+                lease_seconds=60 if redelivers else NEVER_SECONDS,
+                redeliver_seconds=10 if redelivers else NEVER_SECONDS,
+                locked_seconds=5 if redelivers else NEVER_SECONDS,
+                lost_attempts=settings.get("lost_attempt_limit", 5),
             ),
         )
         # The instants before and after each transaction are instructions at which a process may die.

@@ -4,7 +4,7 @@ What cannot be stored, or could not be read again, fails the resource with a sen
 above all the physical id, and private data that are sound, by which the object can still be deleted.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -17,7 +17,7 @@ from orchestrator.errors import typed_message
 from orchestrator.model.actions import CHECK
 from orchestrator.model.codec import UnreadableValue
 from orchestrator.model.plain import NotPlain, refuse_no_map, refuse_not_plain
-from orchestrator.store.nodes.claims import Claim, Ending, Outcome
+from orchestrator.store.nodes.claims import Claim, Ending, Outcome, failure_of
 from workers.check.changing import ReplaceResource
 from workers.check.rebuilding import Attempt
 
@@ -79,34 +79,19 @@ def admitted(claim: Claim, outcome: Outcome, settings: Settings) -> Outcome:
 def unstorable(claim: Claim, outcome: Outcome, error: Exception) -> Outcome:
     """Return the outcome in place of one that the store refused: a failure with what is on record."""
     why = f"{_left_behind(claim)}{typed_message(error)}"
-    physical_id = _text_or_none(outcome.physical_id)
-    return _failed(claim, storable(why, most=MOST_OF_A_REASON), physical_id, outcome.requires)
+    reason, physical_id = storable(why, most=MOST_OF_A_REASON), _text_or_none(outcome.physical_id)
+    return failure_of(claim, reason, physical_id=physical_id, requires=outcome.requires)
 
 
 def broken(claim: Claim, attempt: Attempt, reason: str) -> Outcome:
     """Return the outcome of a step whose resource could not even be looked at; with the physical id, if it is one."""
-    return _failed(claim, reason, _text_or_none(attempt.physical_id), attempt.requires)
+    physical_id = _text_or_none(attempt.physical_id)
+    return failure_of(claim, reason, physical_id=physical_id, requires=attempt.requires)
 
 
 def unread_inputs(claim: Claim, error: UnreadableValue) -> Outcome:
     """Return the outcome of a step that cannot begin: what a requirement left behind cannot be read."""
-    return _failed(claim, f"the data of what it requires: {error}", claim.physical_id, claim.requires)
-
-
-def failed_ending(claim: Claim) -> Ending:
-    """Return how a claimed action ends that failed for good."""
-    return Ending.FAULT if claim.action == CHECK else Ending.FAILED
-
-
-def _failed(claim: Claim, reason: str, physical_id: str | None, requires: Sequence[str] = ()) -> Outcome:
-    return Outcome(
-        ending=failed_ending(claim),
-        reason=reason,
-        physical_id=physical_id,
-        data=claim.data,
-        properties=claim.properties,
-        requires=requires,
-    )
+    return failure_of(claim, f"the data of what it requires: {error}", physical_id=claim.physical_id)
 
 
 def _faults(claim: Claim, outcome: Outcome, settings: Settings) -> Iterator[tuple[str, str]]:
@@ -188,7 +173,7 @@ def _without(claim: Claim, outcome: Outcome, faults: dict[str, str]) -> Outcome:
     return replace(
         left,
         **ended,
-        ending=failed_ending(claim),
+        ending=Ending.FAULT if claim.action == CHECK else Ending.FAILED,
         reason=sentence,
         # Until an update is complete, the earlier definition is the base of the next one.
         properties=outcome.properties if claim.action == "CREATE" else None,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from orchestrator.model.actions import CHECK
 from orchestrator.model.messages import CheckOrder
 
 
@@ -127,6 +128,26 @@ class Outcome:
     untouched: bool = False
     #: PAUSED, DONE and NEXT: the hook at which the node stands now; empty for none.
     hook: str = ""
+
+
+def failure_of(
+    claim: Claim,
+    reason: str,
+    *,
+    physical_id: str | None,
+    requires: Sequence[str] = (),
+    untouched: bool = False,
+) -> Outcome:
+    """Return the outcome of a claimed action that failed for good, with what else is on record as it is."""
+    return Outcome(
+        ending=Ending.FAULT if claim.action == CHECK else Ending.FAILED,
+        reason=reason,
+        physical_id=physical_id,
+        data=claim.data,
+        properties=claim.properties,
+        requires=requires,
+        untouched=untouched,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

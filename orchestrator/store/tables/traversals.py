@@ -59,6 +59,8 @@ node = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
     #: Retries used up.
     sa.Column("retries", sa.Integer, nullable=False, server_default="0"),
+    #: How often its worker was lost in the middle of a step; with too many, the step is taken for the cause.
+    sa.Column("lost", sa.Integer, nullable=False, server_default="0"),
     #: How often the sweep has published it since it became ready.
     sa.Column("published", sa.Integer, nullable=False, server_default="0"),
     #: Since when it has been ready, or was last ready; publishing again does not change it.

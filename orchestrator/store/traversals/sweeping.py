@@ -48,6 +48,8 @@ class Swept:
 
     #: Orders to be published.
     orders: tuple[CheckOrder, ...]
+    #: Orders of nodes whose worker was lost too often, and how often: they are to be failed, not published.
+    doomed: tuple[tuple[CheckOrder, int], ...] = ()
     #: Whether more nodes are due than fit into one sweep.
     more: bool
     #: The ids of operations whose process died between calls of lifecycle plugins.
@@ -115,10 +117,19 @@ class Sweeper(Repository):
                     self._record_lost(connection, row)
                     connection.execute(sa.text(statements.UNLOCK_RESOURCE), dict(row._mapping))
             self._write(connection, [change for _, change in settled])
-            live = [row for row, change in settled if change["due_at"] is not None]
+            live = [(row, change["lost"]) for row, change in settled if change["due_at"] is not None]
             lost = self._ledger.lost(connection) if _is_past(look.lost, now) else ()
         orders = tuple(
-            order for row in live for order in self._made(row, partial(self._nodes.orders, [row], row))
+            order
+            for row, lost in live
+            if not self._is_doomed(row, lost)
+            for order in self._made(row, partial(self._nodes.orders, [row], row))
+        )
+        doomed = tuple(
+            (order, lost)
+            for row, lost in live
+            if self._is_doomed(row, lost)
+            for order in self._made(row, partial(self._nodes.orders, [row], row))
         )
         woken = tuple(
             order
@@ -126,7 +137,12 @@ class Sweeper(Repository):
             if row.state == "running" and row.status == "SUPERSEDED" and row.resource_id
             for order in self._made(row, partial(self._nodes.wake_resource, row.resource_id))
         )
-        return Swept(orders=timed_out + orders + woken, more=len(rows) == BATCH, lost=lost)
+        return Swept(orders=timed_out + orders + woken, doomed=doomed, more=len(rows) == BATCH, lost=lost)
+
+    def _is_doomed(self, row: AnyRow, lost: int) -> bool:
+        """Return whether a node that has just lost a worker has lost too many; an end has none but coordinators."""
+        too_often = lost >= self._timings.lost_attempts
+        return too_often and row.state == "running" and row.phase in CHECKED_PHASES
 
     @staticmethod
     def _made(row: AnyRow, make: Callable[[], tuple[CheckOrder, ...]]) -> tuple[CheckOrder, ...]:
@@ -177,7 +193,7 @@ class Sweeper(Repository):
         columns = ", ".join("n." + name for name in statements.RELEASED_COLUMNS.split(", "))
         lock = "FOR UPDATE OF n SKIP LOCKED" if self._db.postgres else ""
         return sa.text(
-            f"SELECT n.traversal_id, n.attempt, n.published, n.worker, {columns}, "
+            f"SELECT n.traversal_id, n.attempt, n.published, n.lost, n.worker, {columns}, "
             "t.status, t.stack_id, s.name AS stack "
             "FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN stack s ON s.id = t.stack_id "
             f"WHERE n.due_at <= :now ORDER BY n.due_at LIMIT :batch {lock}"
@@ -205,7 +221,7 @@ class Sweeper(Repository):
     def _write(connection: sa.Connection, changes: Sequence[Values]) -> None:
         if changes:
             sql = (
-                "UPDATE node SET state = :state, due_at = :due_at, published = :published, "
+                "UPDATE node SET state = :state, due_at = :due_at, published = :published, lost = :lost, "
                 "ready_at = COALESCE(:ready_at, ready_at) "
                 "WHERE traversal_id = :traversal_id AND no = :no"
             )
@@ -326,6 +342,7 @@ def _settle(row: AnyRow, now: float, redeliver_seconds: float) -> dict[str, Any]
         "state": "superseded" if over else "ready",
         "due_at": None if over or never else now + pause,
         "published": published,
+        "lost": row.lost + (row.state == "running"),
         # A node that is published again has been ready all the time.
         "ready_at": None if row.state == "ready" else now,
     }

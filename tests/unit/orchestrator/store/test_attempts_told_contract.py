@@ -130,3 +130,21 @@ def test_whoever_waits_for_another_operation_to_let_go_has_done_nothing(bench: B
     assert bench.store.nodes.claim(again, worker="second") is None
     nodes = bench.store.observations.facts("s-id", "s-t2").nodes
     assert [node.worker for node in nodes if node.key == "a" and node.phase == "converge"] == [None]
+
+
+def test_a_node_that_loses_too_many_workers_is_doomed_and_no_other(bench: Bench) -> None:
+    a, b = bench.begin({"a": set(), "b": set()})
+    bench.claim(b)
+    for lost in range(1, 6):
+        bench.claim(a, worker=f"w{lost}")
+        bench.clock.pass_(61)
+        bench.store.nodes.heartbeat([("s-t1", b.no, 1)])
+        swept = bench.store.sweeper.sweep()
+        doomed = [(order.key, times) for order, times in swept.doomed]
+        assert doomed == ([("a", 5)] if lost == 5 else [])
+        assert [order.key for order in swept.orders] == ([] if lost == 5 else ["a"])
+    # Should the coordinator die before it has failed it, whoever takes it next is counted too.
+    bench.claim(a, worker="w6")
+    bench.clock.pass_(61)
+    bench.store.nodes.heartbeat([("s-t1", b.no, 1)])
+    assert [(order.key, times) for order, times in bench.store.sweeper.sweep().doomed] == [("a", 6)]
