@@ -157,8 +157,8 @@ class Settings(BaseSettings):
     lost_attempt_limit: int = Field(
         default=5,
         ge=1,
-        description="How often the worker of a check may be lost within one operation, such as by a resource type that "
-        "takes its process down, before the resource fails.",
+        description="How many attempts may be lost within one operation, because their process died, hung or was not "
+        "heard of any more, before the resource fails, or the operation is refused whose lifecycle plugin was called.",
     )
     retry_base_seconds: float = Field(
         default=2.0,

@@ -131,6 +131,7 @@ class Brackets:
             wanted,
             owner=self._owner,
             lease_seconds=self._margin_seconds,
+            lost_limit=self._settings.lost_attempt_limit,
             is_idle=self._working.is_idle,
             is_dead=self._is_dead,
         )
@@ -138,6 +139,9 @@ class Brackets:
             raise TakenOver(
                 f"another process asks lifecycle plugins about stack {new.stack!r} for the same job"
             )
+        if row.state != operation_rows.ENTERING:
+            # The process died in the calls back: whoever delivers the job again hears the same.
+            raise _refusal(row.id, row.outcome, row.reason)
         with self._working.on(row.id):
             context = LifecycleContext(
                 operation_id=row.id,
@@ -175,6 +179,7 @@ class Brackets:
         waiting = _waiting(plugins, calls)
         for number, (plugin, position) in enumerate(waiting):
             if number == 0:
+                self._refuse_lost(calls.get(plugin.name), row, current, can_fail=can_fail)
                 lease_seconds = self._lease_seconds(plugin)
                 self._store.ledger.begin_pre_op(row, position, plugin.name, lease_seconds=lease_seconds)
             state, reason, wire = operation_rows.AGREED, "", None
@@ -188,9 +193,8 @@ class Brackets:
             except LifecycleRefused as error:
                 state, reason = operation_rows.REFUSED, error.reason
             if state != operation_rows.AGREED:
-                fails = can_fail and self._fails(plugin.name, row.project)
                 refused = LifecycleRefused(plugin.name, reason)
-                self._refuse(row, position, state, refused, current, outcome=FAILED if fails else REFUSED)
+                self._refuse(row, position, state, refused, current, can_fail=can_fail)
             calls[plugin.name] = CallRow(
                 position=position, plugin=plugin.name, state=operation_rows.AGREED, annotations=wire
             )
@@ -205,6 +209,23 @@ class Brackets:
             )
         return list(calls.values())
 
+    def _refuse_lost(
+        self, call: CallRow | None, row: OperationRow, current: FrozenStack | None, *, can_fail: bool
+    ) -> None:
+        """Refuse an operation for good if too many processes ended while this call was made; None: it never was."""
+        lost = call.asked_lost + 1 if call is not None and call.state == operation_rows.ASKING else 0
+        if call is not None and lost >= self._settings.lost_attempt_limit:
+            refused = LifecycleRefused(call.plugin, _lost_words("do_pre_op", lost))
+            log.error(
+                "a lifecycle plugin is not called any more for an operation",
+                plugin=call.plugin,
+                operation=row.id,
+                stack_name=row.stack,
+                action=row.action,
+                reason=refused.reason,
+            )
+            self._refuse(row, call.position, call.state, refused, current, can_fail=can_fail)
+
     def _refuse(
         self,
         row: OperationRow,
@@ -213,10 +234,11 @@ class Brackets:
         refused: LifecycleRefused,
         current: FrozenStack | None,
         *,
-        outcome: str,
+        can_fail: bool,
     ) -> NoReturn:
-        """Record that a plugin refused or was late, and call back those that had agreed."""
+        """Record that a plugin refused, was late or lost, and call back those that had agreed or may have."""
         reason, lease_seconds = str(refused), self._margin_seconds
+        outcome = FAILED if can_fail and self._fails(refused.plugin, row.project) else REFUSED
         self._store.ledger.refuse(
             row, position, state, outcome=outcome, reason=reason, lease_seconds=lease_seconds
         )
@@ -224,9 +246,7 @@ class Brackets:
         self._tell_all(
             row.id, states=states, outcome=outcome, reason=reason, attempt=row.attempt, current=current
         )
-        if outcome == FAILED:
-            raise FailedByPlugin(row.id, reason) from refused
-        raise Conflict(reason) from refused
+        raise _refusal(row.id, outcome, reason) from refused
 
     def _lease_seconds(self, plugin: LifecyclePlugin | None) -> float:
         """Return the lease of an operation while a plugin is called, or between calls."""
@@ -268,7 +288,7 @@ class Brackets:
         return "; ".join(
             f"lifecycle plugin {call.plugin!r} failed after the operation: {call.error}"
             for call in calls
-            if call.error and call.told_seconds is not None and self._fails(call.plugin, ending.project)
+            if call.error and _was_told(call) and self._fails(call.plugin, ending.project)
         )
 
     def unwind(self, lost: Iterable[str]) -> None:
@@ -331,7 +351,7 @@ class Brackets:
             lease_seconds = self._lease_seconds(self._plugin(entered[0]))
             self._store.ledger.begin_post_op(row, entered[0].position, lease_seconds=lease_seconds)
             for number, call in enumerate(entered):
-                error, seconds = notify(self._plugin(call), row, call, stack=stack, current=now)
+                error, seconds = self._notify(row, call, stack=stack, current=now)
                 following = entered[number + 1] if number + 1 < len(entered) else None
                 self._store.ledger.end_post_op(
                     row,
@@ -341,6 +361,24 @@ class Brackets:
                     then=following.position if following else None,
                     lease_seconds=self._lease_seconds(self._plugin(following) if following else None),
                 )
+
+    def _notify(
+        self, row: OperationRow, call: CallRow, *, stack: FrozenStack, current: FrozenStack | None
+    ) -> tuple[str, float | None]:
+        """Call ``do_post_op`` of one plugin, as of :func:`notify`; not if too many processes ended in this call."""
+        lost = call.told_lost + 1 if call.state == operation_rows.TELLING else 0
+        if lost < self._settings.lost_attempt_limit:
+            return notify(self._plugin(call), row, call, stack=stack, current=current)
+        error = _lost_words("do_post_op", lost)
+        log.error(
+            "a lifecycle plugin failed after the operation",
+            plugin=call.plugin,
+            operation=row.id,
+            stack_name=row.stack,
+            action=row.action,
+            reason=error,
+        )
+        return error, None
 
     def _plugin(self, call: CallRow) -> LifecyclePlugin | None:
         return next((each for each in self._plugins if each.name == call.plugin), None)
@@ -376,6 +414,20 @@ class Brackets:
         if stack is None or (stack.deleted_at is not None and not even_deleted):
             return None
         return stack_shown(self._store, stack, self._settings)
+
+
+def _refusal(operation_id: str, outcome: str, reason: str) -> Conflict:
+    return FailedByPlugin(operation_id, reason) if outcome == FAILED else Conflict(reason)
+
+
+def _lost_words(call: str, times: int) -> str:
+    """Return why a call is not made any more."""
+    return f"its process was lost {times} times during {call}, which is not called again"
+
+
+def _was_told(call: CallRow) -> bool:
+    """Return whether ``do_post_op`` of a plugin was called, whether or not it returned."""
+    return call.told_seconds is not None or call.told_lost > 0
 
 
 def _waiting(

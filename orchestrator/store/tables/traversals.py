@@ -200,4 +200,8 @@ operation_call = sa.Table(
     #: How long the last ``pre_op`` and ``post_op`` took.
     sa.Column("asked_seconds", sa.Double),
     sa.Column("told_seconds", sa.Double),
+    #: How many calls of ``pre_op`` and of ``post_op`` were lost, with their process: a call that ends it is not made
+    #: for ever.
+    sa.Column("asked_lost", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("told_lost", sa.Integer, nullable=False, server_default="0"),
 )

@@ -30,6 +30,8 @@ from orchestrator.store.traversals.operation_rows import (
 
 #: The most lost operations that one sweep returns.
 BATCH: Final = 20
+#: What counts the calls that were lost while a call was in this state.
+_LOST: Final = {ASKING: "asked_lost", TELLING: "told_lost"}
 #: When an operation is lost, as SQL.
 LOST_AT: Final = f"CASE state WHEN '{ENTERING}' THEN leased_until + :job_seconds ELSE leased_until END"
 
@@ -44,10 +46,14 @@ class Ledger(Repository):
         *,
         owner: str,
         lease_seconds: float,
+        lost_limit: int,
         is_idle: Callable[[str], bool],
         is_dead: Callable[[str], bool] = lambda _: False,
     ) -> OperationRow | None:
         """Hold the operation that has been opened for this cause, or a new one; None while another process holds it.
+
+        Where ``lost_limit`` calls of a plugin were lost, the cause is refused for good: its operation is returned as it
+        is, in a later state than ``entering``, and not held.
 
         ``is_idle`` returns whether no thread of the ``owner`` works on an operation, by its id, and ``is_dead`` whether
         a process is known to be dead, by its name: such a one holds nothing.
@@ -60,6 +66,8 @@ class Ledger(Repository):
                 .with_for_update()
             ).first()
             if found is None:
+                if (refused := self._refused(connection, new, lost_limit)) is not None:
+                    return self._read(connection, refused)
                 values = {
                     **{name: getattr(new, name) for name in NewOperation.__dataclass_fields__},
                     "state": ENTERING,
@@ -290,11 +298,28 @@ class Ledger(Repository):
         connection.execute(operation.update().where(operation.c.id == operation_id).values(**taken))
 
     @staticmethod
-    def _call(connection: sa.Connection, row: OperationRow, position: int, **values: object) -> None:
+    def _refused(connection: sa.Connection, new: NewOperation, lost_limit: int) -> str | None:
+        """Return the operation of this cause that was refused because calls of a plugin were lost; None for none."""
+        operation, call = tables.operation, tables.operation_call
+        # By the stack: of the causes, only those of operations that have not begun are indexed.
+        mine = (operation.c.stack_id == new.stack_id) & (operation.c.cause == new.cause)
+        lost = operation.c.state.in_((LEAVING, OVER)) & (call.c.asked_lost >= lost_limit)
+        query = sa.select(operation.c.id).join(call, call.c.operation_id == operation.c.id).where(mine, lost)
+        return connection.execute(query.limit(1)).scalar_one_or_none()
+
+    @staticmethod
+    def _call(
+        connection: sa.Connection, row: OperationRow, position: int, *, state: str, **values: object
+    ) -> None:
         call = tables.operation_call
         mine = (call.c.operation_id == row.id) & (call.c.position == position)
-        if connection.execute(call.update().where(mine).values(**values)).rowcount == 0:
-            connection.execute(call.insert().values(operation_id=row.id, position=position, **values))
+        changed: dict[str, object] = {"state": state, **values}
+        if (lost := _LOST.get(state)) is not None:
+            # A call in this state that is to be made again ended with its process.
+            changed[lost] = call.c[lost] + sa.case((call.c.state == state, 1), else_=0)
+        if connection.execute(call.update().where(mine).values(**changed)).rowcount == 0:
+            new = {"operation_id": row.id, "position": position, "state": state, **values}
+            connection.execute(call.insert().values(**new))
 
     def _read(self, connection: sa.Connection, operation_id: str) -> OperationRow:
         operation = tables.operation

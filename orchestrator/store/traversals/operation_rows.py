@@ -39,6 +39,9 @@ class CallRow(Record):
     #: How long ``pre_op`` and ``post_op`` took; None if not called.
     asked_seconds: float | None = None
     told_seconds: float | None = None
+    #: How many calls of ``pre_op`` and of ``post_op`` were lost, with their process.
+    asked_lost: int = 0
+    told_lost: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

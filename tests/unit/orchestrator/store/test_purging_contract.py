@@ -391,7 +391,7 @@ def entered(bench: Bench, operation_id: str, *, cause: str) -> OperationRow:
         action="CREATE",
         shown=None,
     )
-    row = bench.store.ledger.open(new, owner="me", lease_seconds=60, is_idle=lambda _: False)
+    row = bench.store.ledger.open(new, owner="me", lease_seconds=60, lost_limit=5, is_idle=lambda _: False)
     assert row
     bench.store.ledger.begin_pre_op(row, 0, "limits", lease_seconds=60)
     bench.store.ledger.end_pre_op(row, 0, None, seconds=0.1, lease_seconds=60)

@@ -89,7 +89,7 @@ def machines(bench: Bench) -> None:
             action="UPDATE",
             shown=None,
         )
-        bench.store.ledger.open(new, owner="w", lease_seconds=60, is_idle=lambda _: False)
+        bench.store.ledger.open(new, owner="w", lease_seconds=60, lost_limit=5, is_idle=lambda _: False)
         bench.clock.pass_(1)
 
 
