@@ -22,7 +22,7 @@ def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
     operation = NewOperation(
         id="1", cause="c", stack_id="s", stack="s", project="p", action="CREATE", shown=None
     )
-    ledger.open(operation, owner="nobody", lease_seconds=-1_000_000, is_idle=lambda _: False)
+    ledger.open(operation, owner="nobody", lease_seconds=-1_000_000, lost_limit=5, is_idle=lambda _: False)
     go, swept = threading.Event(), threading.Semaphore(0)
     told: list[str] = []
     sweep = coordinator.sweep
