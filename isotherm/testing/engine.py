@@ -98,7 +98,7 @@ class Engine:
             publisher=self,
             worker="worker",
             chance=random.Random(0),  # jitter, the same each time
-            heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9),
+            heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9, step_timeout_seconds=1e9),
             coordinator=self._coordinator,
             clients=self._clients,
         )

@@ -120,6 +120,13 @@ class Settings(BaseSettings):
         description="Without heartbeat for this long, a claimed check goes to another worker. A short time "
         "risks that a slow check runs twice at once; a long one delays recovery after a crash.",
     )
+    step_timeout_seconds: float = Field(
+        default=3600.0,
+        gt=0,
+        description="A call of a resource plugin that takes longer hangs: its check goes to another worker, as a lost "
+        "attempt, and the process in which it hangs is replaced. It is noticed within a third of `lease_seconds`. "
+        "Longer work should be polled: actions are limited by the operation's time-out alone.",
+    )
     job_lease_seconds: float = Field(
         default=60.0,
         gt=0,

@@ -7,19 +7,27 @@ from orchestrator.config.settings import load_settings
 from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import QueuePublisher, default_app
 from orchestrator.queue.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
+from orchestrator.queue.replacement import CeleryReplacement
 
 
 def runtime_of(kind: str) -> Callable[[], Runtime]:
     """Return a function that returns this process's one runtime.
 
-    The process is registered from its start to its end.
+    The process is registered from its start to its end, and replaced when third-party code hangs in it.
     """
+    replacement = CeleryReplacement()
+    replacement.attend()
 
     @cache
     def runtime() -> Runtime:
         app = default_app()
         return Runtime(
-            load_settings(), QueuePublisher(app), kind=kind, celery_name=worker_name(), queues=queues_of(app)
+            load_settings(),
+            QueuePublisher(app),
+            kind=kind,
+            celery_name=worker_name(),
+            queues=queues_of(app),
+            replacement=replacement,
         )
 
     def begin() -> None:

@@ -3,6 +3,7 @@
 The process may die at any instruction: operations are in the store, and the next embedded command continues them.
 """
 
+import itertools
 import queue
 import threading
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ log = structlog.get_logger()
 
 #: The longest pause of the sweeper, for work of other processes on the same database.
 SWEEP_SECONDS = 0.25
+#: How often the end of a command looks whether the step that it waits for is given up.
+LOOK_SECONDS = 1.0
 
 
 class Embedded:
@@ -32,9 +35,10 @@ class Embedded:
         self._threads: list[threading.Thread] = []
         self._unwinding: threading.Thread | None = None
         self._settings = settings
+        self._numbers = itertools.count()
         self._starting = threading.Lock()
         self._sweeper = Periodic("sweeper", self._sweep, every_seconds=SWEEP_SECONDS)
-        self.runtime = Runtime(settings, self, kind="embedded", store=store)
+        self.runtime = Runtime(settings, self, kind="embedded", store=store, replacement=self)
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Queue orders for the threads."""
@@ -66,11 +70,25 @@ class Embedded:
             # Cursors are made before the first event.
             runtime.pump.register()
             runtime.pump.start()
-            names = [f"worker-{number}" for number in range(self._settings.embedded_threads)]
-            self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
-            for thread in self._threads:
-                thread.start()
+            for _ in range(self._settings.embedded_threads):
+                self._start_thread()
             self._sweeper.start()
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._work, name=f"worker-{next(self._numbers)}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def request(self) -> None:
+        """Do nothing: the process ends with its command, and a hanging call of a hook takes no thread of the work."""
+
+    def give_up(self, thread: threading.Thread) -> None:
+        """Let another thread work in the place of one that hangs, which ends when it comes back."""
+        with self._starting:
+            if thread in self._threads:
+                self._threads.remove(thread)
+                if not self._stopping.is_set():
+                    self._start_thread()
 
     def submit(self, job: Job, *, stack: str) -> str:
         """Begin a job, with all threads started, and return the id of its stack.
@@ -86,19 +104,23 @@ class Embedded:
             self.runtime.pump.wake()
 
     def close(self) -> None:
-        """Wait for running steps, start no further one, and close the store."""
-        self._stopping.set()
-        for _ in self._threads:
+        """Wait for running steps that are not given up, start no further one, and close the store."""
+        with self._starting:
+            self._stopping.set()
+            threads = [*self._threads]
+        for _ in threads:
             self._orders.put(None)
-        for thread in self._threads:
-            thread.join()
+        for thread in threads:
+            # One may be given up meanwhile.
+            while thread in self._threads and thread.is_alive():
+                thread.join(LOOK_SECONDS)
         self._sweeper.stop()
         if self._unwinding:
             self._unwinding.join()
         self.runtime.close()
 
     def _work(self) -> None:
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and threading.current_thread() in self._threads:
             order = self._orders.get()
             if order is None or self._stopping.is_set():
                 return

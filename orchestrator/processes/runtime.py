@@ -14,6 +14,7 @@ from hooks.events import EventSink
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.caches.process import ProcessCaches
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
+from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.publisher import Publisher
@@ -88,8 +89,12 @@ class Runtime:
         store: Store | None = None,
         celery_name: str = "",
         queues: tuple[str, ...] = (),
+        replacement: Replacement = NO_REPLACEMENT,
     ) -> None:
-        """Make a runtime; ``celery_name`` and ``queues`` are those of the process's Celery worker, if it has one."""
+        """Make a runtime; ``celery_name`` and ``queues`` are those of the process's Celery worker, if it has one.
+
+        ``replacement`` replaces the process, or a thread of it, when third-party code hangs in it.
+        """
         self.settings = settings
         self.publisher = publisher
         self.name = process_name(kind, celery_name)
@@ -97,6 +102,7 @@ class Runtime:
         self._store = store
         self._celery_name = celery_name
         self._queues = queues
+        self._replacement = replacement
 
     @cached_property
     def store(self) -> Store:
@@ -218,6 +224,7 @@ class Runtime:
             coordinator=self.coordinator,
             clients=self.clients,
             tracing=self.tracing,
+            replacement=self._replacement,
         )
         return checker
 

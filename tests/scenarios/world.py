@@ -443,7 +443,7 @@ class World:
             publisher=self,
             worker="worker",
             chance=random.Random(0),
-            heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9),
+            heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9, step_timeout_seconds=1e9),
             coordinator=self.coordinator,
             clients=self.clients,
         )

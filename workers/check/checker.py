@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 import structlog
 
 from orchestrator.config.log_context import about_attempt, about_order
+from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, StackSource
 from orchestrator.engine.coordinator import Coordinator
@@ -54,8 +55,12 @@ class Checker:
         coordinator: Coordinator | None = None,
         clients: Clients | None = None,
         tracing: Tracing = OFF,
+        replacement: Replacement = NO_REPLACEMENT,
     ) -> None:
-        """Keep the arguments; ``coordinator`` begins the operations of nested stacks."""
+        """Keep the arguments.
+
+        ``coordinator`` begins the operations of nested stacks; ``replacement`` replaces the process when a step hangs.
+        """
         self._store = store
         self._types = types
         self._settings = settings
@@ -63,7 +68,10 @@ class Checker:
         self._worker = worker
         self._tracing = tracing
         self._heartbeat = heartbeat or Heartbeat(
-            store.nodes.heartbeat, lease_seconds=store.timings.lease_seconds
+            store.nodes.heartbeat,
+            lease_seconds=store.timings.lease_seconds,
+            step_timeout_seconds=settings.step_timeout_seconds,
+            replacement=replacement,
         )
         self._random = chance or random.Random()  # jitter, no secret
         self._clients = clients or Clients(settings)
@@ -107,7 +115,7 @@ class Checker:
     def _carry_out(self, claim: Claim) -> tuple[CheckOrder, ...]:
         order = claim.order
         with about_attempt(claim.attempt), self._tracing.check(claim, self._worker) as traced:
-            with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):
+            with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt), claim.type):
                 outcome = self.act(claim)
             traced.came_to(outcome)
             return self.report(claim, outcome)

@@ -1,43 +1,93 @@
-"""The heartbeat: extends the leases of this process's running steps, so that no other worker takes a slow step over."""
+"""The heartbeat: extends the leases of this process's running steps, so that no other worker takes a slow step over.
 
+A step that runs for longer than its time limit is given up: its lease is not extended any more, so that it counts as
+lost, and its process is replaced.
+"""
+
+import contextvars
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+
+import structlog
 
 from orchestrator.config.periodic import Periodic
+from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
+
+log = structlog.get_logger()
 
 #: What identifies a running attempt: traversal id, node number, attempt.
 Beat = tuple[str, int, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """A running step, its thread, and when it began; ``context`` has what its log lines are about."""
+
+    type: str
+    thread: threading.Thread
+    begun: float
+    context: contextvars.Context
+
+
 class Heartbeat:
     """One thread for all running steps, started with the first of them."""
 
-    def __init__(self, extend: Callable[[Iterable[Beat]], None], *, lease_seconds: float) -> None:
+    def __init__(
+        self,
+        extend: Callable[[Iterable[Beat]], None],
+        *,
+        lease_seconds: float,
+        step_timeout_seconds: float,
+        replacement: Replacement = NO_REPLACEMENT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._extend = extend
-        self._running: set[Beat] = set()
+        self._step_timeout_seconds = step_timeout_seconds
+        self._replacement, self._clock = replacement, clock
+        self._running: dict[Beat, _Step] = {}
         pause = lease_seconds / 3
         self._thread = Periodic(
             "heartbeat",
-            self._beat,
+            self.beat,
             every_seconds=pause,
             first_seconds=pause,
             complaint="could not extend leases",
         )
 
     @contextmanager
-    def beating(self, beat: Beat) -> Iterator[None]:
-        """Extend the attempt's lease while the block runs."""
-        self._running.add(beat)
+    def beating(self, beat: Beat, kind: str) -> Iterator[None]:
+        """Extend the attempt's lease while the block runs, up to the time limit; ``kind`` is the resource's type."""
+        self._running[beat] = _Step(
+            type=kind,
+            thread=threading.current_thread(),
+            begun=self._clock(),
+            context=contextvars.copy_context(),
+        )
         self._thread.start()
         try:
             yield
         finally:
-            self._running.discard(beat)
+            self._running.pop(beat, None)
 
     def close(self) -> None:
         """Stop the thread."""
         self._thread.stop()
 
-    def _beat(self) -> None:
+    def beat(self) -> None:
+        """Extend the leases of the running steps, and give up those that run for too long."""
+        for beat, step in dict(self._running).items():
+            seconds = self._clock() - step.begun
+            if seconds > self._step_timeout_seconds and self._running.pop(beat, None) is not None:
+                step.context.run(
+                    log.error,
+                    "a step hangs and is given up",
+                    type=step.type,
+                    seconds=round(seconds, 1),
+                    limit="step_timeout_seconds",
+                )
+                self._replacement.give_up(step.thread)
         if running := list(self._running):
             self._extend(running)

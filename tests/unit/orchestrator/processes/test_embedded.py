@@ -1,11 +1,13 @@
 """The threads of embedded mode do not wait for each other's plugins."""
 
+import queue
 import threading
 from pathlib import Path
 
 import pytest
 
 from orchestrator.config.settings import Settings
+from orchestrator.model.messages import CheckOrder
 from orchestrator.processes.embedded import Embedded
 from orchestrator.store import migrations
 from orchestrator.store.traversals.operation_rows import NewOperation
@@ -46,3 +48,41 @@ def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
     finally:
         go.set()
         embedded.close()
+
+
+def test_a_step_that_hangs_costs_the_process_no_thread_and_its_end_does_not_wait(tmp_path: Path) -> None:
+    settings = Settings(_env_file=None, state_directory=tmp_path, embedded_threads=1)  # type: ignore[call-arg]  # as above
+    migrations.upgrade(settings.effective_database_url)
+    embedded = Embedded(settings)
+    go, threads = threading.Event(), queue.SimpleQueue[threading.Thread]()
+
+    class Hanging:
+        def check(self, _order: CheckOrder) -> None:
+            threads.put(threading.current_thread())
+            go.wait()
+
+        def close(self) -> None:
+            pass
+
+    embedded.runtime.__dict__["checker"] = Hanging()
+    embedded.start()
+    try:
+        order = CheckOrder(traversal_id="t", no=1, stack_id="s", key="a", phase="converge")
+        embedded.publish([order, order])
+        hung = threads.get(timeout=PATIENCE_SECONDS)
+        embedded.give_up(hung)
+        another = threads.get(timeout=PATIENCE_SECONDS)
+        assert hung.is_alive()
+        assert another is not hung
+        # Given up while the end of the command waits for it.
+        ending = threading.Thread(target=embedded.close)
+        ending.start()
+        assert embedded._stopping.wait(PATIENCE_SECONDS)
+        embedded.give_up(another)
+        ending.join(PATIENCE_SECONDS)
+        assert not ending.is_alive()
+    finally:
+        go.set()
+    for thread in (hung, another):
+        thread.join(PATIENCE_SECONDS)
+        assert not thread.is_alive()

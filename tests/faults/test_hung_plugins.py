@@ -1,0 +1,76 @@
+"""Plugins that hang for ever in real processes: the processes are replaced, and other stacks go on."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.store import migrations
+from tests.faults.installation import Installation
+from tests.services.engine import running
+from tests.unit.packages import install
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+#: A resource type whose first step hangs for ever, however many processes there are; a mark says that it was there.
+HANGING = """
+    import os, threading
+    from isotherm.resources import Resource
+
+    class Hanging(Resource):
+        def handle_create(self):
+            try:
+                os.close(os.open(os.environ["MARK"], os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return
+            threading.Event().wait()
+"""
+HANGS = "heat_template_version: 2021-04-16\nresources: {a: {type: Acme::Hanging}}\n"
+FINE = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::None}}\n"
+POOLS = {"prefork": (), "threads": ("--pool", "threads"), "solo": ("--pool", "solo")}
+
+
+@pytest.fixture
+def installation(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Installation]:
+    """An installation of which nothing runs yet, with the types and plugins that hang."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    install(packages, "hanging", HANGING, {"isotherm.resources": ["Acme::Hanging = hanging:Hanging"]})
+    migrations.upgrade(postgres_url)
+    installation = Installation(tmp_path, broker_url=redis_url, database_url=postgres_url)
+    path = [str(packages), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    installation.environment |= {
+        "PYTHONPATH": os.pathsep.join(path),
+        "MARK": str(tmp_path / "mark"),
+        "ISOTHERM_STEP_TIMEOUT_SECONDS": "1",
+    }
+    with installation.service:
+        yield installation
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_step_that_hangs_is_taken_over_and_its_process_is_replaced(
+    installation: Installation, pool: str
+) -> None:
+    worker = installation._start("worker", "--name", "w1", "--concurrency", "1", *POOLS[pool])
+    with running([installation.start("coordinator"), worker]) as installation.engines:
+        try:
+            _, hung = installation.engines
+            installation.submit(HANGS)
+            if pool != "prefork":
+                # A supervisor starts it again, which knows it by its code.
+                hung.expected_code = 75
+                until(lambda: hung.process.poll() is not None)
+                installation.start_another("w2")
+            (stack,) = until(installation.service.stacks)
+            assert installation.ended(stack.id).state == "CREATE_COMPLETE"
+            # Nothing was lost but that one step.
+            assert installation.ended(installation.create(FINE, "fine")).state == "CREATE_COMPLETE"
+            assert installation.claimed_again() == 1
+        finally:
+            print(installation.log)
+    (line,) = [each for each in hung.log.splitlines() if "a step hangs and is given up" in each]
+    assert all(word in line for word in ("resource=a", "type=Acme::Hanging", "seconds="))
