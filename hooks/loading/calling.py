@@ -25,13 +25,18 @@ class TookTooLong(HookError):
     """A hook did not answer in time; its work may be done all the same, or be done later."""
 
 
+class NotCalled(TookTooLong):
+    """A hook is not called in this process, because too many abandoned calls of it still run."""
+
+
 def call_within(call: Callable[[], T], *, seconds: float, name: str, most_left: int = MOST_LEFT) -> T:
     """Return what ``call`` returns, or raise what it raises.
 
     It is called in a thread of its own, with this thread's context variables.
 
     Raises:
-        TookTooLong: it timed out, or too many abandoned calls still run.
+        TookTooLong: it timed out.
+        NotCalled: too many abandoned calls still run.
         HookError: it raised SystemExit or the like, which would end a process or a thread.
     """
     with _counting:
@@ -39,7 +44,7 @@ def call_within(call: Callable[[], T], *, seconds: float, name: str, most_left: 
             earlier = (
                 "an earlier call of it has" if most_left == 1 else f"{most_left} earlier calls of it have"
             )
-            raise TookTooLong(f"{earlier} not ended yet")
+            raise NotCalled(f"{earlier} not ended yet")
     answers: list[T] = []
     errors: list[BaseException] = []
     # The loser of this race sees that the other side was first.

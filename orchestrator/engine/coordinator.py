@@ -14,6 +14,7 @@ import structlog
 
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.config.log_context import about_order
+from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
 from orchestrator.engine.breakpoints import UNSET_HOOK, unset_hook
@@ -82,6 +83,7 @@ class Coordinator:
         clients: Clients | None = None,
         is_dead: Callable[[str], bool] = lambda _: False,
         tracing: Tracing = OFF,
+        replacement: Replacement = NO_REPLACEMENT,
     ) -> None:
         self._clients = clients or Clients(settings)
         self._store = store
@@ -90,7 +92,9 @@ class Coordinator:
         self._publisher = publisher
         self._name = name
         self._tracing = tracing
-        self._brackets = Brackets(store, plugins, settings, owner=name, is_dead=is_dead)
+        self._brackets = Brackets(
+            store, plugins, settings, owner=name, is_dead=is_dead, replacement=replacement
+        )
         self._begin = TraversalStarter(
             store, types, settings, publisher, self._brackets, clients=self._clients, tracing=tracing
         )

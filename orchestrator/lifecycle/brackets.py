@@ -17,10 +17,11 @@ import structlog
 
 from hooks.errors import LifecycleRefused
 from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, LifecycleContext, LifecyclePlugin
-from hooks.loading.calling import TookTooLong
+from hooks.loading.calling import NotCalled, TookTooLong
 from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack
 from hooks.values.words import words_of
+from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of
@@ -70,16 +71,18 @@ class Brackets:
         *,
         owner: str,
         is_dead: Callable[[str], bool] = lambda _: False,
+        replacement: Replacement = NO_REPLACEMENT,
     ) -> None:
         """Make the brackets of a process.
 
-        The leases of processes that are dead according to ``is_dead`` are void.
+        The leases of processes that are dead according to ``is_dead`` are void. The process is replaced when a call of
+        a plugin hangs: its operation goes on at once, with the plugin's refusal or error.
 
         Raises:
             HookNotLoaded: the plugins cannot be brought into an order.
         """
         self._store, self._settings, self._owner = store, settings, owner
-        self._is_dead = is_dead
+        self._is_dead, self._replacement = is_dead, replacement
         #: Added to a plugin's time limit to make the lease: the time for the rest of a job, with planning of large
         #: stacks and an unreachable database.
         self._margin_seconds = settings.job_lease_seconds
@@ -188,7 +191,10 @@ class Brackets:
                 shown, present = own_copy(plugin, stack), own_copy(plugin, current)
                 ask = partial(plugin.do_pre_op, replace(context), shown, present, row.action)
                 wire = answer_of(plugin, ask, stack=row.stack, action=row.action)
+            except NotCalled as error:
+                raise self._not_called(plugin.name, error) from error
             except TookTooLong as error:
+                self._replacement.request()
                 state, reason = operation_rows.LATE, str(error)
             except LifecycleRefused as error:
                 state, reason = operation_rows.REFUSED, error.reason
@@ -368,7 +374,17 @@ class Brackets:
         """Call ``do_post_op`` of one plugin, as of :func:`notify`; not if too many processes ended in this call."""
         lost = call.told_lost + 1 if call.state == operation_rows.TELLING else 0
         if lost < self._settings.lost_attempt_limit:
-            return notify(self._plugin(call), row, call, stack=stack, current=current)
+            try:
+                return notify(
+                    self._plugin(call),
+                    row,
+                    call,
+                    stack=stack,
+                    current=current,
+                    replacement=self._replacement,
+                )
+            except NotCalled as hung:
+                raise self._not_called(call.plugin, hung) from hung
         error = _lost_words("do_post_op", lost)
         log.error(
             "a lifecycle plugin failed after the operation",
@@ -379,6 +395,14 @@ class Brackets:
             reason=error,
         )
         return error, None
+
+    def _not_called(self, plugin: str, why: NotCalled) -> TakenOver:
+        """Return the error that leaves an operation to another process, as a lost attempt; replace this one."""
+        self._replacement.request()
+        return TakenOver(
+            f"lifecycle plugin {plugin!r} is not called in this process: {why}",
+            hint="another process goes on; a command without a broker is to be run again",
+        )
 
     def _plugin(self, call: CallRow) -> LifecyclePlugin | None:
         return next((each for each in self._plugins if each.name == call.plugin), None)
@@ -422,7 +446,7 @@ def _refusal(operation_id: str, outcome: str, reason: str) -> Conflict:
 
 def _lost_words(call: str, times: int) -> str:
     """Return why a call is not made any more."""
-    return f"its process was lost {times} times during {call}, which is not called again"
+    return f"{times} attempts at {call} were lost; it is not called again"
 
 
 def _was_told(call: CallRow) -> bool:

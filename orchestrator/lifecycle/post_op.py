@@ -6,9 +6,10 @@ from functools import partial
 import structlog
 
 from hooks.lifecycle import COMPLETE, LifecycleContext, LifecyclePlugin
-from hooks.loading.calling import call_within
+from hooks.loading.calling import NotCalled, TookTooLong, call_within
 from hooks.stack import FrozenStack
 from hooks.values.words import fault_of, is_on_purpose, trace_of
+from orchestrator.config.replacement import Replacement
 from orchestrator.lifecycle.answers import answer_from_wire
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.store.traversals.operation_rows import CallRow, OperationRow
@@ -23,10 +24,14 @@ def notify(
     *,
     stack: FrozenStack,
     current: FrozenStack | None,
+    replacement: Replacement,
 ) -> tuple[str, float | None]:
     """Call a plugin's ``do_post_op``; return its error, "" for none, and the seconds it took, None if not called.
 
-    ``plugin`` is None if it is not enabled any more.
+    ``plugin`` is None if it is not enabled any more. The process is replaced if the call hangs.
+
+    Raises:
+        NotCalled: too many calls of the plugin hang in this process.
     """
     if plugin is None:
         error = "it is not installed any more, or not enabled: it was not called"
@@ -53,7 +58,11 @@ def notify(
             seconds=plugin.time_limit_seconds,
             name=f"lifecycle {plugin.name}",
         )
+    except NotCalled:
+        raise
     except Exception as raised:  # noqa: BLE001  # the operation is over; a plugin's fault must not stop the others
+        if isinstance(raised, TookTooLong):
+            replacement.request()
         error = fault_of(raised, plugin.options)
         log.error(
             "a lifecycle plugin failed after the operation",

@@ -20,7 +20,7 @@ def answer_of(
     """Return a plugin's answer, as plain types.
 
     Raises:
-        TookTooLong: the plugin exceeds its time limit.
+        TookTooLong: the plugin exceeds its time limit, or (NotCalled) too many calls of it hang in this process.
         LifecycleRefused: the plugin refuses, fails, or answers what cannot be stored.
     """
 

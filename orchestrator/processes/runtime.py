@@ -160,6 +160,7 @@ class Runtime:
             clients=self.clients,
             is_dead=is_dead_here,
             tracing=self.tracing,
+            replacement=self._replacement,
         )
 
     @cached_property
@@ -209,6 +210,7 @@ class Runtime:
             EnvironmentSinks(self.settings) if allowed else None,
             owner=self.name,
             is_dead=is_dead_here,
+            replacement=self._replacement,
         )
 
     @cached_property

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 import structlog
-from celery.signals import task_postrun, task_prerun, worker_process_shutdown
+from celery.signals import task_postrun, task_prerun
 from celery.worker import state
 
 log = structlog.get_logger()
@@ -21,7 +21,7 @@ ENDED_TO_BE_REPLACED: Final = 75
 RECYCLED: Final = 0x9B
 #: A child process ends when it has had no task for so long; by then its parent has the result of the last one.
 QUIET_SECONDS: Final = 0.1
-#: How long a worker whose tasks are over may take to return its messages, and a process to write its last counts.
+#: How long a worker whose tasks are over may take to return its messages.
 LAST_SECONDS: Final = 5.0
 
 
@@ -72,7 +72,10 @@ class CeleryReplacement:
                 self._ending = threading.Thread(target=self._run, name="replacement", daemon=True)
                 self._ending.start()
 
-    def _begin_task(self, **_: object) -> None:
+    def _begin_task(self, task: object = None, **_: object) -> None:
+        # Jobs that follow each other closely would keep a child for ever; one that is not begun is delivered again.
+        if self._ending is not None and self._is_child and getattr(task, "acks_late", False):
+            self._end()
         with self._changed:
             self._tasks.add(threading.current_thread())
             self._changed.notify_all()
@@ -109,14 +112,8 @@ class CeleryReplacement:
             state.should_stop = ENDED_TO_BE_REPLACED
 
     def _exit(self) -> None:
-        """End the process, whatever hangs in it, after its callbacks for an end in good order."""
+        """End the process, whatever hangs in it, as if it was killed."""
         code = RECYCLED if self._is_child else ENDED_TO_BE_REPLACED
         log.warning("a process in which third-party code hangs is replaced", pid=os.getpid(), exit_code=code)
-        last = threading.Thread(target=_last_words, name="replacement-last", daemon=True)
-        last.start()
-        last.join(LAST_SECONDS)
+        # A child would take tasks while it said good-bye; a worker's counters and registration may end with it, too.
         os._exit(code)
-
-
-def _last_words() -> None:
-    worker_process_shutdown.send(sender=None)

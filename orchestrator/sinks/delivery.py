@@ -16,8 +16,9 @@ from pydantic import BaseModel
 
 from hooks.errors import HookError
 from hooks.events import Event, EventSink
-from hooks.loading.calling import TookTooLong, call_within
+from hooks.loading.calling import NotCalled, TookTooLong, call_within
 from hooks.values.masking import without_secrets
+from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.guarded_sink import GuardedSink
 from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
@@ -47,7 +48,7 @@ class Delivery:
     """Delivers events to one sink; not thread-safe.
 
     A cursor that does not exist is made if it ``registers``. The cursors of processes that are dead according to
-    ``is_dead`` are taken over at once.
+    ``is_dead`` are taken over at once. The process is replaced when too many calls of the sink hang in it.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Delivery:
         call: Callable[..., Any] = call_within,
         chance: random.Random | None = None,
         clock: Callable[[], float] = monotonic,
+        replacement: Replacement = NO_REPLACEMENT,
     ) -> None:
         self.name = name
         self._make = make
@@ -70,7 +72,7 @@ class Delivery:
         self._owner = owner
         self._limit_seconds = limit_seconds
         self._registers = registers
-        self._is_dead = is_dead
+        self._is_dead, self._replacement = is_dead, replacement
         # With its kind: a lifecycle plugin may have the same name.
         self._label = f"event sink {name}"
         self._call_within = call
@@ -236,6 +238,8 @@ class Delivery:
 
     def _failed(self, claim: CursorClaim, error: Exception) -> float:
         """Record a failure of the sink, and close it; return the pause until the next try."""
+        if isinstance(error, NotCalled):
+            self._replacement.request()
         pause = pause_seconds(claim.failures + 1, self._chance)
         message = _words_of(self._served, error)
         log.warning("an event sink failed", sink=self.name, error=message, again_in_seconds=round(pause, 1))

@@ -6,6 +6,7 @@ from time import monotonic
 
 from hooks.events import EventSink
 from orchestrator.config.periodic import Periodic
+from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.delivery import GATHER_SECONDS, LOOK_SECONDS, Delivery, MakeSink, complain
 from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursors
@@ -58,6 +59,7 @@ class Pump(Threads):
         *,
         owner: str,
         is_dead: Callable[[str], bool] = lambda _: False,
+        replacement: Replacement = NO_REPLACEMENT,
     ) -> None:
         self._cursors = cursors
         self._deliveries = [
@@ -69,6 +71,7 @@ class Pump(Threads):
                 limit_seconds=each.time_limit_seconds,
                 registers=True,
                 is_dead=is_dead,
+                replacement=replacement,
             )
             for each in sinks
         ]

@@ -5,6 +5,7 @@ from time import monotonic
 from typing import Final
 
 from hooks.events import EventSink
+from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pump import Pump
 from orchestrator.sinks.stack_pump import StackPump
@@ -25,8 +26,10 @@ class Pumps:
         *,
         owner: str,
         is_dead: Callable[[str], bool] = lambda _: False,
+        replacement: Replacement = NO_REPLACEMENT,
     ) -> None:
-        self._of_settings = Pump(cursors, sinks, owner=owner, is_dead=is_dead)
+        # Not of environments: their authors must not be able to have processes replaced.
+        self._of_settings = Pump(cursors, sinks, owner=owner, is_dead=is_dead, replacement=replacement)
         self._all: list[Pump | StackPump] = [self._of_settings]
         if environment_sinks is not None:
             self._all.append(StackPump(cursors, environment_sinks, owner=owner, is_dead=is_dead))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.errors import Conflict
 from orchestrator.store import migrations
 from tests.faults.installation import Installation
 from tests.services.engine import running
@@ -28,6 +29,26 @@ HANGING = """
                 return
             threading.Event().wait()
 """
+#: A lifecycle plugin that hangs in both calls about stacks of some names, and notes the others.
+WAITING = """
+    import os, threading
+    from isotherm.hooks import LifecyclePlugin
+
+    class Waiting(LifecyclePlugin):
+        time_limit_seconds = 1.0
+
+        def do_pre_op(self, context, stack, current_stack, action):
+            self.note("pre", stack)
+
+        def do_post_op(self, context, stack, current_stack, action, is_stack_failure):
+            self.note("post", stack)
+
+        def note(self, call, stack):
+            if stack.name.startswith("hangs"):
+                threading.Event().wait()
+            with open(os.environ["MARK"], "a") as marks:
+                print(call, stack.name, file=marks)
+"""
 HANGS = "heat_template_version: 2021-04-16\nresources: {a: {type: Acme::Hanging}}\n"
 FINE = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::None}}\n"
 POOLS = {"prefork": (), "threads": ("--pool", "threads"), "solo": ("--pool", "solo")}
@@ -39,6 +60,7 @@ def installation(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[
     packages = tmp_path / "packages"
     packages.mkdir()
     install(packages, "hanging", HANGING, {"isotherm.resources": ["Acme::Hanging = hanging:Hanging"]})
+    install(packages, "waiting", WAITING, {"isotherm.lifecycle": ["waiting = waiting:Waiting"]})
     migrations.upgrade(postgres_url)
     installation = Installation(tmp_path, broker_url=redis_url, database_url=postgres_url)
     path = [str(packages), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -74,3 +96,26 @@ def test_a_step_that_hangs_is_taken_over_and_its_process_is_replaced(
             print(installation.log)
     (line,) = [each for each in hung.log.splitlines() if "a step hangs and is given up" in each]
     assert all(word in line for word in ("resource=a", "type=Acme::Hanging", "seconds="))
+
+
+def test_a_process_in_which_calls_of_a_plugin_hang_is_replaced_and_loses_no_operation(
+    installation: Installation, tmp_path: Path
+) -> None:
+    # No order expires, and no job is delivered again, while the one process is replaced.
+    installation.environment |= {
+        "ISOTHERM_JOB_LEASE_SECONDS": "300",
+        "ISOTHERM_SWEEP_SECONDS": "5",
+        "ISOTHERM_NODE_STATE_CACHE__WATCH_SECONDS": "300",
+    }
+    coordinator = installation._start("coordinator", "--concurrency", "1")
+    with running([coordinator, installation.start("w1")]) as installation.engines:
+        try:
+            for name in ("hangs-1", "hangs-2"):
+                with pytest.raises(Conflict, match="'waiting': it has not answered within"):
+                    installation.create(FINE, name)
+            assert installation.ended(installation.create(FINE, "fine")).state == "CREATE_COMPLETE"
+            until(lambda: "post fine" in (tmp_path / "mark").read_text())
+            log = installation.engines[0].log
+            assert log.count("a process in which third-party code hangs is replaced") == 2
+        finally:
+            print(installation.log)

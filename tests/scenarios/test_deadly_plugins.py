@@ -78,7 +78,7 @@ def test_an_operation_is_refused_whose_plugin_ends_its_process_each_time(kills_i
     world = World()
     first, deadly, last = Deadly("a"), Deadly("b", *kills_in), Deadly("c")
     world.plug(first, deadly, last)
-    reason = f"refused by lifecycle plugin 'b': its process was lost {LIMIT} times during do_pre_op"
+    reason = f"refused by lifecycle plugin 'b': {LIMIT} attempts at do_pre_op were lost"
     assert refusal_of(world).startswith(reason)
     settle(world)
     assert deadly.calls == [PRE] * LIMIT + [POST] * (LIMIT if POST in kills_in else 1)
@@ -131,7 +131,7 @@ def test_an_operation_ends_whose_plugin_ends_its_process_after_it() -> None:
     (operation,) = operations_of(world.store, stack_id)
     assert (operation.state, operation.outcome) == ("over", "complete")
     call = calls_of(operation)["b"]
-    assert call.error.startswith(f"its process was lost {LIMIT} times during do_post_op")
+    assert call.error.startswith(f"{LIMIT} attempts at do_post_op were lost")
     assert (call.told_lost, call.told_seconds) == (LIMIT, None)
 
 

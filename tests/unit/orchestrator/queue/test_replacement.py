@@ -90,3 +90,23 @@ def test_without_a_fault_nothing_ends(process: Process) -> None:
         pass
     assert not process.ended.wait(GLANCE_SECONDS * 3)
     assert not process.stopped.is_set()
+
+
+class Job:
+    """A task that is delivered again if its process ends."""
+
+    acks_late = True
+
+
+def test_a_child_that_is_to_end_begins_no_job_however_closely_jobs_follow_each_other() -> None:
+    ended = threading.Event()
+    replacement = CeleryReplacement(stop=lambda: None, end=ended.set, quiet_seconds=PATIENCE_SECONDS)
+    replacement._begin_task(task=Job())
+    replacement._end_task()
+    # In a child of the process in which it was made.
+    replacement._made_in += 1
+    replacement.request()
+    replacement._begin_task(task=object())
+    assert not ended.is_set()
+    replacement._begin_task(task=Job())
+    assert ended.is_set()

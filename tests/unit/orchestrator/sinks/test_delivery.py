@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -286,3 +287,34 @@ def test_a_sink_of_the_settings_that_was_forgotten_begins_anew(world: World) -> 
     world.happen()
     world.step()
     assert ids(world) == [2]
+
+
+def test_a_process_in_which_too_many_calls_of_a_sink_hang_is_replaced(world: World) -> None:
+    requests: list[str] = []
+
+    class Process:
+        def request(self) -> None:
+            requests.append("request")
+
+        def give_up(self, thread: threading.Thread) -> None:
+            raise AssertionError("a call of a sink has a thread of its own")
+
+    go = threading.Event()
+
+    class Hanging(Sink):
+        def consume(self, events: Sequence[Event]) -> None:
+            go.wait()
+
+    world.happen()
+    call = partial(call_within, most_left=2)
+    world.delivery(make=lambda _: Hanging(), call=call, limit_seconds=0.2, replacement=Process())
+    try:
+        for _ in range(2):
+            world.clock.pass_(world.step() or 0)
+            assert world.cursor.error == "it has not answered within 0.2 s"
+        assert requests == []
+        world.step()
+        assert world.cursor.error == "2 earlier calls of it have not ended yet"
+        assert requests == ["request"]
+    finally:
+        go.set()
