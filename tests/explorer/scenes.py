@@ -221,6 +221,16 @@ def _updating(bench: Bench) -> Found:
     return found
 
 
+def _overtaken(bench: Bench) -> Found:
+    """A step of a superseded update has lost its lease, and the next one waits for its resource."""
+    found = _updating(bench)
+    assert bench.store.nodes.claim(found.orders["a"], worker="next") is None
+    with bench.store.database.write() as connection:
+        over = "UPDATE node SET due_at = 1000 WHERE traversal_id = 's-t2' AND state = 'running'"
+        connection.execute(sa.text(over))
+    return found
+
+
 def _replacing(bench: Bench) -> Found:
     """Two steps of an update run, and one of them is to be replaced."""
     requires: dict[str, set[str]] = {"a": set(), "b": {"a"}, "d": set()}
@@ -298,6 +308,18 @@ SCENES = (
             "sweep": sweeps(),
             "update": updates(4, _A_AND_B),
             "delete": updates(4, {}),
+            "cancel": cancels(3),
+        },
+    ),
+    Scene(
+        "overtaken",
+        _overtaken,
+        {
+            "sweep": sweeps(),
+            "old a ends": ends("a"),
+            "old a waits": ends("a", Ending.WAITING, seconds=LONG_SECONDS),
+            "beat": beats("a"),
+            "update": updates(4, _A_AND_B),
             "cancel": cancels(3),
         },
     ),

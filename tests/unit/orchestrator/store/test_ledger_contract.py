@@ -50,7 +50,12 @@ def opened(
         shown={"name": "s"},
     )
     return bench.store.ledger.open(
-        new, owner=owner, lease_seconds=LEASE, is_idle=lambda _: idle, is_dead=lambda name: name in dead
+        new,
+        owner=owner,
+        lease_seconds=LEASE,
+        lost_limit=5,
+        is_idle=lambda _: idle,
+        is_dead=lambda name: name in dead,
     )
 
 
