@@ -233,13 +233,24 @@ def _deliver(bench: Bench, order: CheckOrder) -> Sequence[CheckOrder]:
 
 def outcome(bench: Bench) -> Outcome:
     """Return what became of everything, without times and attempts."""
-    queries = (
+    return _rows(
+        bench,
         "SELECT name, action, status FROM stack",
         "SELECT id, action, status FROM traversal",
         "SELECT stack_id, name, action, status, replaces, replaced_by, lock_traversal FROM resource",
         "SELECT traversal_id, no, phase, state FROM node",
         "SELECT id, traversal_id, status FROM job",
     )
+
+
+def picture(bench: Bench) -> Outcome:
+    """Return all rows on which it depends what happens next, or whether a rule holds."""
+    tables = ("stack", "traversal", "resource", "node", "job", "snapshot")
+    events = "SELECT traversal_id, resource_id, action, status, cause FROM event"
+    return _rows(bench, *(f"SELECT * FROM {table}" for table in tables), events)
+
+
+def _rows(bench: Bench, *queries: str) -> Outcome:
     parts = [f"SELECT CAST(of AS text) FROM ({sql}) AS of" for sql in queries]
     with bench.store.database.read() as connection:
         rows = connection.execute(sa.text(" UNION ALL ".join(parts))).scalars()

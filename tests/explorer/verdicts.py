@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.explorer.driving import Act, Run
 from tests.explorer.exploring import orders, serially, some_orders
-from tests.explorer.ground import AT_REST, RULES, Ground, Outcome, broken, faults_of, outcome, settle
+from tests.explorer.ground import AT_REST, RULES, Ground, Outcome, broken, faults_of, outcome, picture, settle
 from tests.explorer.scenes import PASSING, Found, Scene
 from tests.unit.orchestrator.store.conftest import Bench
 
@@ -20,6 +20,14 @@ class Verdict:
     runs: int = 0
     #: The faults, with the order that led to each.
     faults: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What orders led to: the outcome at rest, and the rules that were broken before or then."""
+
+    outcome: Outcome
+    broken: tuple[str, ...]
 
 
 @contextmanager
@@ -38,6 +46,8 @@ class Exploration:
     ground: Ground
     scene: Scene
     found: Found
+    #: By the rows and the results that operations left.
+    _known: dict[tuple[Outcome, str], Reached] = field(default_factory=dict)
 
     def all_orders(
         self, names: Sequence[str], *, row_gates: bool, preemptions: int, most: int = 10_000
@@ -65,21 +75,20 @@ class Exploration:
     def _judge(self, names: Sequence[str], runs: Iterator[Run]) -> Verdict:
         verdict = Verdict()
         self.ground.warm(len(names))
-        serial = set(self._serial(names))
+        serial = {reached.outcome for reached in self._serial(names)}
         self.ground.restore()
         for run in runs:
             verdict.runs += 1
-            faults = faults_of(run.operations) + broken(self.ground.quiet, RULES)
             reached = self._reached(run)
-            faults += broken(self.ground.quiet, {**RULES, **AT_REST})
-            if reached not in serial:
-                faults.append(f"it ends as no serial order does: {_difference(reached, serial)}")
+            faults = [*faults_of(run.operations), *reached.broken]
+            if reached.outcome not in serial:
+                faults.append(f"it ends as no serial order does: {_difference(reached.outcome, serial)}")
             if faults:
-                verdict.faults.append("\n".join([*dict.fromkeys(faults), str(run)]))
+                verdict.faults.append("\n".join([*faults, str(run)]))
             self.ground.restore()
         return verdict
 
-    def _serial(self, names: Sequence[str]) -> Iterator[Outcome]:
+    def _serial(self, names: Sequence[str]) -> Iterator[Reached]:
         acts = self._acts(names, self.ground.stepped)
         passing = [act for act in acts if act[0].startswith(PASSING)]
         for left_out in range(len(passing) + 1):
@@ -89,9 +98,16 @@ class Exploration:
                     self.ground.restore()
                     yield self._reached(serially(self.ground.driver, left, order))
 
-    def _reached(self, run: Run) -> Outcome:
-        settle(self.ground.quiet, self.found, [each.result for each in run.operations])
-        return outcome(self.ground.quiet)
+    def _reached(self, run: Run) -> Reached:
+        """Settle what the operations left, once for all orders that left the same."""
+        bench, results = self.ground.quiet, [each.result for each in run.operations]
+        left = picture(bench), repr(results)
+        if left not in self._known:
+            found = broken(bench, RULES)
+            settle(bench, self.found, results)
+            found += broken(bench, {**RULES, **AT_REST})
+            self._known[left] = Reached(outcome(bench), tuple(dict.fromkeys(found)))
+        return self._known[left]
 
 
 def _difference(reached: Outcome, serial: set[Outcome]) -> str:
