@@ -6,6 +6,7 @@ transaction; its orders are published afterwards, by the sweep if this process d
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -234,7 +235,11 @@ class Coordinator:
             publish_or_leave(self._publisher, (order,) if order else ())
             for child in self._store.families.children(stack.id):
                 if child.status == "IN_PROGRESS" and child.action != "DELETE":
-                    self.cancel(CancelJob(name=child.id, project=child.project, rollback=False), inner=True)
+                    # One that is over by now must not keep the others going.
+                    with suppress(Conflict, NotFound):
+                        self.cancel(
+                            CancelJob(name=child.id, project=child.project, rollback=False), inner=True
+                        )
         elif stack.action == "ROLLBACK":
             raise Conflict(f"stack {stack.name!r} is being rolled back already")
         elif not self._cancel_and_roll_back(stack, job):
