@@ -9,7 +9,7 @@ RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check docs frontend bench servers clean
+.PHONY: help venv demo test check docs frontend bench soak servers clean
 
 # Tests start hundreds of interpreters: what one compiles is there for all others, even where the environment forbids it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -40,6 +40,11 @@ frontend: ## Fetch Cytoscape.js again with npm, and check that it is what the da
 
 bench: $(DEVELOPMENT) servers ## Measure the engine on real servers
 	$(BIN)/python -m tests.bench
+
+MINUTES ?= 30
+
+soak: $(DEVELOPMENT) servers ## Put a mixed load on real servers for MINUTES, and check that everything ended right
+	$(BIN)/python -m tests.load --minutes $(MINUTES)
 
 servers:
 	@bash .ci/servers

@@ -1,4 +1,4 @@
-"""``Load::Entry``: a resource whose object is a file outside, so that what exists can be compared with what rows say."""
+"""``Load::Entry``: a resource whose object is a file outside, to compare what exists with what rows say."""
 
 import json
 import os

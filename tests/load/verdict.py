@@ -20,6 +20,8 @@ LOG_LINE_PREFIX: Final = "%m [%p] %e "
 #: Errors of statements that are part of the design, by SQLSTATE and what their line contains.
 EXPECTED_ERRORS: Final = (
     ("40001", "could not serialize access"),
+    # Clients that come while the server starts.
+    ("57P03", "starting up"),
     # Two stacks of one name, of which the second is refused.
     ("23505", "ux_stack_name"),
 )
