@@ -10,7 +10,6 @@ from typing import Final
 from orchestrator.errors import Conflict, InvalidInput, NotFound, Unavailable
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.views.stacks import StackView
 
 INNER: Final = """\
 heat_template_version: 2021-04-16
@@ -23,18 +22,19 @@ WAITING: Final = """\
   handle: {type: OS::Heat::WaitConditionHandle}
   condition: {type: OS::Heat::WaitCondition, properties: {handle: {get_resource: handle}, timeout: 3600}}
 """
-FAILED: Final = frozenset({"CREATE_FAILED", "UPDATE_FAILED", "ROLLBACK_FAILED"})
 OPERATIONS_FAILED: Final = frozenset({"CHECK_FAILED", "SUSPEND_FAILED", "RESUME_FAILED"})
+FAILED: Final = OPERATIONS_FAILED | {"CREATE_FAILED", "UPDATE_FAILED", "ROLLBACK_FAILED"}
+DELETED: Final = frozenset({"DELETE_COMPLETE"})
 #: What an actor does with a stack, and how often.
 ACTS: Final[Mapping[str, int]] = {
     "update": 8,
     "cancel": 2,
-    "cancel_alone": 1,
-    "check": 1,
-    "suspend": 1,
-    "resume": 2,
+    "cancel without rollback": 1,
     "delete": 2,
-    "wait": 5,
+    "pause": 5,
+    "CHECK": 1,
+    "SUSPEND": 1,
+    "RESUME": 2,
 }
 
 
@@ -48,7 +48,6 @@ class Definition:
     #: How many files there are with those of nested stacks.
     files: int
     fails: bool
-    waits: bool
 
 
 @dataclass(kw_only=True)
@@ -57,43 +56,40 @@ class Life:
 
     id: str
     #: The states that it may end in; None where a job was not answered, so that it may end in any.
-    states: frozenset[str] | None
+    states: frozenset[str] | None = None
     #: What it is to be when it is COMPLETE; None where that depends on which operation was faster.
-    definition: Definition | None
-    waits: bool = False
+    definition: Definition | None = None
     past: list[str] = field(default_factory=list)
 
+    def expect(self, what: str, states: frozenset[str] | None, definition: Definition | None) -> None:
+        """Let the stack end so from now on."""
+        self.states, self.definition = states, definition
+        self.past.append(what)
 
-def definition(chance: random.Random) -> Definition:
+
+def any_definition(chance: random.Random) -> Definition:
     """Return any definition."""
-    number = chance.randint(1, 5)
-    fails, waits = chance.random() < 0.12, chance.random() < 0.15
+    number, fails = chance.randint(1, 5), chance.random() < 0.12
     lines, values = ["heat_template_version: 2021-04-16", "resources:"], dict[str, str]()
     for each in range(number):
-        own, parts = chance.choice("abcdef"), ""
-        if each and chance.random() < 0.6:
-            other = f"e{chance.randrange(each)}"
-            parts = f", {{get_attr: [{other}, value]}}"
-            own = f"{own}+{values[other]}"
-        values[f"e{each}"] = own
-        properties = (
-            f"value: {{list_join: ['+', [{own[0]}{parts}]]}}, kind: {chance.choice('xxxxy')}, "
-            f"busy: {str(chance.random() < 0.2).lower()}, seconds: {chance.choice((0, 0, 0.5, 1.5))}, "
-            f"fail: {str(fails and each == number - 1).lower()}"
-        )
-        lines.append(f"  e{each}: {{type: Load::Entry, properties: {{{properties}}}}}")
-    files = number
-    if chance.random() < 0.4:
-        files += (count := chance.randint(0, 4))
+        own, other = chance.choice("abcdef"), f"e{chance.randrange(each)}" if each else ""
+        uses = bool(each) and chance.random() < 0.6
+        values[f"e{each}"] = f"{own}+{values[other]}" if uses else own
+        parts = f"[{own}, {{get_attr: [{other}, value]}}]" if uses else f"[{own}]"
         lines.append(
-            f"  group: {{type: OS::Heat::ResourceGroup, properties: {{count: {count}, "
-            f"resource_def: {{type: Load::Entry, properties: {{value: '{chance.randint(1, 3)}'}}}}}}}}"
+            f"  e{each}: {{type: Load::Entry, properties: {{value: {{list_join: ['+', {parts}]}}, "
+            f"kind: {chance.choice('xxxxz')}, seconds: {chance.choice((0, 0, 0.5, 1.5))}, "
+            f"busy: {chance.random() < 0.2}, fail: {fails and each == number - 1}}}}}"
         )
+    if chance.random() < 0.4:
+        member = f"resource_def: {{type: Load::Entry, properties: {{value: '{chance.randint(1, 3)}'}}}}"
+        number += (count := chance.randint(0, 4))
+        lines.append(f"  group: {{type: OS::Heat::ResourceGroup, properties: {{count: {count}, {member}}}}}")
     if chance.random() < 0.3:
-        files += 2
+        number += 2
         lines.append(f"  inner: {{type: inner.yaml, properties: {{value: '{chance.randint(1, 3)}'}}}}")
-    template = "\n".join([*lines, ""]) + (WAITING if waits else "")
-    return Definition(template=template, values=values, files=files, fails=fails, waits=waits)
+    template = "\n".join([*lines, WAITING if chance.random() < 0.15 else ""])
+    return Definition(template=template, values=values, files=number, fails=fails)
 
 
 class Actor:
@@ -103,13 +99,13 @@ class Actor:
         self._service, self._name = service, name
         self._chance = random.Random(f"{seed}/{name}")
         self.lives: list[Life] = []
-        #: How often each thing was done, and how often it was refused.
+        #: How often each thing was done or refused.
         self.done: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
+        #: Errors that no user should see.
         self.faults: list[str] = []
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Go on until it is over. Errors that no user should see are faults."""
+        """Go on until it is over."""
         while not is_over():
             try:
                 self._act()
@@ -117,103 +113,78 @@ class Actor:
                 self.faults.append(f"{self._name}: {type(error).__name__}: {error}")
             sleep(self._chance.choice((0.0, 0.0, 0.1, 0.5, 2.0)))
 
-    def _act(self) -> None:
-        if not self.lives or self.lives[-1].states == {"DELETE_COMPLETE"}:
-            self._create()
-            return
-        life = self.lives[-1]
-        if life.waits:
-            self.signal(life)
-        act = self._chance.choices(list(ACTS), list(ACTS.values()))[0]
-        getattr(self, f"_{act}")(life)
-
     def signal(self, life: Life) -> None:
-        """Signal the handle of a stack, if there is one that takes signals now."""
-        try:
-            self._service.signal(life.id, "handle", {"status": "SUCCESS"})
-            self.done["signal"] += 1
-        except (Conflict, NotFound):
-            self.refused["signal"] += 1
+        """Signal the handle of a stack that waits for it, if it takes signals now."""
+        act = lambda: self._service.signal(life.id, "handle", {"status": "SUCCESS"})  # noqa: E731
+        self._is_accepted("signal", act)
 
-    def _job(self, name: str, wanted: Definition, *, rollback: bool) -> StackJob:
-        return StackJob(name=name, template=wanted.template, files={"inner.yaml": INNER}, rollback=rollback)
+    def delete(self, life: Life) -> None:
+        """Delete a stack."""
+        self._try("delete", life, lambda: self._service.delete(life.id), DELETED)
 
-    def _create(self) -> None:
-        wanted, rollback = definition(self._chance), self._chance.random() < 0.5
-        job = self._job(f"{self._name}-{len(self.lives)}", wanted, rollback=rollback)
-        stack = self._service.create(job)
-        self.done["create"] += 1
-        self.lives.append(Life(id=stack.id, states=frozenset(), definition=None))
-        self._expect("create", self.lives[-1], _ends(wanted, "CREATE", rollback=rollback), wanted)
+    def _act(self) -> None:
+        if not self.lives or self.lives[-1].states == DELETED:
+            self._define("create", None)
+            return
+        life, (what,) = self.lives[-1], self._chance.choices(list(ACTS), list(ACTS.values()))
+        if life.definition is not None and WAITING in life.definition.template:
+            self.signal(life)
+        if what == "update":
+            self._define("update", life)
+        elif what == "delete":
+            self.delete(life)
+        elif what.startswith("cancel"):
+            rollback = what == "cancel"
+            states = OPERATIONS_FAILED | {"ROLLBACK_COMPLETE"} if rollback else FAILED
+            self._try(what, life, lambda: self._service.cancel(life.id, rollback=rollback), states)
+        elif what != "pause":
+            self._operate(what, life)
 
-    def _update(self, life: Life) -> None:
-        wanted, rollback = definition(self._chance), self._chance.random() < 0.5
-        job = self._job(life.id, wanted, rollback=rollback)
-        states = _ends(wanted, "UPDATE", rollback=rollback)
-        self._try("update", life, lambda: self._service.update(job), states, wanted)
-
-    def _cancel(self, life: Life) -> None:
-        states = frozenset({"ROLLBACK_COMPLETE", *OPERATIONS_FAILED})
-        self._try("cancel", life, lambda: self._service.cancel(life.id), states, None)
-
-    def _cancel_alone(self, life: Life) -> None:
-        act = lambda: self._service.cancel(life.id, rollback=False)  # noqa: E731
-        self._try("cancel without rollback", life, act, FAILED | OPERATIONS_FAILED, None)
-
-    def _delete(self, life: Life) -> None:
-        self._try("delete", life, lambda: self._service.delete(life.id), frozenset({"DELETE_COMPLETE"}), None)
-
-    def _check(self, life: Life) -> None:
-        self._operate("CHECK", life)
-
-    def _suspend(self, life: Life) -> None:
-        self._operate("SUSPEND", life)
-
-    def _resume(self, life: Life) -> None:
-        self._operate("RESUME", life)
+    def _define(self, what: str, life: Life | None) -> None:
+        wanted, rollback = any_definition(self._chance), self._chance.random() < 0.5
+        name = life.id if life else f"{self._name}-{len(self.lives)}"
+        job = StackJob(name=name, template=wanted.template, files={"inner.yaml": INNER}, rollback=rollback)
+        failed = "ROLLBACK_COMPLETE" if rollback else f"{what.upper()}_FAILED"
+        states = frozenset({failed if wanted.fails else f"{what.upper()}_COMPLETE"})
+        if life:
+            self._try(what, life, lambda: self._service.update(job), states, wanted)
+            return
+        life = Life(id=self._service.create(job).id)
+        self.lives.append(life)
+        self.done[what] += 1
+        life.expect(what, states, wanted)
 
     def _operate(self, action: str, life: Life) -> None:
-        self._wait(life)
-        is_sound = life.definition is not None and not life.definition.fails
-        states = {f"{action}_COMPLETE"} if is_sound else {f"{action}_COMPLETE", f"{action}_FAILED"}
-        act = lambda: self._service.operate(action, life.id)  # noqa: E731
-        self._try(action.lower(), life, act, frozenset(states), life.definition)
-
-    def _wait(self, life: Life) -> None:
         for _ in range(20):
             if self._service.progress(life.id).finished:
-                return
+                break
             sleep(0.2)
+        is_sound = life.definition is not None and not life.definition.fails
+        states = frozenset({f"{action}_COMPLETE"} if is_sound else {f"{action}_COMPLETE", f"{action}_FAILED"})
+        self._try(action, life, lambda: self._service.operate(action, life.id), states, life.definition)
 
     def _try(
         self,
         what: str,
         life: Life,
-        act: Callable[[], StackView | None],
+        act: Callable[[], object],
         states: frozenset[str],
-        wanted: Definition | None,
+        wanted: Definition | None = None,
     ) -> None:
+        try:
+            if self._is_accepted(what, act):
+                life.expect(what, states, wanted)
+            else:
+                life.past.append(f"{what} (refused)")
+        except (Unavailable, InvalidInput):
+            life.expect(f"{what} (not answered)", None, None)
+            raise
+
+    def _is_accepted(self, what: str, act: Callable[[], object]) -> bool:
         try:
             act()
         except (Conflict, NotFound):
-            self.refused[what] += 1
-            life.past.append(f"{what} (refused)")
-            return
-        except (Unavailable, InvalidInput) as error:
-            self.faults.append(f"{self._name}: {what}: {error}")
-            life.states, life.definition = None, None
-            return
+            self.done[f"{what} refused"] += 1
+            return False
         self.done[what] += 1
-        self._expect(what, life, states, wanted)
-
-    @staticmethod
-    def _expect(what: str, life: Life, states: frozenset[str], wanted: Definition | None) -> None:
-        life.states, life.definition = states, wanted
-        life.waits = life.waits or (wanted is not None and wanted.waits)
-        life.past.append(what)
-
-
-def _ends(wanted: Definition, action: str, *, rollback: bool) -> frozenset[str]:
-    if not wanted.fails:
-        return frozenset({f"{action}_COMPLETE"})
-    return frozenset({"ROLLBACK_COMPLETE" if rollback else f"{action}_FAILED"})
+        return True

@@ -28,17 +28,17 @@ class Entry(Resource):
     attributes_schema = {"value": Attribute("Its value.", PropertyType.STRING)}
 
     def handle_create(self) -> Any:
-        """Write the file; the first time, a busy one is not ready."""
-        self._stumble()
-        if self._file.exists():
-            self._violation("was made twice")
+        """Write the file, which must not exist."""
         self.state.physical_id = self.state.uuid
-        self._write()
-        return self.properties["seconds"]
+        return self._write(exists=False)
 
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Complete or fail when the time is over."""
-        return self._ended(token)
+        if (remaining := self.state.started_at + token - self.now) > 0:
+            return Wait(remaining)
+        if self.properties["fail"]:
+            raise ResourceFailure("failed, as its property asks")
+        return True
 
     def find(self) -> str | None:
         """Return the row's id if its file exists."""
@@ -49,22 +49,10 @@ class Entry(Resource):
         return self.properties["seconds"]
 
     def handle_update(self, changes: PropertyChanges) -> Any:
-        """Write the file again."""
-        self._stumble()
-        if not self._file.exists():
-            self._violation("was updated and did not exist")
-        self._write()
-        return self.properties["seconds"]
+        """Write the file again, which must exist."""
+        return self._write(exists=True)
 
-    def check_update_complete(self, token: Any) -> bool | Wait:
-        """Complete or fail when the time is over."""
-        return self._ended(token)
-
-    def handle_suspend(self) -> None:
-        """Do nothing."""
-
-    def handle_resume(self) -> None:
-        """Do nothing."""
+    check_update_complete = check_create_complete
 
     def handle_delete(self) -> None:
         """Remove the file."""
@@ -72,10 +60,8 @@ class Entry(Resource):
 
     def observe(self) -> Mapping[str, Any] | None:
         """Return what the file says."""
-        if not self._file.exists():
-            return None
-        said = json.loads(self._file.read_text())
-        return {"value": said["value"], "kind": said["kind"]}
+        said = json.loads(self._file.read_text()) if self._file.exists() else None
+        return said and {"value": said["value"], "kind": said["kind"]}
 
     def attribute(self, name: str) -> Any:
         """Return the value."""
@@ -83,31 +69,22 @@ class Entry(Resource):
 
     @property
     def _file(self) -> Path:
-        return Path(os.environ[BOOK]) / f"{self.state.physical_id or self.state.uuid}.json"
+        return Path(os.environ[BOOK]) / f"{self.state.uuid}.json"
 
-    def _write(self) -> None:
-        said = {"name": self.name, "value": self.properties["value"], "kind": self.properties["kind"]}
-        part = self._file.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(said))
-        part.replace(self._file)
-
-    def _stumble(self) -> None:
-        mark = self._file.with_suffix(".busy")
+    def _write(self, *, exists: bool) -> Any:
+        """Write the file, and return the seconds to wait; the first time, a busy one is not ready."""
+        mark, part = self._file.with_suffix(".busy"), self._file.with_suffix(f".{os.getpid()}")
         if self.properties["busy"] and not mark.exists():
             mark.touch()
             raise RetryableFailure("busy, as its property asks")
-
-    def _ended(self, seconds: float) -> bool | Wait:
-        remaining = self.state.started_at + seconds - self.now
-        if remaining > 0:
-            return Wait(remaining)
-        if self.properties["fail"]:
-            raise ResourceFailure("failed, as its property asks")
-        return True
-
-    def _violation(self, what: str) -> None:
-        with (Path(os.environ[BOOK]) / VIOLATIONS).open("a") as file:
-            file.write(f"{self.name} ({self.state.uuid}) {what}\n")
+        if self._file.exists() != exists:
+            with (Path(os.environ[BOOK]) / VIOLATIONS).open("a") as file:
+                what = "was updated and did not exist" if exists else "was made twice"
+                file.write(f"{self.name} ({self.state.uuid}) {what}\n")
+        said = {name: self.properties[name] for name in ("value", "kind")}
+        part.write_text(json.dumps(said))
+        part.replace(self._file)
+        return self.properties["seconds"]
 
 
 def install(directory: Path) -> None:
@@ -116,4 +93,3 @@ def install(directory: Path) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: load-entry\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[isotherm.resources]\nLoad::Entry = tests.load.book:Entry\n")
-    (info / "RECORD").write_text("")
