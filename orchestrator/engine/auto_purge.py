@@ -44,6 +44,10 @@ class Housekeeping:
         except IsothermError as error:
             self._steps = None
             log.warning("a purge failed; the next one continues", reason=str(error))
+        except Exception:
+            # It must not end the sweep that it is part of.
+            self._steps = None
+            log.exception("a purge failed; the next one continues")
         finally:
             self._busy.release()
 

@@ -41,10 +41,12 @@ def widen_requirements(connection: sa.Connection, traversal_id: str) -> None:
     }
     given = {row.resource_id: [ids[no] for no in json.loads(row.requirements)] for row in begun}
     before = sa.select(resource.c.id, resource.c.requires).where(resource.c.id.in_(sorted(given)))
-    for row in connection.execute(before.order_by(resource.c.id)).all():
-        wide = json.dumps(both(json.loads(row.requires), given[row.id]))
-        if wide != row.requires:
-            connection.execute(resource.update().where(resource.c.id == row.id).values(requires=wide))
+    rows = connection.execute(before.order_by(resource.c.id)).all()
+    wide = {row.id: json.dumps(both(json.loads(row.requires), given[row.id])) for row in rows}
+    changed = [{"row": row.id, "wide": wide[row.id]} for row in rows if wide[row.id] != row.requires]
+    if changed:
+        mine = resource.c.id == sa.bindparam("row")
+        connection.execute(resource.update().where(mine).values(requires=sa.bindparam("wide")), changed)
 
 
 def both(before: Sequence[str], given: Sequence[str]) -> list[str]:

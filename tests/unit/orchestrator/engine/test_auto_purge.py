@@ -87,8 +87,9 @@ def test_whoever_has_no_turn_asks_again_later(purger: FakePurger) -> None:
     assert purger.purges == []
 
 
-def test_a_fault_is_no_fault_of_the_sweep(purger: FakePurger) -> None:
-    purger.fault = Unavailable("the database does not answer")
+@pytest.mark.parametrize("fault", [Unavailable("the database does not answer"), ValueError("a bug")])
+def test_a_fault_is_no_fault_of_the_sweep(purger: FakePurger, fault: Exception) -> None:
+    purger.fault = fault
     keeper = keeping(purger)
     keeper.go_on()
     purger.fault = None

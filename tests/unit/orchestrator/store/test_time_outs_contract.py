@@ -1,13 +1,20 @@
-"""What every store promises about operations that are out of time, and about what the sweep cannot read."""
+"""What every store promises about operations that are out of time, and about what the sweep cannot read.
 
+And that a transaction about all nodes of a traversal takes no statement for each of them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from orchestrator.model.messages import END, CheckOrder
+from orchestrator.model.plan import plan_delete
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending
+from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.sweeping import PUT_OFF_SECONDS
 from tests.unit.orchestrator.store.conftest import Bench
 
@@ -21,22 +28,28 @@ def ends(orders: tuple[CheckOrder, ...]) -> list[str]:
     return [order.stack for order in orders if order.phase == END]
 
 
+@contextmanager
+def statements(bench: Bench) -> Iterator[list[str]]:
+    """Collect the statements that are sent meanwhile; one with many values is one."""
+    sent: list[str] = []
+
+    def note(*each: Any) -> None:
+        sent.append(each[2])
+
+    sa.event.listen(bench.store.database.engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        sa.event.remove(bench.store.database.engine, "before_cursor_execute", note)
+
+
 def statements_of_a_time_out(bench: Bench, waiting: int, stack: str) -> int:
     """Return how many statements it takes to fail a stack in which so many resources wait."""
     for order in bench.begin({f"r{number}": set() for number in range(waiting)}, stack=stack, minutes=1):
         bench.finish(bench.claim(order), Ending.WAITING, seconds=100_000)
     bench.clock.pass_(61)
-    sent: list[Any] = []
-
-    def note(*each: Any) -> None:
-        sent.append(each[2])
-
-    engine = bench.store.database.engine
-    sa.event.listen(engine, "before_cursor_execute", note)
-    try:
+    with statements(bench) as sent:
         orders = bench.sweep()
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", note)
     assert ends(orders) == [stack]
     bench.run_all(orders)
     states = {(row.action, row.status) for row in bench.store.stacks.resources(f"{stack}-id")}
@@ -48,6 +61,37 @@ def statements_of_a_time_out(bench: Bench, waiting: int, stack: str) -> int:
 
 def test_a_time_out_takes_as_many_statements_for_many_that_wait_as_for_few(bench: Bench) -> None:
     assert statements_of_a_time_out(bench, 3, "few") == statements_of_a_time_out(bench, 60, "many")
+
+
+def statements_of_a_takeover(bench: Bench, running: int, stack: str) -> int:
+    """Return how many statements it takes to supersede an operation of which so many steps run."""
+    (base,) = bench.begin(
+        {"base": set(), **{f"r{number}": {"base"} for number in range(running)}}, stack=stack
+    )
+    for order in bench.run(base):
+        bench.claim(order)
+    mine = tables.resource.c.stack_id == f"{stack}-id"
+    change(bench, tables.resource.update().where(mine).values(requires="[]"))
+    delete = NewTraversal(
+        id=f"{stack}-t2",
+        stack_id=f"{stack}-id",
+        stack=stack,
+        project="p",
+        template_id="none",
+        timeout_minutes=1,
+        plan=plan_delete([]),
+        context={},
+        new_types={},
+    )
+    with statements(bench) as sent:
+        assert bench.store.traversal_starts.begin_next(delete, expected=f"{stack}-t1")
+    rows = {row.name: row.requires for row in bench.store.stacks.resources(f"{stack}-id")}
+    assert rows == {name: () if name == "base" else (f"{stack}-base",) for name in rows}
+    return len(sent)
+
+
+def test_a_takeover_takes_as_many_statements_for_many_that_run_as_for_few(bench: Bench) -> None:
+    assert statements_of_a_takeover(bench, 3, "few") == statements_of_a_takeover(bench, 50, "many")
 
 
 def lose_stack(bench: Bench, stack: str) -> None:
