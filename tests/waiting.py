@@ -19,7 +19,7 @@ def until(
     """Return the first answer that is true; fails when none was in time."""
 
     def give_up(_state: tenacity.RetryCallState) -> None:
-        pytest.fail(f"waited {seconds:g} s in vain for what {look.__qualname__} looks for")
+        pytest.fail(f"waited {seconds:g} s in vain for what {getattr(look, '__qualname__', look)} looks for")
 
     found = tenacity.Retrying(
         retry=tenacity.retry_if_result(lambda answer: not answer),

@@ -9,13 +9,9 @@ from types import FrameType
 from typing import Any, Final, NoReturn
 
 import workers.agent
+from tests.unit.workers.agent.killing import WITHOUT_TRACE
 
 _AGENT: Final = str(Path(workers.agent.__file__).parent)
-#: What is here has no effect: to freeze in it is to freeze before what comes next.
-_WITHOUT_EFFECT: Final = tuple(
-    f"{_AGENT}/{name}.py"
-    for name in ("files/allowed", "commands/environment", "limits", "locks", "commands/readiness", "options")
-)
 
 
 class Frozen:
@@ -55,7 +51,7 @@ def _run(
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left
         file = frame.f_code.co_filename
-        if not file.startswith(_AGENT) or file in _WITHOUT_EFFECT:
+        if not file.startswith(_AGENT) or file in WITHOUT_TRACE:
             return None
         if event == "line":
             left -= 1

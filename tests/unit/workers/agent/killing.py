@@ -16,8 +16,17 @@ _ROOT: Final = Path(__file__).parents[4]
 #: What touches a machine is here, and only here.
 _AGENT: Final = Path(workers.agent.__file__).parent
 #: What is here leaves nothing behind: to die in it is to die before what comes next.
-_WITHOUT_TRACE: Final = tuple(
-    str(_AGENT / f"{name}.py") for name in ("allowed", "environment", "limits", "locks", "readiness")
+WITHOUT_TRACE: Final = tuple(
+    str(_AGENT / f"{name}.py")
+    for name in (
+        "commands/environment",
+        "commands/process_table",
+        "commands/readiness",
+        "fence",
+        "files/allowed",
+        "limits",
+        "locks",
+    )
 )
 
 
@@ -62,7 +71,7 @@ def _run_and_vanish(lines: int, step: Callable[[], object], tell: int) -> NoRetu
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left
         file = frame.f_code.co_filename
-        if not file.startswith(str(_AGENT)) or file in _WITHOUT_TRACE:
+        if not file.startswith(str(_AGENT)) or file in WITHOUT_TRACE:
             return None
         if event == "line":
             left -= 1

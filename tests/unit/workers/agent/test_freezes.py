@@ -5,9 +5,11 @@ What there is is counted outside: processes by what they run, volumes and files 
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import psutil
 
@@ -23,10 +25,13 @@ from workers.agent.agent import Agent
 from workers.agent.serving.presence import Presence
 from workers.agent.serving.tenancy import Tenancy
 
-#: Soon over where an agent stands still. One that is merely slow may lose it too, and must do no harm either.
-LEASE_SECONDS = 1.0
+#: The lease of an agent that is not ended: soon over where it stands still. One that is merely slow may lose it too,
+#: and must do no harm either.
+SHORT_SECONDS = 1.0
+#: That of all others, which is over for no other reason.
+LONG_SECONDS = 3600.0
 #: Every so many lines one freeze; a prime, so that it meets the lines of loops at different places.
-STRIDE = 307
+STRIDE = 101
 
 
 def fails(node: str, request: MachineStateRequest, seconds: float) -> MachineState:
@@ -65,20 +70,21 @@ class Place:
     def command(self) -> list[str]:
         return ["/bin/sleep", self.seconds]
 
-    def cache(self) -> NodeStateCache:
-        return NodeStateCache(FileNodeStore(self.directory / "cache"), fails, lease_seconds=LEASE_SECONDS)
+    def cache(self, lease_seconds: float = LONG_SECONDS) -> NodeStateCache:
+        return NodeStateCache(FileNodeStore(self.directory / "cache"), fails, lease_seconds=lease_seconds)
 
     def begin(self, name: str) -> Agent:
-        """Have an agent begin as ``isotherm agent`` does."""
+        """Have an agent begin as ``isotherm agent`` does: the ``first``, or another."""
+        lease_seconds = SHORT_SECONDS if name == "first" and not self.evicts else LONG_SECONDS
         own = self.directory / ("state" if self.same_directory else f"state-{name}")
         settings = self.settings.model_copy(update={"state_directory": own})
-        cache = self.cache()
+        cache = self.cache(lease_seconds)
         agent = Agent("n1", settings, cache, directory=own / "n1")
         tenancy = Tenancy(
             cache,
             agent.lease,
             directory=agent.directory,
-            heartbeat_seconds=LEASE_SECONDS / 5,
+            heartbeat_seconds=lease_seconds / 5,
             on_lost=lambda error: None,
             presence=Presence("n1", agent.scope, patience_seconds=60.0) if self.evicts else None,
         )
@@ -147,6 +153,11 @@ def freeze_everywhere(
     raise AssertionError("it never ended")
 
 
+def succeeds(agent: Agent, request: Request) -> bool:
+    """Send a change anew, and return whether it has succeeded: an agent may lose a short lease in between."""
+    return agent.carry_out(replace(request, id=uuid4().hex)).error is None
+
+
 def freeze_once(
     place: Place, lines: int, before: Steps, change: Steps, after: Callable[[Place], None], undo: Steps
 ) -> bool:
@@ -158,7 +169,7 @@ def freeze_once(
     def begin() -> None:
         first.append(place.begin("first"))
         for request in made:
-            told(first[0].carry_out(request))
+            until(partial(succeeds, first[0], request))
 
     def step() -> None:
         for request in changed:
