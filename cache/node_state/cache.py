@@ -13,7 +13,7 @@ from typing import Final
 from cache.node_state.changes import Changes
 from cache.node_state.counts import NodeStateCounts, Tally
 from cache.node_state.errors import LeaseHeld, LeaseLost, NodeError
-from cache.node_state.lease import Lease
+from cache.node_state.lease import Lease, Leases
 from cache.node_state.reading import Fetch, Reading
 from cache.node_state.requests import MachineState, MachineStateRequest
 from cache.node_state.store import NodeStateStore
@@ -216,15 +216,23 @@ class NodeStateCache:
         """
         self.store.forget(node)
 
-    def leases(self) -> Mapping[str, Lease]:
-        """Return the leases of the running agents, by node, in alphabetical order.
+    def leases(self) -> Leases:
+        """Return the leases of the running agents, by node, in alphabetical order, and when each was heard.
 
         Raises:
             StateStoreFailed: the store is out of reach.
         """
         names = sorted(self.store.names())
         looks = self.store.look(names, entries=False) if names else []
-        return {name: lease for name, look in zip(names, looks, strict=True) if (lease := lease_in(look))}
+        found = dict(zip(names, looks, strict=True))
+        return Leases(
+            {name: lease for name, look in found.items() if (lease := lease_in(look))},
+            {
+                name: max(0.0, look.now - look.heard_at)
+                for name, look in found.items()
+                if look.heard_at is not None
+            },
+        )
 
     def lease(self, node: str) -> Lease | None:
         """Return the lease of a node's agent; None: no agent runs.

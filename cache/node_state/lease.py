@@ -54,3 +54,12 @@ class Lease:
             return cls(**{**known, "hypervisors": tuple(known.get("hypervisors", ()))})
         except (TypeError, KeyError, msgpack.UnpackException) as error:
             raise ValueError("that is no lease") from error
+
+
+class Leases(dict[str, Lease]):
+    """The leases of running agents, by node, and when each known agent was last heard."""
+
+    def __init__(self, leases: Mapping[str, Lease], heard_seconds: Mapping[str, float]) -> None:
+        super().__init__(leases)
+        #: How many seconds ago it acquired or renewed its lease, where known; also without a lease now.
+        self.heard_seconds = heard_seconds

@@ -49,6 +49,8 @@ class NodeRecord(_Marked):
     lease: tuple[str, bytes, float] | None = None
     known: bool = False
     offline: str = ""
+    #: When its agent was last heard.
+    heard_at: float | None = None
 
     def end_fill(self, owner: str) -> bool:
         """Release the fill lock; False if ``owner`` does not hold it."""
@@ -198,6 +200,7 @@ class RecordStore(NodeStateStore):
             if held and not same:
                 return held[1]
             record.lease, record.known = (incarnation, data, now + life_seconds), True
+            record.heard_at = now
             if not same:
                 record.failure = None
             return None
@@ -236,6 +239,7 @@ def _seen(common: CommonRecord, record: NodeRecord, now: float) -> Look:
             else None
         ),
         lease=lease[1] if lease and lease[2] > now else None,
+        heard_at=record.heard_at,
         known=record.known,
         offline=record.offline,
     )

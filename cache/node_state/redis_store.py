@@ -45,12 +45,13 @@ local function settle(marks, token)
 end
 settle(KEYS[2], KEYS[1])
 """
-#: Then seven keys for each node, and the set of names; ARGV 3 whether entries are needed, then for each node its name
-#: and the entry that the caller holds. The answer is packed: clients read one long text faster than many short ones.
+#: Then seven keys for each node, when agents were heard, and the set of names; ARGV 3 whether entries are needed, then
+#: for each node its name and the entry that the caller holds. The answer is packed: clients read one long text faster
+#: than many short ones.
 _LOOK: Final = """
 local answer = {written(now), redis.call('GET', KEYS[1])}
-local names = KEYS[#KEYS]
-for at = 3, #KEYS - 1, 7 do
+local heard, names = KEYS[#KEYS - 1], KEYS[#KEYS]
+for at = 3, #KEYS - 2, 7 do
   local gen, snap, dirty, err, lease, fill, offline = unpack(KEYS, at, at + 6)
   local name, held = ARGV[4 + (at - 3) / 7 * 2], ARGV[5 + (at - 3) / 7 * 2]
   settle(dirty, gen)
@@ -71,7 +72,8 @@ for at = 3, #KEYS - 1, 7 do
   answer[#answer + 1] = {
     redis.call('GET', gen), kept, redis.call('EXISTS', dirty), failure,
     held_until > now and kept_lease[1] or false, redis.call('SISMEMBER', names, name),
-    (filling and tonumber(filling) > now) and 1 or 0, redis.call('GET', offline)
+    (filling and tonumber(filling) > now) and 1 or 0, redis.call('GET', offline),
+    redis.call('HGET', heard, name)
   }
 end
 return cmsgpack.pack(answer)
@@ -147,7 +149,7 @@ if ARGV[3] == '1' then
   redis.call('SET', KEYS[1], ARGV[1])
 end
 """
-#: Then lease, err and the names; then node, incarnation, data and life.
+#: Then lease, err, the names, and when agents were heard; then node, incarnation, data and life.
 _ACQUIRE: Final = """
 local found = redis.call('HMGET', KEYS[3], 'incarnation', 'data', 'until')
 local held = found[1] and tonumber(found[3]) > now
@@ -156,6 +158,7 @@ if held and not same then return found[2] end
 redis.call('HSET', KEYS[3], 'incarnation', ARGV[4], 'data', ARGV[5], 'until', written(now + ARGV[6]))
 redis.call('EXPIRE', KEYS[3], math.ceil(ARGV[6]) + 60)
 redis.call('SADD', KEYS[5], ARGV[3])
+redis.call('HSET', KEYS[6], ARGV[3], written(now))
 if not same then redis.call('DEL', KEYS[4]) end
 return false
 """
@@ -216,7 +219,7 @@ class RedisNodeStore(NodeStateStore):
             raise StoreMisconfigured(f"{shown!r} is no URL of a Redis{reason}") from None
         self._shown = shown
         self._clock = clock
-        self._names = f"{self._tag}:names"
+        self._names, self._heard = f"{self._tag}:names", f"{self._tag}:heard"
         self._scripts = {
             script: self._redis.register_script(_BEGINNING + script)
             for script in (_LOOK, _FILL, _KEEP, _RELEASE, _FAIL, _MARK, _UNMARK, _ACQUIRE, _WITHDRAW)
@@ -230,7 +233,7 @@ class RedisNodeStore(NodeStateStore):
         keys = [self._key(node, part) for node in nodes for part in _PARTS]
         held = [self._held.get(node, _NOTHING) for node in nodes]
         named = [each for node, (identity, _) in zip(nodes, held, strict=True) for each in (node, identity)]
-        packed = self._run(_LOOK, [*keys, self._names], [int(entries), *named])
+        packed = self._run(_LOOK, [*keys, self._heard, self._names], [int(entries), *named])
         now, epoch, *found = msgpack.unpackb(packed, raw=True)
         return [
             self._look(float(now), epoch, node, had, reply)
@@ -285,7 +288,7 @@ class RedisNodeStore(NodeStateStore):
 
     def acquire(self, node: str, incarnation: str, data: bytes, life_seconds: float) -> bytes | None:
         """Acquire or renew a lease."""
-        keys = [*self._keys(node, "lease", "err"), self._names]
+        keys = [*self._keys(node, "lease", "err"), self._names, self._heard]
         holder: bytes | None = self._run(_ACQUIRE, keys, [node, incarnation, data, life_seconds])
         return holder
 
@@ -312,6 +315,7 @@ class RedisNodeStore(NodeStateStore):
         """Delete everything about a node."""
         pipe = self._redis.pipeline()
         pipe.srem(self._names, node)
+        pipe.hdel(self._heard, node)
         pipe.delete(*self._keys(node, *_PARTS))
         self._call(pipe.execute)
 
@@ -337,7 +341,7 @@ class RedisNodeStore(NodeStateStore):
     def _look(
         self, now: float, epoch: bytes | None, node: str, had: tuple[bytes, Kept], reply: list[Any]
     ) -> Look:
-        gen, kept, dirty, failure, lease, known, filling, offline = reply
+        gen, kept, dirty, failure, lease, known, filling, offline, heard = reply
         return Look(
             now=now,
             tokens=Tokens(epoch.decode(), gen.decode()) if epoch and gen else None,
@@ -350,6 +354,7 @@ class RedisNodeStore(NodeStateStore):
                 else None
             ),
             lease=lease or None,
+            heard_at=float(heard) if heard else None,
             known=bool(known),
             offline=(offline or b"").decode(),
         )

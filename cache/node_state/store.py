@@ -57,6 +57,8 @@ class Look:
     failure: Failure | None = None
     #: The lease of its agent, as bytes; None: no agent runs.
     lease: bytes | None = None
+    #: When its agent last acquired or renewed its lease; None: unknown.
+    heard_at: float | None = None
     #: Whether an agent of this name was ever seen.
     known: bool = False
     #: Why the operator set it offline; empty: it is online.

@@ -213,7 +213,7 @@ class NodeAdmin:
             row = self._machines.find(name)
             if row is None:
                 raise
-            view = node_view(row, None, NodeUnreachable(name, str(error)), {}, booted=False)
+            view = node_view(row, {}, NodeUnreachable(name, str(error)), {}, booted=False)
             return replace(view, state=FAILING, reason=str(error))
 
     def _known(self, names: Sequence[str] = ()) -> tuple[list[MachineRow], Mapping[str, Lease]]:
@@ -247,7 +247,7 @@ class NodeAdmin:
         return [
             node_view(
                 row,
-                leases.get(row.name),
+                leases,
                 found[row.name],
                 promised[row.name],
                 booted=self._has_booted(row, leases.get(row.name)),

@@ -6,6 +6,7 @@ from typing import Any
 from cache.node_state.errors import NodeError, NodeUnreachable
 from cache.node_state.lease import Lease
 from cache.node_state.requests import INSTANCES_DATA, NODE_DATA, OK, MachineState
+from orchestrator.nodes.rpc.reports import heard_seconds
 from orchestrator.store.machines.machines import MachineRow, Resident
 from orchestrator.views.nodes import (
     FAILING,
@@ -20,15 +21,16 @@ from orchestrator.views.nodes import (
 
 def node_view(
     row: MachineRow,
-    lease: Lease | None,
+    leases: Mapping[str, Lease],
     answer: MachineState | NodeError,
     promised: Mapping[str, int],
     *,
     booted: bool,
 ) -> NodeView:
     """Return the view of a machine; ``booted``: since its resources were checked last."""
+    lease, heard = leases.get(row.name), heard_seconds(row, leases)
     report, totals = row.report, row.report.get("totals", {})
-    state, reason = _state(row, lease, answer)
+    state, reason = _state(row, lease, answer, heard)
     known = answer if isinstance(answer, MachineState) else None
     return NodeView.of(
         row,
@@ -47,18 +49,21 @@ def node_view(
         memory_free_mib=_memory_free(known) if known else None,
         instances=_count(known) if known else None,
         age_seconds=known.age_seconds if known else None,
-        seen_seconds=max(0.0, row.now - row.seen_at),
+        seen_at=row.now - heard,
+        seen_seconds=heard,
         holder=report.get("holder", ""),
         boot_id=lease.boot_id if lease else row.boot_id,
         booted=booted,
     )
 
 
-def _state(row: MachineRow, lease: Lease | None, answer: MachineState | NodeError) -> tuple[str, str]:
+def _state(
+    row: MachineRow, lease: Lease | None, answer: MachineState | NodeError, heard: float
+) -> tuple[str, str]:
     if lease is None and not row.incarnation:
         return UNREACHABLE, "its agent came and went while nobody looked"
     if lease is None:
-        return UNREACHABLE, f"its agent was last there {row.now - row.seen_at:.0f} s ago"
+        return UNREACHABLE, f"its agent was last there {heard:.0f} s ago"
     if isinstance(answer, NodeUnreachable):
         return UNREACHABLE, str(answer)
     if isinstance(answer, NodeError):

@@ -14,7 +14,7 @@ from orchestrator.errors import IsothermError, NotFound, Unavailable
 from orchestrator.model.messages import CheckJob
 from orchestrator.nodes.admin import DRAINED
 from orchestrator.nodes.inquiry import EVERYTHING, Nodes
-from orchestrator.nodes.rpc.reports import report_of
+from orchestrator.nodes.rpc.reports import heard_seconds, report_of
 from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store.machines.machines import MachineRow, StackOnMachine
 from orchestrator.store.store import Store
@@ -56,7 +56,7 @@ class NodeWatcher:
             for row in rows:
                 lease = leases.get(row.name)
                 if lease is None:
-                    self._miss(row)
+                    self._miss(row, heard_seconds(row, leases))
                 elif lease.boot_id != row.boot_id:
                     self._check_after_boot(row, lease.boot_id)
             self._repeat_drains(rows)
@@ -65,9 +65,9 @@ class NodeWatcher:
             log.warning("room on nodes was left unsettled", stacks=left)
         self._tally.persist()
 
-    def _miss(self, row: MachineRow) -> None:
+    def _miss(self, row: MachineRow, seconds: float) -> None:
         report = log.info if row.is_drained else log.warning
-        report("a node has no agent", node=row.name, missing_seconds=round(row.now - row.seen_at))
+        report("a node has no agent", node=row.name, missing_seconds=round(seconds))
 
     def _repeat_drains(self, rows: list[MachineRow]) -> None:
         """Copy drains to the machine-state store again, which may have lost them, or never got them."""

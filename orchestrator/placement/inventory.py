@@ -18,6 +18,7 @@ from cache.node_state.requests import (
 )
 from orchestrator.errors import Unavailable
 from orchestrator.lifecycle.engine_plugin import Nodes
+from orchestrator.nodes.rpc.reports import heard_seconds
 from orchestrator.placement.host import DISK, MEMORY, VCPUS, Host
 from orchestrator.store.machines.machines import MachineRow
 from orchestrator.store.machines.reservations import Promised
@@ -165,16 +166,19 @@ def survey(
         raise Unavailable(f"the leases of nodes cannot be read: {error}") from error
     known = {row.name: row for row in machines}
     return {
-        name: _node_of(leases.get(name), known.get(name), states.get(name))
-        for name in sorted({*leases, *known})
+        name: _node_of(leases, name, known.get(name), states.get(name)) for name in sorted({*leases, *known})
     }
 
 
 def _node_of(
-    lease: Lease | None, row: MachineRow | None, state: MachineState | NodeError | None
+    leases: Mapping[str, Lease],
+    name: str,
+    row: MachineRow | None,
+    state: MachineState | NodeError | None,
 ) -> InventoryNode:
+    lease = leases.get(name)
     if lease is None:
-        since = "" if row is None else f"; it was last heard of {max(0.0, row.now - row.seen_at):.0f} s ago"
+        since = "" if row is None else f"; it was last heard of {heard_seconds(row, leases):.0f} s ago"
         labels = {} if row is None else row.report.get("labels", {})
         return InventoryNode(lease=None, labels=labels, closed=f"its agent is not there{since}")
     if isinstance(state, NodeError):

@@ -1,9 +1,10 @@
 """Machine reports: the contents of an agent's lease as the machine's row stores them."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
-from cache.node_state.lease import Lease
-from orchestrator.store.machines.machines import MachineReport
+from cache.node_state.lease import Lease, Leases
+from orchestrator.store.machines.machines import MachineReport, MachineRow
 
 
 def report_of(lease: Lease) -> MachineReport:
@@ -12,3 +13,9 @@ def report_of(lease: Lease) -> MachineReport:
     name, incarnation, boot_id = (facts.pop(each) for each in ("node", "incarnation", "boot_id"))
     report = {**facts, "hypervisors": sorted(lease.hypervisors)}
     return MachineReport(name=name, incarnation=incarnation, boot_id=boot_id, report=report)
+
+
+def heard_seconds(row: MachineRow, leases: Mapping[str, Lease]) -> float:
+    """Return how long ago a machine's agent was last heard: by its lease, else by its row, which is older."""
+    heard = leases.heard_seconds.get(row.name) if isinstance(leases, Leases) else None
+    return max(0.0, row.now - row.seen_at) if heard is None else heard

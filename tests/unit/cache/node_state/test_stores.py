@@ -262,6 +262,22 @@ def test_only_its_holder_ends_a_lease(store: NodeStateStore) -> None:
     assert look(store).known
 
 
+def test_when_an_agent_was_heard_is_known_after_its_lease(store: NodeStateStore, clock: Clock) -> None:
+    assert look(store).heard_at is None
+    for _ in range(2):
+        clock.now += 10
+        store.acquire("n1", "first", b"one", 40)
+        heard = clock.now
+        assert look(store).heard_at == heard
+    clock.now += 5
+    assert store.acquire("n1", "second", b"two", 40) == b"one"
+    store.withdraw("n1", "first")
+    clock.now += 1e6
+    assert (look(store).lease, look(store).heard_at) == (None, heard)
+    store.forget("n1")
+    assert look(store).heard_at is None
+
+
 def test_a_renewal_forgets_no_failure_and_another_agent_does(store: NodeStateStore, clock: Clock) -> None:
     store.acquire("n1", "first", b"", 40)
     store.fail("n1", "me", "timeout", "no answer", **PAUSES)

@@ -3,20 +3,23 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
 from structlog.testing import capture_logs
 
-from cache.node_state.errors import NodeOffline, StateStoreFailed
+from cache.node_state.errors import NodeOffline, NodeUnreachable, StateStoreFailed
 from orchestrator import tasks
 from orchestrator.config.nodes import AgentSettings
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, NotFound, PluginMistake, Unavailable
 from orchestrator.model.messages import CheckJob, StackJob
+from orchestrator.nodes.presentation import node_view
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.nodes.watcher import NodeWatcher
+from orchestrator.placement.inventory import survey
 from orchestrator.processes.embedded import Embedded
 from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
@@ -141,6 +144,27 @@ def test_what_is_missing_is_told_and_not_asked(watch: Watch) -> None:
         ("the state of a node cannot be read", "mute", "warning"),
     ]
     assert (logs[0]["missing_seconds"], watch.nodes.asked) == (350, ["mute"])
+
+
+def test_missing_since_the_last_heartbeat_and_not_since_a_coordinator_looked(watch: Watch) -> None:
+    watch.nodes.add("n1")
+    watch.look()
+    watch.pass_(200)
+    watch.nodes.cache.renew(watch.nodes.held["n1"])
+    watch.pass_(150)
+    watch.nodes.remove("n1")
+    with capture_logs() as logs:
+        watch.look()
+    assert [each["missing_seconds"] for each in logs] == [150]
+    # Wherever it is shown.
+    row, leases = watch.store.machines.find("n1"), watch.nodes.leases()
+    assert row is not None
+    unreachable = NodeUnreachable("n1", "away")
+    view = node_view(row, leases, unreachable, {}, booted=False)
+    assert (view.reason, view.seen_seconds) == ("its agent was last there 150 s ago", 150.0)
+    assert view.seen_at == row.now - 150.0
+    surveyed = survey(cast("Any", watch.nodes), [row], measured=False, max_age_seconds=0)
+    assert surveyed["n1"].closed == "its agent is not there; it was last heard of 150 s ago"
 
 
 def test_of_one_that_is_drained_it_is_no_warning(watch: Watch) -> None:
