@@ -158,7 +158,7 @@ def test_what_grows_is_refused_if_there_is_no_room_for_it() -> None:
 def test_what_grows_while_its_agent_is_away_waits_for_the_node_and_is_not_refused() -> None:
     placed = Placed(n1=100, n2=1000)
     placed.create(a=instance(memory=50))
-    (node,) = placed.where().values()
+    node = str(placed.where()["a"])
     away = placed.nodes.leases_now.pop(node)
     placed.update(a=instance(memory=60))
     assert placed.world.state() == "UPDATE_COMPLETE"
