@@ -6,8 +6,10 @@ stored under tokens that are invalid by then. Reads go on without a store that f
 (:mod:`cache.node_state.reading`); changes do not begin (:mod:`cache.node_state.changes`).
 """
 
+import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Final
 
 from cache.node_state.changes import Changes
@@ -287,7 +289,14 @@ class NodeStateCache:
         self.store.close()
 
     def _hold(self, lease: Lease) -> bytes | None:
-        """Acquire or renew a lease; return that of another agent, if one holds it."""
+        """Acquire or renew a lease; return that of another agent, if one holds it.
+
+        The clocks are compared first: the lease tells how far that of its machine is ahead.
+        """
+        self.store.measure()
+        if (now := self.store.now()) is not None:
+            # In whole seconds, so that the lease stays the same: readers cache it.
+            lease = replace(lease, clock_ahead_seconds=float(round(time.time() - now)))
         return self.store.acquire(lease.node, lease.incarnation, lease.to_bytes(), self.lease_seconds)
 
     def _boot_id(self, node: str) -> str:

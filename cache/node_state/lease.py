@@ -35,6 +35,8 @@ class Lease:
     #: Overcommit: how much of each capacity may be reserved, as a factor.
     memory_ratio: float = 1.0
     vcpu_ratio: float = 1.0
+    #: How far the machine's clock is ahead of the store's, in seconds; None: it was not measured.
+    clock_ahead_seconds: float | None = None
 
     def to_bytes(self) -> bytes:
         """Return the packed form that :meth:`from_bytes` reads."""

@@ -7,6 +7,7 @@ script may touch several of them in a cluster too. They must not be evicted; whe
 
 import re
 import threading
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
@@ -227,14 +228,18 @@ class RedisNodeStore(NodeStateStore):
         #: By node: the last entry that was read, and its identity on the server.
         self._held: OrderedDict[str, tuple[bytes, Kept]] = OrderedDict()
         self._lock = threading.Lock()
+        #: The server's clock less this machine's time since boot; None: not measured.
+        self._ahead: float | None = None
 
     def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:
         """Return what the store holds of each."""
         keys = [self._key(node, part) for node in nodes for part in _PARTS]
         held = [self._held.get(node, _NOTHING) for node in nodes]
         named = [each for node, (identity, _) in zip(nodes, held, strict=True) for each in (node, identity)]
+        began = _boot_seconds()
         packed = self._run(_LOOK, [*keys, self._heard, self._names], [int(entries), *named])
         now, epoch, *found = msgpack.unpackb(packed, raw=True)
+        self._note(float(now), began)
         return [
             self._look(float(now), epoch, node, had, reply)
             for node, had, reply in zip(nodes, held, found, strict=True)
@@ -319,6 +324,23 @@ class RedisNodeStore(NodeStateStore):
         pipe.delete(*self._keys(node, *_PARTS))
         self._call(pipe.execute)
 
+    def now(self) -> float | None:
+        """Return the server's time, as of the last look or measurement."""
+        return None if self._ahead is None else _boot_seconds() + self._ahead
+
+    def measure(self) -> None:
+        """Query the server's time."""
+        began = _boot_seconds()
+        if self._clock is not None:
+            self._note(self._clock(), began)
+            return
+        seconds, microseconds = self._call(self._redis.time)
+        self._note(seconds + microseconds / 1e6, began)
+
+    def _note(self, now: float, began: float) -> None:
+        # The reply was made at some moment in between.
+        self._ahead = now - (began + _boot_seconds()) / 2
+
     def close(self) -> None:
         """Close the connections."""
         self._redis.close()
@@ -394,3 +416,8 @@ class RedisNodeStore(NodeStateStore):
             return call()
         except redis.RedisError as error:
             raise StateStoreFailed(f"Redis at {self._shown}: {error}") from error
+
+
+def _boot_seconds() -> float:
+    # It counts while the machine is suspended, and cannot be set.
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -153,5 +153,15 @@ class NodeStateStore(ABC):
     def forget(self, node: str) -> None:
         """Delete everything about a node, its name included."""
 
+    def now(self) -> float | None:
+        """Return the time by the clock that all users of the store share, without querying it; None: unknown.
+
+        It is that of the last :meth:`look` or :meth:`measure`, carried on by a clock that cannot be set.
+        """
+        return None
+
+    def measure(self) -> None:  # noqa: B027  # most stores are of one machine, and have its clock
+        """Query the store's clock, for :meth:`now`."""
+
     def close(self) -> None:  # noqa: B027  # most stores hold no resources
         """Close the connections."""

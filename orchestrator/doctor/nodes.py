@@ -1,16 +1,18 @@
 """Doctor checks of nodes: the backend of the node state cache, and which agents answer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 from cache.node_state.errors import NodeError, StateStoreFailed
 from cache.node_state.store import Look
+from cache.node_state.verdict import lease_in
 from cache.stores.regions import masked
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import PATIENCE_SECONDS, Check
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.nodes.rpc.calls import VERSION_RPC, make_request, result_of
+from orchestrator.nodes.rpc.reports import clock_fault
 from orchestrator.nodes.rpc.state_cache import DIRECTORY, FILE, MEMORY, make_node_state_store, where
 from orchestrator.nodes.rpc.transport import Transport
 
@@ -43,13 +45,21 @@ def check_nodes(settings: Settings) -> Iterator[Check]:
             return
     yield Check(name=_CACHE, ok=True, detail=place)
     if not settings.embedded:
-        yield _check_agents(settings, looks)
+        yield _check_agents(settings, looks, store.now)
+        if wrong := _wrong_clocks(looks):
+            hint = "set it, such as by NTP; until then the times that the agent reports are wrong"
+            yield Check(name="clocks of nodes", ok=False, detail="; ".join(wrong), hint=hint)
 
 
-def _check_agents(settings: Settings, looks: Mapping[str, Look]) -> Check:
+def _wrong_clocks(looks: Mapping[str, Look]) -> list[str]:
+    leases = {name: lease for name, look in looks.items() if (lease := lease_in(look)) is not None}
+    return [f"{name}: {fault}" for name, lease in leases.items() if (fault := clock_fault(lease))]
+
+
+def _check_agents(settings: Settings, looks: Mapping[str, Look], now: Callable[[], float | None]) -> Check:
     wanted = [name for name, look in looks.items() if not look.offline]
     faults = dict.fromkeys(wanted, "no agent") | _ask(
-        settings, [name for name in wanted if looks[name].lease]
+        settings, [name for name in wanted if looks[name].lease], now
     )
     silent = [f"{name}: {fault}" for name, fault in faults.items() if fault]
     groups = {
@@ -63,14 +73,14 @@ def _check_agents(settings: Settings, looks: Mapping[str, Look]) -> Check:
     return Check(name="nodes", ok=not silent, detail=detail, hint=hint if silent else "", is_service=True)
 
 
-def _ask(settings: Settings, nodes: Sequence[str]) -> dict[str, str]:
+def _ask(settings: Settings, nodes: Sequence[str], now: Callable[[], float | None]) -> dict[str, str]:
     """Return the fault of each node that has an agent; empty if the agent answers."""
     if not nodes:
         return {}
     # Imports kombu, which only an installation with nodes needs.
     from orchestrator.nodes.rpc.kombu_transport import KombuTransport
 
-    with closing(KombuTransport(settings)) as transport, ThreadPoolExecutor() as pool:
+    with closing(KombuTransport(settings, now=now)) as transport, ThreadPoolExecutor() as pool:
         return dict(zip(nodes, pool.map(lambda node: _fault(transport, node), nodes), strict=True))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from cache.node_state.errors import NodeError, NodeUnreachable
 from cache.node_state.lease import Lease
 from cache.node_state.requests import INSTANCES_DATA, NODE_DATA, OK, MachineState
-from orchestrator.nodes.rpc.reports import heard_seconds
+from orchestrator.nodes.rpc.reports import clock_fault, heard_seconds
 from orchestrator.store.machines.machines import MachineRow, Resident
 from orchestrator.views.nodes import (
     FAILING,
@@ -51,6 +51,7 @@ def node_view(
         age_seconds=known.age_seconds if known else None,
         seen_at=row.now - heard,
         seen_seconds=heard,
+        clock_ahead_seconds=lease.clock_ahead_seconds if lease else None,
         holder=report.get("holder", ""),
         boot_id=lease.boot_id if lease else row.boot_id,
         booted=booted,
@@ -75,7 +76,7 @@ def _state(
         for section in section_views(answer)
         if section.status != OK
     ]
-    return UP, "; ".join(failed)
+    return UP, "; ".join(filter(None, [clock_fault(lease), *failed]))
 
 
 def section_views(answer: MachineState) -> Iterator[SectionView]:

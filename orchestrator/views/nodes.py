@@ -44,6 +44,8 @@ class NodeView(View):
     #: When its agent was last seen, and how long ago that was.
     seen_at: float | None = None
     seen_seconds: float | None = None
+    #: How far its clock is ahead of the machine-state store's; None: unknown.
+    clock_ahead_seconds: float | None = None
     #: Where its agent runs, and the ids of the agent's incarnation and of the machine's boot.
     holder: str = ""
     incarnation: str = ""

@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +19,7 @@ from cache.node_state.errors import NodeError, NodeUnreachable
 from cache.node_state.lease import Lease
 from cache.node_state.requests import BOOTID_KEY, MachineStateRequest, StorageSection
 from orchestrator.config.settings import Settings, load_settings
+from orchestrator.doctor.nodes import check_nodes
 from orchestrator.errors import Conflict
 from orchestrator.nodes.rpc.calls import make_request
 from orchestrator.nodes.rpc.client import NodeClient
@@ -62,6 +65,26 @@ class Node:
         self.engines.append(EngineProcess(process))
         self.engines[-1].wait_until_ready()
         return self.engines[-1]
+
+    def start_with_clock(self, ahead_seconds: float) -> None:
+        """Start an agent on a machine whose clock is wrong."""
+        program = (
+            "import time; right = time.time; "
+            f"time.time = lambda: right() + {ahead_seconds}; "
+            "from orchestrator.cli.start import main; main()"
+        )
+        others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+        ours = {f"ISOTHERM_{name.upper()}": value for name, value in self.values.items()}
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, "agent", "--node", NODE],
+            cwd=self.directory,
+            env={**others, **ours},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.engines.append(EngineProcess(process))
+        self.engines[-1].wait_until_ready()
 
     def hasty_client(self, rpc_timeout_seconds: float) -> NodeClient:
         """Return a client that takes the agent for unreachable sooner."""
@@ -228,3 +251,28 @@ def test_an_agent_that_stands_still_is_followed_and_does_nothing_afterwards(
 def running(command: list[str]) -> int:
     """How many processes of a command there are on this machine, by whatever they are known."""
     return sum(each.info["cmdline"] == command for each in psutil.process_iter(["cmdline"]))
+
+
+@pytest.mark.parametrize("ahead_seconds", [-3600.0, 3600.0])
+def test_an_agent_whose_clock_is_wrong_works_and_is_told_of(node: Node, ahead_seconds: float) -> None:
+    node.start_with_clock(ahead_seconds)
+    assert node.change("make", "a")["name"] == "a"
+    request = MachineStateRequest(bootid=True)
+    assert node.client.machine_state(NODE, request).sections[BOOTID_KEY].data
+    assert node.client.leases()[NODE].clock_ahead_seconds == pytest.approx(ahead_seconds, abs=60)
+    # What has expired is not carried out for all that; what has not is, by an agent that knows no clock but its own.
+    transport = KombuTransport(node.settings, now=node.client.cache.store.now)
+    volume = {"storage": "default", "size_mib": 1, "options": {}}
+    for name, seconds in (("late", -1.0), ("early", LONG)):
+        given = {**volume, "name": name}
+        transport.send(
+            make_request(NODE, "storage_create", given, timeout_seconds=seconds, operation_id=name)
+        )
+    transport.close()
+    until(lambda: node.client.outcome(NODE, "early").state is OperationState.DONE)
+    late = until(lambda: node.client.outcome(NODE, "late").error)
+    assert "after its deadline" in late.message
+    checks = {each.name: each for each in check_nodes(node.settings)}
+    assert checks["nodes"].ok
+    word = "ahead" if ahead_seconds > 0 else "behind"
+    assert checks["clocks of nodes"].detail.endswith(f"s {word}")

@@ -181,7 +181,7 @@ class Answering:
         return rpc
 
     def _refuse_late(self, request: Request) -> None:
-        late_seconds = self._clock() - request.deadline
+        late_seconds = -request.seconds_left(self._clock())
         if late_seconds > 0:
             raise Late(
                 request.node,

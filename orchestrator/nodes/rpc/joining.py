@@ -53,7 +53,9 @@ def _over_broker(settings: Settings) -> Joined:
             # The broker is out of reach; the machine itself may be fine.
             raise NodeUnreachable(node, f"node {node!r} cannot be asked: {error}") from error
 
-    return Joined(transport=transport, cache=make_node_state_cache(settings, fetch))
+    cache = make_node_state_cache(settings, fetch)
+    transport.now = cache.store.now
+    return Joined(transport=transport, cache=cache)
 
 
 def _to_own_agent(settings: Settings) -> Joined:

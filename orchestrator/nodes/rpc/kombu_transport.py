@@ -2,7 +2,7 @@
 
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -40,7 +40,16 @@ def queue_of(node: str) -> Queue:
 class KombuTransport:
     """Carries requests over the broker; opens its mailbox for replies at the first read."""
 
-    def __init__(self, settings: Settings, *, app: Celery | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        app: Celery | None = None,
+        now: Callable[[], float | None] = lambda: None,
+    ) -> None:
+        """Make a transport; ``now`` returns the time by a clock that agents can read too."""
+        #: Requests carry the time that they have left, besides the deadline by this machine's clock.
+        self.now = now
         self._app = app or make_app(settings)
         self._seal = Seal(settings)
         self._poster = Poster(self._app)
@@ -59,7 +68,8 @@ class KombuTransport:
         answer: Future[Reply] = Future()
         self._waiting[request.id] = answer
         try:
-            body = {"request": self._seal.request(request), "reply_to": mailbox.address}
+            life = request.life(self.now())
+            body = {"request": self._seal.request(request), "reply_to": mailbox.address, **life}
             self._poster.post(mailbox_address(request.node), body, keep_seconds=timeout_seconds)
             return answer.result(timeout_seconds)
         except TimeoutError:
@@ -80,6 +90,7 @@ class KombuTransport:
                 kwargs={"request": self._seal.request(request)},
                 task_id=request.id,
                 queue=queue_of(request.node),
+                headers=request.life(self.now()),
                 # Shown by Celery's tools: names only, never an argument.
                 argsrepr="()",
                 kwargsrepr=repr({"node": request.node, "rpc": request.rpc}),

@@ -203,7 +203,9 @@ def test_a_check_is_the_list_that_the_table_says() -> None:
 def test_requests_and_replies_of_nodes_are_those_of_the_tables() -> None:
     text = section(QUEUE, "Node RPCs")
     requests, replies = text.split("A reply is a map:")
-    assert [row[0] for row in table(requests)] == [field.name for field in fields(Request)]
+    request = Request(id="", node="", rpc="", deadline=0.0)
+    assert [row[0] for row in table(requests)] == list(request.to_wire())
+    assert all(f"`{key}`" in requests for key in request.life(0.0))
     assert [row[0] for row in table(replies)] == [field.name for field in fields(Reply)]
     said = {EXCHANGE, mailbox_address("NAME"), node_queue("NAME"), NODE_TASK, OPERATION_RPC}
     assert said <= set(re.findall(r"`([^`]+)`", text))

@@ -1,6 +1,6 @@
 """``isotherm agent``: the process of one machine's agent, until it is stopped or loses its node's lease."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
@@ -53,8 +53,8 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         agent = Agent(node, settings, cache, directory=agent_directory(settings.state_directory, node))
         stack.callback(agent.close)
         seal = Seal(settings)
-        register(app, agent, seal)
-        reads = Reads(app, node, agent.answer, seal, may_answer=agent.may_answer)
+        register(app, agent, seal, cache.store.now)
+        reads = Reads(app, node, agent.answer, seal, may_answer=agent.may_answer, now=cache.store.now)
 
         def end(error: LeaseLost) -> None:
             log.error("the agent ends", reason=str(error))
@@ -136,19 +136,20 @@ def agent_app(settings: Settings, node: str) -> Celery:
     return app
 
 
-def register(app: Celery, agent: Agent, seal: Seal) -> None:
+def register(app: Celery, agent: Agent, seal: Seal, now: Callable[[], float | None] = lambda: None) -> None:
     """Have an agent carry out the messages of its node's queue.
 
     Tasks return nothing: callers query the agent for the end of the operation. A message is acknowledged when
     that end is on record; a duplicate is recognized by its operation.
     """
 
-    def carry_out(request: Mapping[str, Any]) -> None:
+    def carry_out(task: Any, request: Mapping[str, Any]) -> None:
         try:
             read = seal.opened_request(request)
         except (TypeError, UnreadableSecret) as error:
             log.error("what came by the node's queue cannot be read", error=str(error))
             return
-        agent.carry_out(read)
+        life = {name: task.request.get(name) for name in ("sent_at", "lifetime_seconds")}
+        agent.carry_out(read.received(life, now()))
 
-    app.task(name=NODE_TASK, acks_late=True, reject_on_worker_lost=True)(carry_out)
+    app.task(name=NODE_TASK, bind=True, acks_late=True, reject_on_worker_lost=True)(carry_out)

@@ -40,9 +40,13 @@ class Reads:
         seal: Seal,
         *,
         may_answer: Callable[[], bool] = lambda: True,
+        now: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """Keep the arguments; where ``may_answer`` returns False, another agent of the node answers."""
-        self._answer_to, self._seal, self._may_answer = answer, seal, may_answer
+        """Keep the arguments; where ``may_answer`` returns False, another agent of the node answers.
+
+        ``now`` returns the time by the clock of the store of leases; None: unknown.
+        """
+        self._answer_to, self._seal, self._may_answer, self._now = answer, seal, may_answer, now
         self._poster = Poster(app)
         #: Reads that came before the lease was acquired; None: it is.
         self._held: list[Mapping[str, Any]] | None = []
@@ -77,6 +81,7 @@ class Reads:
                 return
         try:
             request, reply_to = self._seal.opened_request(body["request"]), str(body["reply_to"])
+            request = request.received(body, self._now())
         except (KeyError, TypeError) as error:
             log.warning("what came to the node's mailbox is no request", error=repr(error))
             return
@@ -115,7 +120,7 @@ class Reads:
             self._post(request, replace(reply, result=None, error=fault), reply_to)
 
     def _post(self, request: Request, reply: Reply, reply_to: str) -> None:
-        seconds_left = request.deadline - time.time()
+        seconds_left = request.seconds_left(time.time())
         if seconds_left <= 0:
             # The caller has timed out; or its clock differs, and it never learns the reason.
             log.warning(

@@ -23,6 +23,7 @@ from orchestrator.placement.inventory import survey
 from orchestrator.processes.embedded import Embedded
 from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
+from orchestrator.views.nodes import UP
 from tests.unit.orchestrator.fake_nodes import FakeNodes
 
 
@@ -165,6 +166,25 @@ def test_missing_since_the_last_heartbeat_and_not_since_a_coordinator_looked(wat
     assert view.seen_at == row.now - 150.0
     surveyed = survey(cast("Any", watch.nodes), [row], measured=False, max_age_seconds=0)
     assert surveyed["n1"].closed == "its agent is not there; it was last heard of 150 s ago"
+
+
+def test_wrong_clock_is_shown_and_a_slight_difference_is_not(watch: Watch) -> None:
+    reasons = {}
+    for ahead in (None, -4.0, 4.0, 180.0, -180.0):
+        watch.nodes.add("n1", clock_ahead_seconds=ahead)
+        watch.look()
+        row = watch.store.machines.find("n1")
+        assert row is not None
+        view = node_view(row, watch.nodes.leases(), watch.nodes.said["n1"], {}, booted=False)
+        assert (view.state, view.clock_ahead_seconds) == (UP, ahead)
+        reasons[ahead] = view.reason
+    assert reasons == {
+        None: "",
+        -4.0: "",
+        4.0: "",
+        180.0: "its clock is 180 s ahead",
+        -180.0: "its clock is 180 s behind",
+    }
 
 
 def test_of_one_that_is_drained_it_is_no_warning(watch: Watch) -> None:
