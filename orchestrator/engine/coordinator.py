@@ -5,8 +5,8 @@ transaction; its orders are published afterwards, by the sweep if this process d
 """
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 
 from hooks.lifecycle import LifecyclePlugin
+from hooks.values.words import tellable
 from orchestrator.config.log_context import about_order
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
@@ -24,10 +25,10 @@ from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.scaling import Scaler
 from orchestrator.engine.signals import Signals
-from orchestrator.engine.snapshots import begin_to_let_go, let_go, restorable, take_snapshot
+from orchestrator.engine.snapshots import begin_to_let_go, let_go, let_go_of_all, restorable, take_snapshot
 from orchestrator.engine.stack_actions import operate, refuse_suspended
 from orchestrator.engine.traversal_starter import TraversalStarter
-from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable
+from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable, typed_message
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.actions import OPERATIONS
 from orchestrator.model.messages import (
@@ -306,15 +307,6 @@ class Coordinator:
         let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
         return stack.id
 
-    def _let_go_of_all(self, ending: ClaimedEnd) -> None:
-        """Delete the snapshots of a deleted stack; of an abandoned stack, only their rows."""
-        stack = self._store.stacks.find(ending.stack_id, project=ending.project)
-        for snapshot in self._store.snapshots.all(stack.id):
-            if ending.options.get("abandon"):
-                self._store.snapshots.forget(snapshot.id)
-            else:
-                let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
-
     def signal(self, job: SignalJob) -> str:
         """Signal a resource; return the id of the stack that changes because of it, else that of its own.
 
@@ -422,6 +414,10 @@ class Coordinator:
             # The old definition is refused now: a type is gone, or a lifecycle plugin refuses.
             log.warning("a stack cannot be rolled back", stack_name=stack.name, reason=str(error))
             self._store.traversals.leave_failed(ending.traversal_id, why=str(error))
+        except Exception as error:
+            # A bug of a resource type would be the same at every other try.
+            log.exception("a stack cannot be rolled back", stack_name=stack.name)
+            self._store.traversals.leave_failed(ending.traversal_id, why=tellable(typed_message(error)))
 
     def _completed(self, stack: StackRow, job_id: str = "") -> StackJob:
         """Return the job that restores the last complete definition of a stack."""
@@ -454,13 +450,15 @@ class Coordinator:
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
         if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
-            self._let_go_of_all(ending)
+            with _tried_once("deletion of the stack's snapshots", ending):
+                let_go_of_all(self._store, ending, self._types, self._settings, clients=self._clients)
         if ending.parent_resource is not None:
             # The parent resource waits for this.
             publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
             # When a signal changed the stack, no check waits: record the new attributes here.
             resting = IdleNestedStacks(self, self._store, self._types, self._settings)
-            resting.record_attributes(ending.parent_resource)
+            with _tried_once("attributes of the parent resource", ending):
+                resting.record_attributes(ending.parent_resource)
         self._tracing.ended(ending)
         self._store.traversals.finish_end(ending)
         most = self._settings.max_sink_backlog_events
@@ -500,6 +498,21 @@ class Coordinator:
     def unwind(self, lost: Sequence[str]) -> None:
         """Notify lifecycle plugins of lost operations; blocks as long as the plugins take."""
         self._brackets.unwind(lost)
+
+
+@contextmanager
+def _tried_once(part: str, ending: ClaimedEnd) -> Iterator[None]:
+    """Leave out a part of an operation's end that raises: a bug would be the same at every other try.
+
+    Raises:
+        Unavailable: a service does not answer; the end stays claimable, and all of it is tried again.
+    """
+    try:
+        yield
+    except Unavailable:
+        raise
+    except Exception:
+        log.exception("a part of the end of an operation is left out", part=part, stack_name=ending.stack)
 
 
 def _id_of_new_stack(job: StackJob) -> str:

@@ -28,6 +28,7 @@ from orchestrator.plugins.validating import typed_properties
 from orchestrator.store.stacks.snapshots import Entry, NewSnapshot, SnapshotRow
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
+from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.template.template_resource import kind_of_type
 
 log = structlog.get_logger()
@@ -181,6 +182,23 @@ def let_go(
         store.snapshots.fail_delete(row.id, cut("; ".join(faults), _LONGEST))
     else:
         store.snapshots.forget(row.id)
+
+
+def let_go_of_all(
+    store: Store,
+    ending: ClaimedEnd,
+    types: Mapping[str, type[Resource]],
+    settings: Settings,
+    *,
+    clients: Clients,
+) -> None:
+    """Delete the snapshots of a deleted stack; of an abandoned stack, only their rows."""
+    stack = store.stacks.find(ending.stack_id, project=ending.project)
+    for snapshot in store.snapshots.all(stack.id):
+        if ending.options.get("abandon"):
+            store.snapshots.forget(snapshot.id)
+        else:
+            let_go(store, stack, snapshot, types, settings, clients=clients)
 
 
 def let_go_inside(
