@@ -5,8 +5,8 @@ transaction; its orders are published afterwards, by the sweep if this process d
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -28,6 +28,7 @@ from orchestrator.engine.signals import Signals
 from orchestrator.engine.snapshots import begin_to_let_go, let_go, let_go_of_all, restorable, take_snapshot
 from orchestrator.engine.stack_actions import operate, refuse_suspended
 from orchestrator.engine.traversal_starter import TraversalStarter
+from orchestrator.engine.tried_once import tried_once
 from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable, typed_message
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.actions import OPERATIONS
@@ -450,14 +451,14 @@ class Coordinator:
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
         if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
-            with _tried_once("deletion of the stack's snapshots", ending):
+            with tried_once("deletion of the stack's snapshots", ending):
                 let_go_of_all(self._store, ending, self._types, self._settings, clients=self._clients)
         if ending.parent_resource is not None:
             # The parent resource waits for this.
             publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
             # When a signal changed the stack, no check waits: record the new attributes here.
             resting = IdleNestedStacks(self, self._store, self._types, self._settings)
-            with _tried_once("attributes of the parent resource", ending):
+            with tried_once("attributes of the parent resource", ending):
                 resting.record_attributes(ending.parent_resource)
         self._tracing.ended(ending)
         self._store.traversals.finish_end(ending)
@@ -498,21 +499,6 @@ class Coordinator:
     def unwind(self, lost: Sequence[str]) -> None:
         """Notify lifecycle plugins of lost operations; blocks as long as the plugins take."""
         self._brackets.unwind(lost)
-
-
-@contextmanager
-def _tried_once(part: str, ending: ClaimedEnd) -> Iterator[None]:
-    """Leave out a part of an operation's end that raises: a bug would be the same at every other try.
-
-    Raises:
-        Unavailable: a service does not answer; the end stays claimable, and all of it is tried again.
-    """
-    try:
-        yield
-    except Unavailable:
-        raise
-    except Exception:
-        log.exception("a part of the end of an operation is left out", part=part, stack_name=ending.stack)
 
 
 def _id_of_new_stack(job: StackJob) -> str:

@@ -46,14 +46,14 @@ class Ledger(Repository):
         *,
         owner: str,
         lease_seconds: float,
-        lost_limit: int,
         is_idle: Callable[[str], bool],
+        lost_limit: int | None = None,
         is_dead: Callable[[str], bool] = lambda _: False,
     ) -> OperationRow | None:
         """Hold the operation that has been opened for this cause, or a new one; None while another process holds it.
 
-        Where ``lost_limit`` calls of a plugin were lost, the cause is refused for good: its operation is returned as it
-        is, in a later state than ``entering``, and not held.
+        Where ``lost_limit`` calls of a plugin were lost, if it is given, the cause is refused for good: its operation is
+        returned as it is, in a later state than ``entering``, and not held.
 
         ``is_idle`` returns whether no thread of the ``owner`` works on an operation, by its id, and ``is_dead`` whether
         a process is known to be dead, by its name: such a one holds nothing.
@@ -66,7 +66,7 @@ class Ledger(Repository):
                 .with_for_update()
             ).first()
             if found is None:
-                if (refused := self._refused(connection, new, lost_limit)) is not None:
+                if lost_limit and (refused := self._refused(connection, new, lost_limit)):
                     return self._read(connection, refused)
                 values = {
                     **{name: getattr(new, name) for name in NewOperation.__dataclass_fields__},
