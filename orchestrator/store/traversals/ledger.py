@@ -52,7 +52,7 @@ class Ledger(Repository):
     ) -> OperationRow | None:
         """Hold the operation that has been opened for this cause, or a new one; None while another process holds it.
 
-        Where ``lost_limit`` calls of a plugin were lost, if it is given, the cause is refused for good: its operation is
+        Where ``lost_limit`` calls of a plugin were lost, if given, the cause is refused for good: its operation is
         returned as it is, in a later state than ``entering``, and not held.
 
         ``is_idle`` returns whether no thread of the ``owner`` works on an operation, by its id, and ``is_dead`` whether
