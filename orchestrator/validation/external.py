@@ -5,10 +5,11 @@ The time is that of the slowest queries, not their sum; a template that is refus
 
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from time import monotonic
 from typing import Final
 
-from orchestrator.errors import Problem
+from orchestrator.errors import NotVerified, Problem
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.custom import Custom, CustomConstraints
 from orchestrator.plugins.groups import VersionedProperties
@@ -23,13 +24,15 @@ from orchestrator.validation.rules import Types, property_problems
 AT_ONCE: Final = 16
 
 
-def external_problems(examined: Examined, types: Types, clients: NamedClients) -> list[Problem]:
+def external_problems(
+    examined: Examined, types: Types, clients: NamedClients, *, seconds: float
+) -> list[Problem]:
     """Return the problems with the properties of all resources according to other systems, in the template's order.
 
     ``examined`` must have no problems already, and must be known to be evaluated in time.
 
     Raises:
-        NotVerified: a system could not be queried.
+        NotVerified: a system could not be queried, or the queries took more than so many seconds: one hangs.
     """
     checked = list(_checked(examined, {name: kind for name, kind in types.items() if asks_outside(kind)}))
     if not checked:
@@ -48,13 +51,36 @@ def external_problems(examined: Examined, types: Types, clients: NamedClients) -
             failed.set()
             raise
 
-    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="asking")
+    pool, until = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="asking"), monotonic() + seconds
+    checks: dict[Future[list[Problem]], str] = {}
     try:
         with outside():
-            checks = [pool.submit(check, *each) for each in checked]
-            return [problem for each in checks for problem in each.result()]
+            checks = {pool.submit(check, *each): each[1].name for each in checked}
+            return [
+                problem for each, name in checks.items() for problem in _in_time(each, name, until, seconds)
+            ]
     finally:
-        pool.shutdown(cancel_futures=True)
+        # A thread that hangs is left behind.
+        pool.shutdown(wait=False, cancel_futures=True)
+        wait([each for each in checks if not each.cancelled()], max(0.0, until - monotonic()))
+
+
+def _in_time(check: Future[list[Problem]], name: str, until: float, seconds: float) -> list[Problem]:
+    """Return the result of the check of a resource.
+
+    Raises:
+        NotVerified: there is none by then.
+    """
+    try:
+        return check.result(max(0.0, until - monotonic()))
+    except TimeoutError:
+        if check.done():
+            # The check's own error.
+            raise
+        problem = (
+            f"resource {name!r}: queries of other systems about its properties took longer than {seconds:g} s"
+        )
+        raise NotVerified(problem) from None
 
 
 def _checked(

@@ -98,7 +98,7 @@ def examine_job(
         raise InvalidInput(in_order([*problems, *examiner.problems, *error.problems])) from error
     problems += examiner.problems
     if project_clients and not problems:
-        problems += external_problems(examined, types, project_clients)
+        problems += external_problems(examined, types, project_clients, seconds=settings.step_timeout_seconds)
     if problems:
         raise InvalidInput(in_order(problems))
     return examined

@@ -182,3 +182,29 @@ def test_types_ask_if_a_constraint_of_theirs_does_however_deep() -> None:
         )
 
     assert asks_outside(Versioned)
+
+
+@pytest.mark.parametrize("other", ["fine", "down"])
+def test_a_query_that_hangs_does_not_hold_the_job_for_ever(other: str) -> None:
+    go, given_up = threading.Event(), threading.Event()
+
+    class Hanging(Images):
+        def look_up(self, entity: str, name: str) -> str:
+            if name == "hangs":
+                go.wait(PATIENCE_SECONDS)
+                assert given_up.is_set(), "it was waited for"
+            return super().look_up(entity, name)
+
+    settings = Settings(step_timeout_seconds=0.2)
+    clients = Clients(settings, {"images": Hanging}, lambda _: None)
+    resources = "".join(
+        f"  {name}: {{type: Server, properties: {{image: {image}}}}}\n"
+        for name, image in {"a": "hangs", "b": other}.items()
+    )
+    job = StackJob(name="s", template=f"heat_template_version: 2021-04-16\nresources:\n{resources}")
+    try:
+        with pytest.raises(NotVerified, match=r"resource 'a': queries .* took longer than 0\.2 s"):
+            examine_job(job, TYPES, settings, clients=clients)
+        given_up.set()
+    finally:
+        go.set()
