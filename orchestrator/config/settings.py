@@ -125,8 +125,8 @@ class Settings(BaseSettings):
         gt=0,
         description="A call of a resource plugin that takes longer hangs: its check goes to another worker, as a lost "
         "attempt, and the process in which it hangs is replaced. It is noticed within a third of `lease_seconds`. "
-        "Longer work should be polled: actions are limited by the operation's time-out alone. So long may the queries of "
-        "other systems take when a job is validated; then it is refused.",
+        "Longer work should be polled: actions are limited by the operation's time-out alone. So long may the queries "
+        "of other systems take when a job is validated; then it is refused.",
     )
     job_lease_seconds: float = Field(
         default=60.0,
