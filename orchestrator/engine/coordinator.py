@@ -33,6 +33,7 @@ from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable, 
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.actions import OPERATIONS
 from orchestrator.model.messages import (
+    END,
     AdoptJob,
     CancelJob,
     CheckOrder,
@@ -474,7 +475,11 @@ class Coordinator:
         With ``unwinds``, lifecycle plugins are notified of lost operations; otherwise the caller does it.
         """
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
-        publish_or_leave(self._publisher, swept.orders)
+        for order, why in publish_or_leave(self._publisher, swept.orders):
+            if order.phase == END:
+                self.finish(order)
+            else:
+                self._fail(order, f"its check cannot be published: {why}")
         for order, times in swept.doomed:
             self._fail(order, f"its worker was lost {times} times")
         if unwinds:

@@ -47,7 +47,7 @@ class CheckOrder:
     stack: str = ""
     action: str = ""
     #: The node data of the direct requirements, as they are packed in the store (encrypted if a key is configured).
-    #: None if they are too many for a message; the check then reads them from the store.
+    #: None if they are too many or too large for a message; the check then reads them from the store.
     node_data: tuple[bytes, ...] | None = None
 
     @property

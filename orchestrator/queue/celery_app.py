@@ -5,13 +5,19 @@ lose with its memory: the next message arrives.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
+from typing import Final
 
+import structlog
 from celery import Celery
 from kombu.entity import Exchange, Queue
+from kombu.exceptions import OperationalError
+from kombu.messaging import Producer
 from kombu.transport import TRANSPORT_ALIASES
 
 from orchestrator.config.settings import Settings, load_settings
+from orchestrator.errors import typed_message
 from orchestrator.model.messages import (
     CHECK_TASK,
     CHECKS_QUEUE,
@@ -29,6 +35,12 @@ from orchestrator.queue.installation import InstallationApp, LazyId
 from orchestrator.store.database import impatient, tried_once
 from orchestrator.store.store import Store
 
+log = structlog.get_logger()
+
+#: What kombu raises where the broker is out of reach, or refuses a message.
+TRANSPORT_ERRORS: Final = (OperationalError, OSError)
+#: Node data of so many bytes may be why a broker did not take a message.
+SUSPICIOUS_BYTES: Final = 16 * 1024
 #: The queue of each task.
 ROUTES = {
     **{task: job.queue for task, job in JOBS.items()},
@@ -158,23 +170,58 @@ class QueuePublisher:
     def __init__(self, app: Celery) -> None:
         self._app = app
 
-    def publish(self, orders: Sequence[CheckOrder]) -> None:
-        """Send each order as one message.
+    def publish(self, orders: Sequence[CheckOrder]) -> list[tuple[CheckOrder, str]]:
+        """Send each order as one message; return those that no message can hold, and why.
+
+        An order that cannot be sent with its node data is sent without: the check reads them from the store.
 
         Raises:
-            OperationalError, OSError: the broker is out of reach.
+            OperationalError, OSError: the broker is out of reach, or refused an order. The others were sent, unless
+                it refused two in a row.
         """
+        unfit: list[tuple[CheckOrder, str]] = []
+        skipped: Exception | None = None
+        is_second = False
         with self._app.producer_or_acquire() as producer:
             for order in orders:
-                self._app.send_task(
-                    order.task,
-                    kwargs={"order": order.to_wire()},
-                    # Shown by Celery's tools, which parse it: names only, never a value.
-                    argsrepr="()",
-                    kwargsrepr=order.summary(),
-                    producer=producer,
-                    ignore_result=True,
-                )
+                try:
+                    self._send_somehow(order, producer)
+                except TRANSPORT_ERRORS as error:
+                    if is_second:
+                        raise
+                    skipped, is_second = error, True
+                    continue
+                except Exception as error:
+                    log.exception("an order fits no message", resource=order.key)
+                    unfit.append((order, typed_message(error)))
+                is_second = False
+        if skipped is not None:
+            raise skipped
+        return unfit
+
+    def _send_somehow(self, order: CheckOrder, producer: Producer) -> None:
+        try:
+            self._send(order, producer)
+        except TRANSPORT_ERRORS:
+            # A broker that refuses a large message often breaks the connection.
+            if sum(map(len, order.node_data or ())) < SUSPICIOUS_BYTES:
+                raise
+            self._send(replace(order, node_data=None), producer)
+        except Exception:
+            if not order.node_data:
+                raise
+            self._send(replace(order, node_data=None), producer)
+
+    def _send(self, order: CheckOrder, producer: Producer) -> None:
+        self._app.send_task(
+            order.task,
+            kwargs={"order": order.to_wire()},
+            # Shown by Celery's tools, which parse it: names only, never a value.
+            argsrepr="()",
+            kwargsrepr=order.summary(),
+            producer=producer,
+            ignore_result=True,
+        )
 
     def backlog(self) -> int | None:
         """Return how many checks wait in the broker; None when it is out of reach."""

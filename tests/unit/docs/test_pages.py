@@ -40,7 +40,7 @@ from orchestrator.nodes.rpc.mailbox import EXCHANGE
 from orchestrator.nodes.rpc.messages import NODE_TASK, Reply, Request, node_queue
 from orchestrator.queue.celery_app import ROUTES
 from orchestrator.store import tables
-from orchestrator.store.nodes.orders import MESSAGE_REQUIREMENTS
+from orchestrator.store.nodes.orders import MESSAGE_BYTES, MESSAGE_REQUIREMENTS
 from orchestrator.store.repository import Timings
 from orchestrator.store.traversals.sweeping import DOUBLINGS
 from orchestrator.template.functions.description import describe_functions
@@ -198,6 +198,7 @@ def test_a_check_is_the_list_that_the_table_says() -> None:
     order: dict[str, Any] = {name: f"<{name}>" for _, name, _ in rows} | {"node_data": (b"packed",)}
     assert CheckOrder(**order).to_wire() == [*list(order.values())[:-1], [b"packed"]]
     assert f"more than {MESSAGE_REQUIREMENTS}" in section(QUEUE, "A check")
+    assert f"more than {MESSAGE_BYTES // 1024} KiB" in section(QUEUE, "A check")
 
 
 def test_requests_and_replies_of_nodes_are_those_of_the_tables() -> None:
