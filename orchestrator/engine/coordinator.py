@@ -29,6 +29,7 @@ from orchestrator.engine.snapshots import begin_to_let_go, let_go, let_go_of_all
 from orchestrator.engine.stack_actions import operate, refuse_suspended
 from orchestrator.engine.traversal_starter import TraversalStarter
 from orchestrator.engine.tried_once import tried_once
+from orchestrator.engine.unchecked import fail_unchecked
 from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable, typed_message
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.actions import OPERATIONS
@@ -53,7 +54,6 @@ from orchestrator.planning.comparison import job_of_template, refuse_deleted, re
 from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
-from orchestrator.store.nodes.claims import failure_of
 from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
@@ -475,31 +475,18 @@ class Coordinator:
         With ``unwinds``, lifecycle plugins are notified of lost operations; otherwise the caller does it.
         """
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
+        fail = partial(fail_unchecked, self._store, self._publisher, process=self._name)
         for order, why in publish_or_leave(self._publisher, swept.orders):
             if order.phase == END:
                 self.finish(order)
             else:
-                self._fail(order, f"its check cannot be published: {why}")
+                fail(order, f"its check cannot be published: {why}")
         for order, times in swept.doomed:
-            self._fail(order, f"its worker was lost {times} times")
+            fail(order, f"its worker was lost {times} times")
         if unwinds:
             self.unwind(swept.lost)
         self._housekeeping.go_on()
         return swept
-
-    def _fail(self, order: CheckOrder, reason: str) -> None:
-        """Fail the resource of a ready node as a check would that fails, without a call of its type.
-
-        Another process may claim the node first: then it is that one's again.
-        """
-        claim = self._store.nodes.claim(order, worker=self._name)
-        if claim is None:
-            return
-        log.warning(
-            "a resource fails without a check", resource=order.key, stack_name=order.stack, reason=reason
-        )
-        outcome = failure_of(claim, reason, physical_id=claim.physical_id, untouched=claim.looks)
-        publish_or_leave(self._publisher, self._store.nodes.finish(claim, outcome).ready)
 
     def unwind(self, lost: Sequence[str]) -> None:
         """Notify lifecycle plugins of lost operations; blocks as long as the plugins take."""
