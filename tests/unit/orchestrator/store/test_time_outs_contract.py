@@ -127,7 +127,7 @@ def test_a_node_that_cannot_be_read_keeps_no_other_from_being_published(bench: B
         # Only what has data of others is read.
         bench.begin({}, stack=f"{stack}-empty")
     mine = (tables.node.c.traversal_id == "broken-t1") & (tables.node.c.key == "b")
-    change(bench, tables.node.update().where(mine).values(needs=b"no key decrypts this"))
+    change(bench, tables.node.update().where(mine).values(requirements="no JSON"))
     bench.clock.pass_(11)
     swept = {order.stack for order in bench.sweep()}
     assert "sound" in swept
