@@ -2,6 +2,9 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+MINUTES ?= 30
+SAMPLE ?= 300
+SEED ?= 1
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -9,7 +12,7 @@ RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check docs frontend bench soak servers clean
+.PHONY: help venv demo test check docs frontend bench soak mutants servers clean
 
 # Tests start hundreds of interpreters: what one compiles is there for all others, even where the environment forbids it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -41,10 +44,12 @@ frontend: ## Fetch Cytoscape.js again with npm, and check that it is what the da
 bench: $(DEVELOPMENT) servers ## Measure the engine on real servers
 	$(BIN)/python -m tests.bench
 
-MINUTES ?= 30
-
 soak: $(DEVELOPMENT) servers ## Put a mixed load on real servers for MINUTES, and check that everything ended right
 	$(BIN)/python -m tests.load --minutes $(MINUTES)
+
+mutants: $(DEVELOPMENT) servers ## Put SAMPLE=300 small faults into the core, by SEED=1, and list what no test notices; takes hours
+	$(PIP) install --editable '.[mutants]'
+	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED)
 
 servers:
 	@bash .ci/servers

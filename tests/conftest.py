@@ -31,6 +31,14 @@ for _profile, _examples in (("isotherm", 50), ("thorough", 500)):
         deadline=None,
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
+# For mutants (``make mutants``): always the same examples, and none of them made smaller.
+hypothesis.settings.register_profile(
+    "mutants",
+    parent=hypothesis.settings.get_profile("isotherm"),
+    derandomize=True,
+    database=None,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
 hypothesis.settings.load_profile("isotherm")
 
 

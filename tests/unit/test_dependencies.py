@@ -16,7 +16,9 @@ ROOMS = ("isotherm", "orchestrator", "workers", "cache", "hooks")
 #: Packages by their modules, where they may be missing in an environment.
 MAY_BE_MISSING = {"libvirt": "libvirt-python", "re2": "google-re2"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = {name: found for name, found in PROJECT["optional-dependencies"].items() if name != "dev"}
+EXTRAS = {
+    name: found for name, found in PROJECT["optional-dependencies"].items() if name not in ("dev", "mutants")
+}
 DECLARED = {
     canonicalize_name(requirement.name): requirement
     for requirement in map(
