@@ -118,7 +118,17 @@ def test_five_modules_stand_loose_in_orchestrator_and_all_others_are_in_rooms() 
     [
         (
             "orchestrator/store",
-            {"__init__", "database", "direct", "horizon", "repository", "rows", "stack_events", "store"},
+            {
+                "__init__",
+                "database",
+                "direct",
+                "horizon",
+                "node_locks",
+                "repository",
+                "rows",
+                "stack_events",
+                "store",
+            },
         ),
         ("workers", {"__init__", "tasks"}),
         ("cache", {"__init__"}),
