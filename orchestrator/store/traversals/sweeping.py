@@ -111,6 +111,7 @@ class Sweeper(Repository):
             if backlog and any(_was_sent(row) for row in rows) and self._is_queued(connection, backlog):
                 self._postpone(connection, now)
                 rows = [row for row in rows if not _was_sent(row)]
+            rows = self._without_held(connection, rows)
             settled = [(row, _settle(row, now, self._timings.redeliver_seconds)) for row in rows]
             for row in rows:
                 if row.state == "running":
@@ -138,6 +139,20 @@ class Sweeper(Repository):
             for order in self._made(row, partial(self._nodes.wake_resource, row.resource_id))
         )
         return Swept(orders=timed_out + orders + woken, doomed=doomed, more=len(rows) == BATCH, lost=lost)
+
+    def _without_held(self, connection: sa.Connection, rows: Sequence[AnyRow]) -> Sequence[AnyRow]:
+        """Return the rows without the running nodes whose resource another transaction holds; the others are locked.
+
+        The next sweep finds these nodes again. To wait with nodes locked could be a deadlock: the start of a nested
+        stack's operation holds the resource in the parent stack, and then locks nodes.
+        """
+        lost = sorted({row.resource_id for row in rows if row.state == "running" and row.resource_id})
+        if not lost or not self._db.postgres:
+            return rows
+        resource = tables.resource
+        free = sa.select(resource.c.id).where(resource.c.id.in_(lost)).with_for_update(skip_locked=True)
+        held = {*lost} - {*connection.execute(free).scalars()}
+        return [row for row in rows if row.state != "running" or row.resource_id not in held]
 
     def _is_doomed(self, row: AnyRow, lost: int) -> bool:
         """Return whether a node that has just lost a worker has lost too many; an end has none but coordinators."""
