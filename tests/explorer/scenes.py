@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import END, CheckOrder
 from orchestrator.model.nested_stack import Family, Fence
-from orchestrator.model.plan import plan_create
+from orchestrator.model.plan import Row, plan_create, plan_delete
+from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
 from orchestrator.store.traversals.traversals import ClaimedEnd
@@ -161,12 +162,7 @@ def nests(name: str) -> Operating:
             family=Family(
                 parent_id=order.stack_id, parent_resource=claim.resource_id, root_id=order.stack_id, depth=1
             ),
-            fence=Fence(
-                resource_id=claim.resource_id,
-                traversal_id=order.traversal_id,
-                no=order.no,
-                attempt=claim.attempt,
-            ),
+            fence=_fence(claim),
         )
         try:
             bench.store.traversal_starts.begin_create(new)
@@ -183,6 +179,51 @@ def nests(name: str) -> Operating:
         )
 
     return nest
+
+
+def deletes_nested(name: str) -> Operating:
+    """Begin the deletion of the nested stack of a running step."""
+
+    def delete(bench: Bench, found: Found) -> Sequence[CheckOrder]:
+        fence = _fence(found.claims[name])
+        rows = [
+            Row(
+                id=row.id,
+                name=row.name,
+                type=row.type,
+                action=row.action,
+                status=row.status,
+                requires=row.requires,
+            )
+            for row in bench.store.stacks.resources("nested-id")
+        ]
+        new = NewTraversal(
+            id="nested-t2",
+            stack_id="nested-id",
+            stack="nested",
+            project="p",
+            template_id="none",
+            timeout_minutes=60,
+            plan=plan_delete(rows),
+            context={},
+            new_types={},
+            known=[row.id for row in rows],
+            fence=fence,
+        )
+        try:
+            begun = bench.store.traversal_starts.begin_next(new, expected="nested-t1")
+        except Fenced:
+            return ()
+        return orders_of(new) if begun else ()
+
+    return delete
+
+
+def _fence(claim: Claim) -> Fence:
+    order = claim.order
+    return Fence(
+        resource_id=claim.resource_id, traversal_id=order.traversal_id, no=order.no, attempt=claim.attempt
+    )
 
 
 # -- scenes --------------------------------------------------------------------------------------------------------
@@ -237,6 +278,20 @@ def _replacing(bench: Bench) -> Found:
     created(bench, requires)
     orders = {order.key: order for order in begin_update(bench, requires)}
     return Found(orders=orders, claims={name: bench.claim(orders[name]) for name in ("a", "d")})
+
+
+def _nesting(bench: Bench) -> Found:
+    """The lease of a step is over, and so is that of a step in its nested stack."""
+    found = Found(orders={order.key: order for order in bench.begin({"a": set(), "b": {"a"}})})
+    found.claims["a"] = bench.claim(found.orders["a"])
+    (inside,) = bench.begin({"inner": set()}, stack="nested")
+    bench.claim(inside)
+    parent = sa.update(tables.stack).where(tables.stack.c.id == "nested-id")
+    family = {"parent_id": "s-id", "parent_resource": "s-a", "root_id": "s-id", "depth": 1}
+    with bench.store.database.write() as connection:
+        connection.execute(parent.values(**family))
+        connection.execute(sa.text("UPDATE node SET due_at = 1000 + no WHERE due_at IS NOT NULL"))
+    return found
 
 
 def _ending(bench: Bench) -> Found:
@@ -349,6 +404,17 @@ SCENES = (
             "cancel": cancels(2),
             "update": updates(3, _A_AND_B),
             "sweep": sweeps(),
+        },
+    ),
+    Scene(
+        "nesting",
+        _nesting,
+        {
+            "sweep": sweeps(),
+            "delete what is nested": deletes_nested("a"),
+            "a ends": ends("a"),
+            "update": updates(2, _A_AND_B),
+            "cancel": cancels(1),
         },
     ),
     Scene(
