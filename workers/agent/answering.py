@@ -138,7 +138,8 @@ class Answering:
                 delivery.failed(fault)
             raise _Recorded(fault) from error
         if isinstance(outcome, Afterwards):
-            outcome.do()
+            with fenced(self.fence):
+                outcome.do()
         return result
 
     def _outcome(self, request: Request, done: Operation | None) -> Any:

@@ -3,14 +3,20 @@
 import subprocess
 import threading
 from collections.abc import Mapping
+from contextvars import copy_context
 from importlib.metadata import version
 from typing import Any, Final
+
+import structlog
 
 from cache.node_state.requests import SCHEMA_VERSION, MachineStateRequest
 from orchestrator.nodes.rpc.errors import NotSupported
 from orchestrator.nodes.rpc.registry import FAST, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.answering import Afterwards
+from workers.agent.fence import Fenced, check_fence
+
+log = structlog.get_logger()
 
 #: The delay of the reboot: the reply is sent, and its record written, before the machine goes down.
 _POWERCYCLE_DELAY_SECONDS: Final = 5.0
@@ -63,8 +69,17 @@ def node_powercycle(agent: Agent) -> Afterwards:
             f"node {agent.name!r} is not to be started anew from afar (setting agent.powercycle_command is empty)",
         )
 
+    def reboot() -> None:
+        try:
+            check_fence()
+        except Fenced as error:
+            log.warning("the machine is not booted", reason=str(error))
+            return
+        subprocess.Popen(command)  # noqa: S603  # the operator's own
+
     def go() -> None:
-        timer = threading.Timer(_POWERCYCLE_DELAY_SECONDS, subprocess.Popen, [command])
+        # The fence is that of this change: the agent may stand still in between, and its successor act.
+        timer = threading.Timer(_POWERCYCLE_DELAY_SECONDS, copy_context().run, [reboot])
         timer.daemon = True
         timer.start()
 

@@ -5,10 +5,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from orchestrator.nodes.rpc.errors import NotSupported
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, told
 from tests.waiting import PATIENCE_SECONDS
+from workers.agent.fence import Fence
 
 
 def test_command_runs_after_its_success_is_on_record_and_once(
@@ -29,6 +31,27 @@ def test_command_runs_after_its_success_is_on_record_and_once(
         if isinstance(thread, threading.Timer):
             thread.join(PATIENCE_SECONDS)
     assert came.read_text() == "x\n"
+
+
+def test_machine_is_not_started_anew_by_an_agent_whose_lease_ran_out_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.agent.rpcs.node._POWERCYCLE_DELAY_SECONDS", 3600.0)
+    now, came = [1000.0], tmp_path / "came"
+    fence = Fence(40.0, lambda: None, clock=lambda: now[0], wall_clock=lambda: now[0])
+    fence.renewed(fence.now())
+    agent = agent_of(tmp_path, powercycle_command=["/bin/touch", str(came)])
+    agent.stand_behind(fence)
+    before = set(threading.enumerate())
+    change(agent, "node_powercycle")
+    (timer,) = (each for each in set(threading.enumerate()) - before if isinstance(each, threading.Timer))
+    now[0] += 41.0
+    # What it would do when its time has come.
+    with capture_logs() as logs:
+        timer.function(*timer.args, **timer.kwargs)
+    timer.cancel()
+    assert [each["event"] for each in logs] == ["the machine is not booted"]
+    assert not came.exists()
 
 
 def test_machine_is_not_started_anew_unless_its_operator_says_how(tmp_path: Path) -> None:

@@ -97,6 +97,35 @@ def test_nobody_is_answered_before_the_name_is_held(agent: Answering, posted: Po
     reads.close()
 
 
+def test_agent_that_has_lost_its_lease_leaves_reads_to_the_other(agent: Answering, posted: Posted) -> None:
+    looked, lost = threading.Semaphore(0), [False]
+
+    def may_answer() -> bool:
+        looked.release()
+        return not lost[0]
+
+    app, seal = make_app(Settings(broker_url="memory://")), Seal(Settings())
+    reads = Reads(app, agent.name, agent.answer, seal, may_answer=may_answer)
+    reads._poster = posted  # type: ignore[assignment]
+    reads.answer_all()
+    reads._receive(body(number=1))
+    posted.wait(1)
+
+    def lose(request: Request) -> Any:
+        # While it reads: it stands still, and another agent begins.
+        lost[0] = True
+        return request.arguments
+
+    agent.result = lose
+    with capture_logs() as logs:
+        reads._receive(body(number=2))
+        assert all(looked.acquire(timeout=LONG) for _ in range(2))
+        reads._readers.shutdown(wait=True)
+    assert [reply.result for reply in posted.replies] == [{"number": 1}]
+    assert [each["event"] for each in logs] == ["a read is left to the node's other agent"]
+    reads.close()
+
+
 def test_what_is_no_request_is_left_aside(reads: Reads, posted: Posted) -> None:
     for wrong in ({}, {"request": {"id": "1"}, "reply_to": "a"}, {"request": body()["request"]}):
         reads._receive(wrong)
