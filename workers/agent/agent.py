@@ -32,6 +32,7 @@ from orchestrator.nodes.rpc.registry import NodeRpc, load_rpcs
 from workers.agent.answering import Answering, Identity
 from workers.agent.backends import Backends, Unusable, hypervisors_of, storage_of
 from workers.agent.brackets import Invalidation
+from workers.agent.commands.recovery import recover_processes
 from workers.agent.fence import Fence, check_fence
 from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.journal import Journal
@@ -39,7 +40,7 @@ from workers.agent.limits import Limits
 from workers.agent.locks import Locks, LockTaken
 from workers.agent.machine_state import read_sections
 from workers.agent.patience import Unanswered
-from workers.agent.records import read_record, write_record
+from workers.agent.records import read_record, records_directory, write_record
 from workers.agent.reservations import Capacity, Reservations
 from workers.agent.storage.storage import Storage
 from workers.agent.watching import Watching
@@ -145,9 +146,9 @@ class Agent:
         return fence is None or fence.may_answer()
 
     def recover(self) -> list[str]:
-        """Record again what hypervisors find of this agent without a record, such as after the loss of its directory.
+        """Record again what is found of this agent without a record, such as after the loss of its directory.
 
-        Returns the names of the instances; each is logged.
+        Returns the names of the instances and the rows of the processes; each is logged.
         """
         recovered = [
             (hypervisor, name)
@@ -156,7 +157,10 @@ class Agent:
         ]
         for hypervisor, name in recovered:
             log.warning("an instance was found without a record", hypervisor=hypervisor, instance=name)
-        return [name for _, name in recovered]
+        rows = recover_processes(records_directory(self.settings.state_directory), self.scope)
+        for row in rows:
+            log.warning("a process was found without a record", resource_id=row)
+        return [*(name for _, name in recovered), *rows]
 
     @property
     def boot_id(self) -> str:

@@ -144,18 +144,24 @@ class SupervisedProcess:
             )
 
     def find(self) -> Status | None:
-        """Return the run that an interrupted step has started, from the records or among all processes."""
+        """Return the run that an interrupted step has started, from the records or among all processes.
+
+        One without a record is recorded again.
+        """
         status = self.status()
-        if status is not None:
-            return status
+        if status is None and (status := self._orphan()) is not None:
+            check_fence()
+            write_record(self._directory / STATUS, asdict(status))
+        return status
+
+    def seen(self) -> Status | None:
+        """Return the same as :meth:`find`; record nothing."""
+        return self.status() or self._orphan()
+
+    def _orphan(self) -> Status | None:
         members = {process.pid: process for process in self.members()}
         first = next((process for process in members.values() if process.ppid() not in members), None)
-        if first is None:
-            return None
-        found = Status.of_orphan(first, self._run_of(first))
-        check_fence()
-        write_record(self._directory / STATUS, asdict(found))
-        return found
+        return None if first is None else Status.of_orphan(first, self._run_of(first))
 
     def _run_of(self, process: psutil.Process) -> str:
         with suppress(psutil.Error):

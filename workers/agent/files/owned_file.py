@@ -20,6 +20,9 @@ from workers.agent.files.directories import MadeDirectories
 from workers.agent.records import read_record, sync_directory, write_record
 
 _RECORD = "file.json"
+#: The extended attribute with the row of a file's resource, on file systems that have such: it proves the ownership
+#: where the record is lost.
+_MARK = "user.isotherm.resource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ class OwnedFile:
         Raises:
             ResourceFailure: a foreign file is at the path, or the disk refuses.
         """
+        self._recover(path)
         if self.find() == path:
             self.replace(path, content, mode, root=root)
             return
@@ -159,6 +163,7 @@ class OwnedFile:
 
         Not where another row has a record of the same path: that is the replacement, which owns the file.
         """
+        self._recover(path)
         if self._read() is None and not any(self._others(path)):
             version = Version(0, hashlib.sha256(content).hexdigest())
             record = FileRecord(path=path, stack=self._stack, resource=self._resource)
@@ -168,9 +173,25 @@ class OwnedFile:
         """Make an existing file belong to this row; its content stays as it is."""
         for uuid, _ in list(self._others(path)):
             self._bequeath(uuid, self._uuid)
+        self._mark(path)
+        self._own(path)
+
+    def _own(self, path: Path) -> None:
         version = Version(path.stat().st_ino, digest(path))
         record = FileRecord(path=path, stack=self._stack, resource=self._resource)
         self._write(replace(record, versions=(version,), placed=True))
+
+    def _recover(self, path: Path) -> None:
+        """Record the file again if it bears this row's mark and has no record."""
+        with suppress(OSError):
+            marked = os.getxattr(path, _MARK, follow_symlinks=False) == self._uuid.encode()
+            if marked and self._read() is None and not any(self._others(path)):
+                self._own(path)
+
+    def _mark(self, file: int | Path) -> None:
+        # Not every file system has extended attributes; without them the record alone proves the ownership.
+        with suppress(OSError):
+            os.setxattr(file, _MARK, self._uuid.encode())
 
     def _settle(self, record: FileRecord) -> None:
         """Record that the file is at its path, and belongs to no other row any more.
@@ -201,6 +222,7 @@ class OwnedFile:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            self._mark(descriptor)
             os.fchmod(descriptor, mode)
             file.flush()
             os.fsync(descriptor)

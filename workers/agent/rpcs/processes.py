@@ -10,6 +10,7 @@ from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.agent import Agent
 from workers.agent.commands.environment import environment
 from workers.agent.commands.readiness import Probe
+from workers.agent.commands.recovery import agent_mark
 from workers.agent.commands.supervised import Status, SupervisedProcess, tail
 from workers.agent.files.allowed import allowed_directory
 from workers.agent.records import records_directory
@@ -52,7 +53,8 @@ def process_look(
         whether it is ``gone``, ``still`` (stopped) or ``moves``; ``cwd``, the real path of that directory.
     """
     process = supervised(agent, uuid)
-    status, fault = process.status(), ""
+    # Without its records, which may be lost, it is there all the same.
+    status, fault = process.seen(), ""
     if probe is not None and status is not None and status.running:
         fault = Probe.from_wire(probe).fault()
         # Another process may have answered while this one ended.
@@ -106,7 +108,8 @@ def process_start(
                     f"{ready.host}:{ready.port} answers before the process was started: "
                     "something else has this port"
                 )
-            process.start(run, argv=argv, cwd=place, env=whole, now=time.time())
+            marked = {**whole, **agent_mark(agent.scope)}
+            process.start(run, argv=argv, cwd=place, env=marked, now=time.time())
             status = process.status()
     return _status(status) if status is not None and status.run == run else None
 

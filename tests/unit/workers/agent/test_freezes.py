@@ -314,6 +314,7 @@ def test_agent_frozen_in_a_change_of_a_volume_or_a_file_is_followed(tmp_path: Pa
         ("grow", one, two, volume_of(2), discard, True),
         ("discard", one, discard, gone, discard, True),
         ("put", nothing, new, file_of(b"two"), remove_file, True),
+        ("put-elsewhere", nothing, new, file_of(b"two"), remove_file, False),
         ("edit", old, edited, file_of(b"two"), remove_file, True),
         ("erase", new, remove_file, gone, remove_file, True),
     ):

@@ -110,9 +110,11 @@ class ProcessHypervisor(RecordedHypervisor):
                 self._records.keep(spec, **{**record.notes, "order": ""})
                 record = self._records.get(spec.name)
             instance = None if record is None else self._of(record)
-            if instance is not None and instance.runs_as_ordered:
+            # One that was found without a record, and is not what is ordered now.
+            differs = record is not None and bool(record.notes.get("order"))
+            if instance is not None and instance.runs_as_ordered and not differs:
                 instance.go_on()
-            elif instance is not None and instance.was_interrupted(spec):
+            elif instance is not None and instance.was_interrupted(spec) and not differs:
                 self._launch(instance, plan)
             else:
                 instance = self._start_anew(spec, plan, instance)
