@@ -86,6 +86,11 @@ def _on_one_line(
     return fields
 
 
+def _encodable(_logger: object, _method: str, line: str) -> str:
+    """Escape halves of surrogate pairs, such as in a plugin's message: a log call raises nothing."""
+    return line.encode(errors="backslashreplace").decode()
+
+
 def _renderers(log_format: str) -> list[Any]:
     import structlog
 
@@ -97,6 +102,7 @@ def _renderers(log_format: str) -> list[Any]:
         return [
             _on_one_line,
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),
+            _encodable,
         ]
     problem = Problem(
         path="settings.log_format",

@@ -7,6 +7,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import ResourceProxy, StackDefinition
 from orchestrator.engine.idle_nested_stacks import installed_kind, resource_of
 from orchestrator.errors import Conflict, typed_message
+from orchestrator.model.plain import NotPlain, refuse_not_plain
 from orchestrator.planning.matching import node_data_of
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
@@ -43,7 +44,11 @@ def live_attributes(
     unread: dict[str, str] = {}
     for name in kind.attributes_schema:
         try:
-            read[name] = resource.attribute(name)
+            value = resource.attribute(name)
+            refuse_not_plain(value, most_bytes=settings.max_value_bytes, deepest=settings.max_value_depth)
+            read[name] = value
+        except NotPlain as error:
+            unread[name] = str(error)
         except Exception as error:  # noqa: BLE001  # the boundary to plugins
             unread[name] = typed_message(error)
     return read, unread

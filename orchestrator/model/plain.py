@@ -90,6 +90,14 @@ class _Walk:
                 raise
 
 
+def _is_simple(value: Any, most_bytes: int) -> bool:
+    """Return at once whether a value is one of the most frequent ones: a short name, or an empty map or list."""
+    kind = type(value)
+    if kind is str:
+        return bool(value.isascii()) and len(value) + _PART <= most_bytes
+    return (kind is dict or kind is list) and not value
+
+
 def refuse_not_plain(
     value: object, *, most_bytes: int = MOST_BYTES, deepest: int = DEEPEST, binary: bool = False
 ) -> None:
@@ -98,6 +106,8 @@ def refuse_not_plain(
     Raises:
         NotPlain: it is.
     """
+    if _is_simple(value, most_bytes):
+        return
     try:
         _Walk(most_bytes, deepest, binary=binary).over(value)
     except NotPlain:
@@ -114,6 +124,6 @@ def refuse_no_map(
     Raises:
         NotPlain: it is.
     """
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         raise NotPlain(f"expected a map, found {type(value).__name__}")
     refuse_not_plain(value, most_bytes=most_bytes, deepest=deepest, binary=binary)

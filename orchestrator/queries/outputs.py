@@ -8,6 +8,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import IsothermError
+from orchestrator.model.plain import NotPlain, refuse_not_plain
 from orchestrator.planning.matching import node_data_of
 from orchestrator.planning.preparation import definition_of_rows
 from orchestrator.planning.stored_templates import load_source
@@ -44,4 +45,9 @@ def _output_view(key: str, output: OutputDefinition, definition: StackDefinition
     if is_unknown(value):
         missing = sorted(name for name in output.requirements if not definition.resources[name].known)
         return OutputView(key=key, description=output.description, error=f"waits for {', '.join(missing)}")
+    try:
+        # Attributes of an older version may be what no face can show.
+        refuse_not_plain(value)
+    except NotPlain as error:
+        return OutputView(key=key, description=output.description, error=f"the value has {error}")
     return OutputView(key=key, description=output.description, value=value)

@@ -132,7 +132,7 @@ def weight_of(value: object) -> int:
             if isinstance(part, str):
                 weight += len(part) + _OTHER
             elif isinstance(part, dict):
-                weight += sum(map(len, part)) + _CONTAINER
+                weight += sum(map(len, map(str, part))) + _CONTAINER
                 below += part.values()
             elif isinstance(part, list):
                 weight += _CONTAINER

@@ -4,6 +4,7 @@ One table: each kind of value in each place where a resource type can leave it. 
 end, the resource is FAILED with a sentence, and the stack can be deleted.
 """
 
+import json
 import math
 import re
 from asyncio import CancelledError
@@ -15,7 +16,9 @@ import pytest
 import sqlalchemy as sa
 from structlog.testing import capture_logs
 
-from orchestrator.errors import PluginMistake
+from orchestrator.engine.health import mark_unhealthy
+from orchestrator.engine.live_attributes import live_attributes
+from orchestrator.errors import InvalidInput, PluginMistake
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import SignalJob
 from orchestrator.plugins.properties import Attribute
@@ -26,7 +29,7 @@ from orchestrator.store import migrations
 from orchestrator.store.database import Database
 from orchestrator.store.tables import metadata
 from tests.scenarios.telling import reason
-from tests.scenarios.world import Place, World
+from tests.scenarios.world import Crash, Place, World
 from tests.services.servers import PostgresServer
 
 
@@ -467,4 +470,106 @@ def test_data_of_a_requirement_that_cannot_be_read_fail_those_who_need_them_and_
     assert "cannot be read" in world.store.stacks.resource(stack_id, "after").reason
     world.delete("t")
     world.settle()
+    delete(world)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "a key that is a list",
+        "a key that is a number",
+        "no number",
+        "infinity",
+        "what is too deep",
+        "what is too large",
+    ],
+)
+def test_what_an_older_version_left_in_an_attribute_is_no_value_of_an_output(world: World, kind: str) -> None:
+    value, _ = VALUES[kind]
+    world.create(TEMPLATE)
+    world.settle()
+    packed = Codec().pack([[["it"], value()]])
+    with world.store.database.write() as connection:
+        sql = "UPDATE resource SET attributes = :it WHERE name = 'it'"
+        connection.execute(sa.text(sql), {"it": packed})
+    (output,) = StackQueries(world.checker._settings, world.store).outputs("s")
+    json.dumps(output.value, allow_nan=False)
+    assert output.value is None or kind == "what is too large"
+    delete(world)
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_whatever_find_returns_the_object_is_not_lost(world: World, kind: str) -> None:
+    value, _ = IDS[kind]
+
+    class Found(Poisonous):
+        def handle_create(self) -> Any:
+            raise Crash
+
+        def find(self) -> Any:
+            return value()
+
+    world.checker._types["Poisonous"] = Found  # type: ignore[index]
+    stack_id = world.create(TEMPLATE)
+    assert not world.survive(world.settle)
+    world.settle()
+    assert world.state() == "CREATE_FAILED"
+    row = world.store.stacks.resource(stack_id, "it")
+    assert row.physical_id
+    delete(world)
+    assert Poisonous.deleted == [row.physical_id]
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_poison_in_an_update_leaves_the_definition_as_it_was(world: World, kind: str) -> None:
+    value, sentence = VALUES[kind]
+
+    class Updated(Poisonous):
+        always_updates: ClassVar[bool] = True
+
+        def handle_update(self, changes: Any) -> Any:
+            self.state.data["it"] = value()
+
+    world.checker._types["Poisonous"] = Updated  # type: ignore[index]
+    stack_id = world.create(TEMPLATE)
+    world.settle()
+    world.update(TEMPLATE.replace("deep: {}", "deep: {}, more: 1"))
+    world.settle()
+    assert world.state() == "UPDATE_FAILED"
+    assert sentence in reason(world)
+    row = world.store.stacks.resource(stack_id, "it")
+    assert (row.action, row.status, row.data, row.metadata) == ("UPDATE", "FAILED", {}, {"deep": {}})
+    delete(world)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in VALUES if "10000" not in VALUES[kind][1]])
+def test_poison_in_an_adopt_file_is_a_problem_of_the_file(world: World, kind: str) -> None:
+    value, sentence = VALUES[kind]
+    entry = {"type": "Poisonous", "resource_id": "there", "metadata": {"it": value()}}
+    template = "heat_template_version: 2021-04-16\nresources: {it: {type: Poisonous}}\n"
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        world.adopt(template, {"it": entry})
+    with pytest.raises(InvalidInput, match="characters that are none"):
+        world.adopt(template, {"it": {"type": "Poisonous", "resource_id": "a\0b"}})
+
+
+@pytest.mark.parametrize("said", ["a\0b", "a\ud800b"])
+def test_whatever_is_said_of_a_resources_health_is_told(world: World, said: str) -> None:
+    stack_id = world.create(TEMPLATE)
+    world.settle()
+    stack = world.store.stacks.find("s", project="default")
+    mark_unhealthy(world.store, stack, "it", reason=said)
+    assert "a\\u" in world.store.stacks.resource(stack_id, "it").reason
+    delete(world)
+
+
+def test_live_attributes_that_are_not_plain_are_told_as_unread(world: World) -> None:
+    poison("attribute", lambda: {"a": math.nan})
+    world.create("heat_template_version: 2021-04-16\nresources: {it: {type: Poisonous}}\n")
+    world.settle()
+    stack = world.store.stacks.find("s", project="default")
+    row = world.store.stacks.resource(stack.id, "it")
+    checker = world.checker
+    read, unread = live_attributes(row, stack, world.store, checker._types, checker._settings)
+    assert (read, unread) == ({}, {"it": "a number that is not finite (at a)"})
     delete(world)

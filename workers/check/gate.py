@@ -6,7 +6,7 @@ above all the physical id, and private data that are sound, by which the object 
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import structlog
@@ -31,6 +31,8 @@ MOST_OF_A_NODE: Final = 255
 _FAILED: Final = (Ending.FAILED, Ending.FAULT)
 #: What is on record and must be readable for any action but a deletion: the columns, and their names in sentences.
 _READ: Final = {"data": "private data", "token": "token", "metadata": "metadata", "properties": "properties"}
+#: The fields of an outcome that a claim has too.
+_RECORDED: Final = frozenset({"physical_id", "on_node", "data", "token", "metadata"})
 #: The names of an outcome's fields in sentences.
 _NAMES: Final = {
     "physical_id": "self.state.physical_id",
@@ -96,28 +98,33 @@ def unread_inputs(claim: Claim, error: UnreadableValue) -> Outcome:
 
 def _faults(claim: Claim, outcome: Outcome, settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the fields of an outcome that cannot be recorded, and why."""
-    bounds: dict[str, Any] = {"most_bytes": settings.max_value_bytes, "deepest": settings.max_value_depth}
-    plain = partial(refuse_not_plain, **bounds)
-    private = partial(refuse_not_plain, **bounds, binary=True)
-    looks: list[tuple[str, Any, Callable[[Any], None]]] = [
-        ("physical_id", claim.physical_id, partial(_refuse_no_text, most=MOST_OF_AN_ID)),
-        ("on_node", claim.on_node, partial(_refuse_no_text, most=MOST_OF_A_NODE)),
-        ("data", claim.data, partial(refuse_no_map, **bounds, binary=True)),
-        ("token", claim.token, private),
-        ("entry", None, private),
-        ("metadata", claim.metadata, partial(refuse_no_map, **bounds)),
-        ("reference_id", None, plain),
-        ("attributes", (), partial(_refuse_attributes, plain=plain)),
-    ]
-    for name, before, look in looks:
+    for name, look in _looks(settings.max_value_bytes, settings.max_value_depth):
         value = getattr(outcome, name)
         # What is on record came out of the store, and can be stored again.
-        if value is None or _is_same(value, before):
+        if value is None or (name in _RECORDED and _is_same(value, getattr(claim, name))):
             continue
         try:
             look(value)
         except NotPlain as error:
             yield name, str(error)
+
+
+@lru_cache
+def _looks(most_bytes: int, deepest: int) -> tuple[tuple[str, Callable[[Any], None]], ...]:
+    """Return the fields of an outcome in which a plugin leaves values, with what refuses a value there."""
+    bounds: dict[str, Any] = {"most_bytes": most_bytes, "deepest": deepest}
+    plain = partial(refuse_not_plain, **bounds)
+    private = partial(refuse_not_plain, **bounds, binary=True)
+    return (
+        ("physical_id", partial(_refuse_no_text, most=MOST_OF_AN_ID)),
+        ("on_node", partial(_refuse_no_text, most=MOST_OF_A_NODE)),
+        ("data", partial(refuse_no_map, **bounds, binary=True)),
+        ("token", private),
+        ("entry", private),
+        ("metadata", partial(refuse_no_map, **bounds)),
+        ("reference_id", plain),
+        ("attributes", partial(_refuse_attributes, plain=plain)),
+    )
 
 
 def _is_same(value: object, before: object) -> bool:
@@ -128,6 +135,8 @@ def _is_same(value: object, before: object) -> bool:
 
 
 def _refuse_no_text(value: object, *, most: int) -> None:
+    if type(value) is str and value.isprintable() and len(value) <= most:
+        return
     if not isinstance(value, str):
         raise NotPlain(f"expected text, found {type(value).__name__}")
     if value != storable(value):

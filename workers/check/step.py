@@ -5,16 +5,18 @@ results are in the outcome. Nothing here touches the store or the queue.
 """
 
 from asyncio import CancelledError
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
 
 from orchestrator.errors import IsothermError, typed_message
 from orchestrator.model.actions import SNAPSHOT
+from orchestrator.model.plain import NotPlain, refuse_not_plain
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
-from orchestrator.plugins.steps import ResourceFailure, Wait
+from orchestrator.plugins.steps import CannotTell, ResourceFailure, Wait
 from orchestrator.plugins.validating import valid_properties
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN
@@ -145,6 +147,7 @@ class _Step:
             raise ResourceFailure(f"the template's external_id is another than {claim.physical_id!r}")
         observed = None if claim.started and not self.attempt.unknown else resource.observe()
         if self.attempt.unknown:
+            self._refuse_not_plain(observed)
             self.attempt.given, self.attempt.unknown = with_observed(
                 observed, self.attempt.given or {}, self.attempt.unknown, resource
             )
@@ -156,6 +159,17 @@ class _Step:
             raise ResourceFailure(f"there is no object with the id {claim.physical_id!r}")
         token = None if self.attempt.external_id else resource.handle_adopt()
         return token, resource.check_adopt_complete(token)
+
+    def _refuse_not_plain(self, observed: Mapping[str, Any] | CannotTell | None) -> None:
+        """Refuse observed values that cannot be recorded as properties."""
+        settings = self.attempt.check.settings
+        try:
+            if isinstance(observed, Mapping):
+                refuse_not_plain(
+                    dict(observed), most_bytes=settings.max_value_bytes, deepest=settings.max_value_depth
+                )
+        except NotPlain as error:
+            raise ResourceFailure(f"observe() returned what is no plain value: {error}") from error
 
     @staticmethod
     def _taken_as_it_is(resource: Resource, external_id: str) -> bool:

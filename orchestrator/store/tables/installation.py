@@ -142,7 +142,7 @@ sink_cursor = sa.Table(
     #: Since when it fails, how often it has failed since, and its last error.
     sa.Column("failing_since", sa.Double),
     sa.Column("failures", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("error", Sentence, nullable=False, server_default=""),
     #: It is not called again before this time.
     sa.Column("due_at", sa.Double, nullable=False, server_default="0"),
     #: The process that delivers to it, until when, and how often it was taken over.

@@ -1,5 +1,6 @@
 """What log lines show, and what they must not."""
 
+import io
 import json
 import logging
 from collections.abc import Iterator
@@ -40,6 +41,17 @@ def test_a_traceback_shows_where_and_not_with_which_values(
     assert "test_logs.py" in said
     assert "ZeroDivisionError: 15" in said
     assert password not in said
+
+
+@pytest.mark.parametrize("log_format", ["console", "json"])
+def test_a_message_that_cannot_be_encoded_is_a_line_all_the_same(
+    log_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stderr", io.TextIOWrapper(written, encoding="utf-8", write_through=True))
+    configure_logs(Settings(log_format=log_format))
+    structlog.get_logger().warning("a plugin raised", exc_info=ValueError("a\ud800b"), resource="\udfff")
+    assert b"a\\ud800b" in written.getvalue()
 
 
 def test_as_json_the_lines_of_libraries_tell_what_they_are_about_too(

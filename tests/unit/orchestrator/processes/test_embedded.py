@@ -86,3 +86,26 @@ def test_a_step_that_hangs_costs_the_process_no_thread_and_its_end_does_not_wait
     for thread in (hung, another):
         thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), RuntimeError("a\ud800b")])
+def test_a_plugin_that_would_end_its_thread_ends_no_thread(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(_env_file=None, state_directory=tmp_path, embedded_threads=1)  # type: ignore[call-arg]  # as above
+    migrations.upgrade(settings.effective_database_url)
+    embedded = Embedded(settings)
+    reached = threading.Event()
+
+    def check(order: CheckOrder) -> None:
+        if order.no == 1:
+            raise error
+        reached.set()
+
+    monkeypatch.setattr(embedded.runtime.checker, "check", check)
+    embedded.start()
+    try:
+        embedded.publish([CheckOrder(stack_id="s", traversal_id="t", no=no, key="it") for no in (1, 2)])
+        assert reached.wait(PATIENCE_SECONDS)
+    finally:
+        embedded.close()
