@@ -24,7 +24,7 @@ HANGING = """
     class Hanging(Resource):
         def handle_create(self):
             try:
-                os.close(os.open(os.environ["MARK"], os.O_CREAT | os.O_EXCL))
+                os.close(os.open(os.environ["MARK"] + ".hung", os.O_CREAT | os.O_EXCL))
             except FileExistsError:
                 return
             threading.Event().wait()
