@@ -77,6 +77,8 @@ class Operation:
     label: str = ""
     #: The row gate at which it stands; None for one before a statement.
     row_gate: int | None = None
+    #: The last row gate that was opened for it.
+    opened: int = 0
     pid: int = 0
     result: Any = None
     error: BaseException | None = None
@@ -189,6 +191,7 @@ class Driver:
         if gate is None:
             operation.permit.release()
             return
+        operation.opened = gate
         self._shut_until(gate + AHEAD)
         self._own.execute("SELECT pg_advisory_unlock(%s)", [gate])
 
@@ -207,25 +210,26 @@ class Driver:
         while any(each.at is At.RUNNING for each in operations):
             if self._hear(GLANCE_SECONDS):
                 continue
-            running = [each for each in operations if each.at is At.RUNNING]
-            waiting = self._waiting([each.pid for each in running])
+            running = {each.pid: each for each in operations if each.at is At.RUNNING}
+            sql = "SELECT pid, locktype, objid::bigint FROM pg_locks WHERE NOT granted AND pid = ANY(%s)"
+            waiting = self._own.execute(sql, [list(running)]).fetchall()
             # What it did meanwhile is news, which counts more.
             if not self._news.empty():
                 continue
-            for each in running:
-                if each.pid in waiting:
-                    each.at = At.BLOCKED
-
-    def _waiting(self, pids: Sequence[int]) -> set[int]:
-        sql = "SELECT pid FROM pg_locks WHERE NOT granted AND locktype <> 'advisory' AND pid = ANY(%s)"
-        return {row[0] for row in self._own.execute(sql, [list(pids)]).fetchall()}
+            for pid, kind, number in waiting:
+                if kind != "advisory":
+                    running[pid].at = At.BLOCKED
+                elif number > running[pid].opened:
+                    # In a pipeline, a client sees notices late.
+                    running[pid].at, running[pid].row_gate, running[pid].label = At.GATE, number, "a row"
 
     def _hear(self, seconds: float | None) -> bool:
         try:
             operation, at, label, row_gate = self._news.get(timeout=seconds)
         except queue.Empty:
             return False
-        operation.at, operation.label, operation.row_gate = at, label, row_gate
+        if row_gate is None or row_gate > operation.opened:
+            operation.at, operation.label, operation.row_gate = at, label, row_gate
         return True
 
     def _give_up(self, operations: Sequence[Operation]) -> None:

@@ -14,7 +14,7 @@ from tests.explorer.scenes import SCENES, Scene
 from tests.explorer.verdicts import exploring
 
 #: Orders of each pair, unless all are explored.
-MOST = 12
+MOST = 8
 THOROUGH = hypothesis.settings.get_current_profile_name() == "thorough"
 
 

@@ -9,8 +9,8 @@ from tests.explorer.ground import Ground
 from tests.explorer.scenes import SCENES
 from tests.explorer.verdicts import exploring
 
-SEEDS = range(400 if hypothesis.settings.get_current_profile_name() == "thorough" else 12)
-ORDERS = 8
+SEEDS = range(400 if hypothesis.settings.get_current_profile_name() == "thorough" else 10)
+ORDERS = 6
 
 
 @pytest.mark.parametrize("seed", SEEDS)
