@@ -1,4 +1,4 @@
-"""Plugins that hang for ever in real processes: the processes are replaced, and other stacks go on."""
+"""Plugins that hang for ever in real processes, or end them: they are replaced, and other stacks go on."""
 
 import os
 from collections.abc import Iterator
@@ -29,6 +29,15 @@ HANGING = """
                 return
             threading.Event().wait()
 """
+#: A resource type whose creation takes its process down, each time.
+DEADLY = """
+    import os
+    from isotherm.resources import Resource
+
+    class Deadly(Resource):
+        def handle_create(self):
+            os._exit(1)
+"""
 #: A lifecycle plugin that hangs in both calls about stacks of some names, and notes the others.
 WAITING = """
     import os, threading
@@ -50,6 +59,7 @@ WAITING = """
                 print(call, stack.name, file=marks)
 """
 HANGS = "heat_template_version: 2021-04-16\nresources: {a: {type: Acme::Hanging}}\n"
+KILLS = "heat_template_version: 2021-04-16\nresources: {a: {type: Acme::Deadly}, b: {type: OS::Heat::None}}\n"
 FINE = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::None}}\n"
 POOLS = {"prefork": (), "threads": ("--pool", "threads"), "solo": ("--pool", "solo")}
 
@@ -60,6 +70,7 @@ def installation(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[
     packages = tmp_path / "packages"
     packages.mkdir()
     install(packages, "hanging", HANGING, {"isotherm.resources": ["Acme::Hanging = hanging:Hanging"]})
+    install(packages, "deadly", DEADLY, {"isotherm.resources": ["Acme::Deadly = deadly:Deadly"]})
     install(packages, "waiting", WAITING, {"isotherm.lifecycle": ["waiting = waiting:Waiting"]})
     migrations.upgrade(postgres_url)
     installation = Installation(tmp_path, broker_url=redis_url, database_url=postgres_url)
@@ -96,6 +107,28 @@ def test_a_step_that_hangs_is_taken_over_and_its_process_is_replaced(
             print(installation.log)
     (line,) = [each for each in hung.log.splitlines() if "a step hangs and is given up" in each]
     assert all(word in line for word in ("resource=a", "type=Acme::Hanging", "seconds="))
+
+
+def test_a_step_that_takes_its_process_down_each_time_fails_and_can_be_deleted(
+    installation: Installation,
+) -> None:
+    installation.environment |= {"ISOTHERM_LOST_ATTEMPT_LIMIT": "2"}
+    engines = [installation.start("coordinator"), installation.start("w1")]
+    with running(engines) as installation.engines:
+        try:
+            installation.submit(KILLS)
+            (begun,) = until(installation.service.stacks)
+            stack = installation.ended(begun.id)
+            assert stack.state == "CREATE_FAILED"
+            assert "resources.a: its worker was lost 2 times" in stack.reason
+            rows = {row.name: row.state for row in installation.service.resources(stack.id)}
+            assert rows == {"a": "CREATE_FAILED", "b": "CREATE_COMPLETE"}
+            # The worker has new children, which take work.
+            assert installation.ended(installation.create(FINE, "fine")).state == "CREATE_COMPLETE"
+            installation.service.delete(stack.id)
+            assert installation.ended(stack.id).state == "DELETE_COMPLETE"
+        finally:
+            print(installation.log)
 
 
 def test_a_process_in_which_calls_of_a_plugin_hang_is_replaced_and_loses_no_operation(
