@@ -14,23 +14,19 @@ from typing import Final
 import structlog
 
 from hooks.lifecycle import LifecyclePlugin
-from hooks.values.words import tellable
-from orchestrator.config.log_context import about_order
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
 from orchestrator.engine.breakpoints import UNSET_HOOK, unset_hook
-from orchestrator.engine.end_lease import extended
-from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
+from orchestrator.engine.operation_end import OperationEnds, last_complete
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.scaling import Scaler
 from orchestrator.engine.signals import Signals
-from orchestrator.engine.snapshots import begin_to_let_go, let_go, let_go_of_all, restorable, take_snapshot
+from orchestrator.engine.snapshots import begin_to_let_go, let_go, restorable, take_snapshot
 from orchestrator.engine.stack_actions import operate, refuse_suspended
 from orchestrator.engine.traversal_starter import TraversalStarter
-from orchestrator.engine.tried_once import tried_once
 from orchestrator.engine.unchecked import fail_unchecked
-from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable, typed_message
+from orchestrator.errors import Conflict, NotFound
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.actions import OPERATIONS
 from orchestrator.model.messages import (
@@ -59,15 +55,12 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.sweeping import Swept
-from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.tracer import OFF, Tracing
 
 log = structlog.get_logger()
 
 #: How often an operation is tried while concurrent operations take the stack first.
 TRIES: Final = 10
-#: The template that a rollback applies to a stack that never was complete.
-NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"
 #: The UUID namespace of stack ids.
 _STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
 
@@ -95,12 +88,23 @@ class Coordinator:
         self._settings = settings
         self._publisher = publisher
         self._name = name
-        self._tracing = tracing
         self._brackets = Brackets(
             store, plugins, settings, owner=name, is_dead=is_dead, replacement=replacement
         )
         self._begin = TraversalStarter(
             store, types, settings, publisher, self._brackets, clients=self._clients, tracing=tracing
+        )
+        self._ends = OperationEnds(
+            self,
+            self._brackets,
+            self._begin,
+            store=store,
+            types=types,
+            settings=settings,
+            publisher=publisher,
+            clients=self._clients,
+            tracing=tracing,
+            name=name,
         )
         self._housekeeping = Housekeeping(store, settings)
 
@@ -344,7 +348,7 @@ class Coordinator:
 
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
         """Restore the last complete definition of a stack; False if another operation took the stack first."""
-        completed = self._completed(stack, job.job_id)
+        completed = last_complete(self._store, stack, job.job_id)
         if self._begin.update(stack, completed, action="ROLLBACK"):
             return True
         self._fence(stack)
@@ -355,7 +359,7 @@ class Coordinator:
             raise Conflict(
                 f"stack {now.name!r} is {now.action}_{now.status} by now: there is nothing to cancel"
             )
-        completed = self._completed(now, job.job_id)
+        completed = last_complete(self._store, now, job.job_id)
         return self._begin.update(now, completed, action="ROLLBACK") is not None
 
     def _fence(self, stack: StackRow) -> None:
@@ -399,73 +403,11 @@ class Coordinator:
             self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
-    def _roll_back(self, ending: ClaimedEnd) -> None:
-        """Begin the rollback to the last complete definition, unless another operation has taken the stack.
-
-        A rollback that fails is not rolled back.
-        """
-        stack = self._store.stacks.find(ending.stack_id, project=ending.project)
-        if stack.traversal_id != ending.traversal_id:
-            return
-        try:
-            self._begin.update(stack, self._completed(stack), action="ROLLBACK")
-        except Unavailable:
-            # The end stays claimable, so that the rollback is tried again.
-            raise
-        except IsothermError as error:
-            # The old definition is refused now: a type is gone, or a lifecycle plugin refuses.
-            log.warning("a stack cannot be rolled back", stack_name=stack.name, reason=str(error))
-            self._store.traversals.leave_failed(ending.traversal_id, why=str(error))
-        except Exception as error:
-            # A bug of a resource type would be the same at every other try.
-            log.exception("a stack cannot be rolled back", stack_name=stack.name)
-            self._store.traversals.leave_failed(ending.traversal_id, why=tellable(typed_message(error)))
-
-    def _completed(self, stack: StackRow, job_id: str = "") -> StackJob:
-        """Return the job that restores the last complete definition of a stack."""
-        if stack.completed_template_id is None:
-            return StackJob(name=stack.name, project=stack.project, template=NO_RESOURCES, job_id=job_id)
-        return job_of_template(self._store, stack, stack.completed_template_id, job_id=job_id)
-
     # -- the end -----------------------------------------------------------------------------------------------
 
     def finish(self, order: CheckOrder) -> None:
-        """Complete a traversal if it is done, and run its post-operation callbacks: lifecycle plugins' ``post_op``.
-
-        The callbacks run at least once for every traversal, with the traversal's id as the operation id; when a
-        coordinator dies during them, another takes over when its lease ends.
-        """
-        with about_order(order):
-            self._store.traversals.complete(order.traversal_id)
-            ending = self._store.traversals.claim_end(order, worker=self._name)
-            if ending is None:
-                return
-            held = (order.traversal_id, order.no, ending.attempt)
-            lease_seconds = self._store.timings.lease_seconds
-            with extended(self._store.nodes.heartbeat, held, lease_seconds=lease_seconds):
-                self._run_callbacks(ending)
-
-    def _run_callbacks(self, ending: ClaimedEnd) -> None:
-        self._brackets.leave(ending)
-        if why := self._brackets.why_failed(ending):
-            self._store.plugin_failures.fail_complete(ending.traversal_id, why)
-        if ending.status == "FAILED" and ending.options.get("rollback"):
-            self._roll_back(ending)
-        if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
-            with tried_once("deletion of the stack's snapshots", ending):
-                let_go_of_all(self._store, ending, self._types, self._settings, clients=self._clients)
-        if ending.parent_resource is not None:
-            # The parent resource waits for this.
-            publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
-            # When a signal changed the stack, no check waits: record the new attributes here.
-            resting = IdleNestedStacks(self, self._store, self._types, self._settings)
-            with tried_once("attributes of the parent resource", ending):
-                resting.record_attributes(ending.parent_resource)
-        self._tracing.ended(ending)
-        self._store.traversals.finish_end(ending)
-        most = self._settings.max_sink_backlog_events
-        self._store.sink_cursors.bound(most, stack_id=ending.stack_id)
-        self._store.purger.trim_events(ending.stack_id, most=self._settings.max_events_per_stack)
+        """Complete a traversal if it is done, and run its post-operation callbacks; see :class:`OperationEnds`."""
+        self._ends.finish(order)
 
     # -- the sweep ---------------------------------------------------------------------------------------------
 
