@@ -74,6 +74,31 @@ class OperationEnds:
         self._brackets.leave(ending)
         if why := self._brackets.why_failed(ending):
             self._store.plugin_failures.fail_complete(ending.traversal_id, why)
+        if ending.lost >= self._most_lost:
+            self._give_up(ending)
+        else:
+            self._call_types(ending)
+        self._tracing.ended(ending)
+        self._store.traversals.finish_end(ending)
+        most = self._settings.max_sink_backlog_events
+        self._store.sink_cursors.bound(most, stack_id=ending.stack_id)
+        self._store.purger.trim_events(ending.stack_id, most=self._settings.max_events_per_stack)
+
+    @property
+    def _most_lost(self) -> int:
+        """How many attempts at an end may be lost; each lifecycle plugin may lose as many before it is given up."""
+        return self._store.timings.lost_attempts * (1 + self._brackets.plugin_count)
+
+    def _give_up(self, ending: ClaimedEnd) -> None:
+        """End an operation without the code of resource types, which may be what takes the processes down."""
+        why = f"its coordinator was lost {ending.lost} times"
+        log.error("the end of an operation is given up in part", stack_name=ending.stack, reason=why)
+        if ending.status == "FAILED" and ending.options.get("rollback"):
+            self._store.traversals.leave_failed(ending.traversal_id, why=why)
+        if ending.parent_resource is not None:
+            publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
+
+    def _call_types(self, ending: ClaimedEnd) -> None:
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
         if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
@@ -86,11 +111,6 @@ class OperationEnds:
             resting = IdleNestedStacks(self._coordinator, self._store, self._types, self._settings)
             with tried_once("attributes of the parent resource", ending):
                 resting.record_attributes(ending.parent_resource)
-        self._tracing.ended(ending)
-        self._store.traversals.finish_end(ending)
-        most = self._settings.max_sink_backlog_events
-        self._store.sink_cursors.bound(most, stack_id=ending.stack_id)
-        self._store.purger.trim_events(ending.stack_id, most=self._settings.max_events_per_stack)
 
     def _roll_back(self, ending: ClaimedEnd) -> None:
         """Begin the rollback to the last complete definition, unless another operation has taken the stack.

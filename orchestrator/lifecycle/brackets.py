@@ -404,6 +404,11 @@ class Brackets:
             hint="another process goes on; a command without a broker is to be run again",
         )
 
+    @property
+    def plugin_count(self) -> int:
+        """How many plugins are enabled here."""
+        return len(self._plugins)
+
     def _plugin(self, call: CallRow) -> LifecyclePlugin | None:
         return next((each for each in self._plugins if each.name == call.plugin), None)
 

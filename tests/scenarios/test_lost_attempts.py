@@ -39,6 +39,29 @@ def deadly(world: World, method: str) -> Callable[[], None]:
     return lambda: setattr(kind, method, sound)
 
 
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_rollback_whose_planning_takes_its_coordinator_down_is_given_up_after_so_many(limit: int) -> None:
+    world = World(lost_attempt_limit=limit)
+    world.create(template({"a": value("1", "s")}))
+    world.settle()
+    world.cloud.failing_updates = {"a": True}
+    world.update(template({"a": value("1", "l")}), rollback=True)
+
+    def dies(*_: Any) -> None:
+        # The worker is spared.
+        if world.state() == "UPDATE_FAILED":
+            raise Crash
+
+    patched(world, validate=dies)
+    assert settle(world) == limit
+    assert world.state() == "UPDATE_FAILED"
+    assert reason(world).endswith(f"it is not rolled back: its coordinator was lost {limit} times")
+    # The end is over, and the stack can be changed.
+    world.delete()
+    world.settle()
+    assert world.cloud.objects == {}
+
+
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_create_that_takes_its_worker_down_fails_after_so_many(limit: int) -> None:
     world = World(lost_attempt_limit=limit)

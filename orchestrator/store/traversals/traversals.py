@@ -44,6 +44,8 @@ class ClaimedEnd(Record):
     begun_at: float
     ended_at: float
     attempt: int
+    #: How many earlier attempts were lost with their process.
+    lost: int
     options: Mapping[str, Any]
     #: The id of the row in the parent stack; None if the stack is not nested.
     parent_resource: str | None
@@ -80,7 +82,7 @@ def _claiming_end() -> sa.UpdateBase:
         node.update()
         .where(tables.OF_TRAVERSAL, node.c.phase == END, node.c.state == "ready")
         .values(state="running", attempt=node.c.attempt + 1, **claimed)
-        .returning(node.c.attempt)
+        .returning(node.c.attempt, node.c.lost)
     )
 
 
@@ -140,15 +142,16 @@ class Traversals(Repository):
             if row is None:
                 return None
             claim = {"claimed_by": worker, "leased_until": now + self._timings.lease_seconds}
-            attempt = connection.execute(_claiming_end(), mine | claim).scalar_one_or_none()
-        if attempt is None:
+            claimed = connection.execute(_claiming_end(), mine | claim).first()
+        if claimed is None:
             return None
         return ClaimedEnd.of(
             row,
             stack=row.name,
             traversal_id=row.id,
             begun_at=row.created_at,
-            attempt=attempt,
+            attempt=claimed.attempt,
+            lost=claimed.lost,
             options=json.loads(row.options),
         )
 

@@ -80,6 +80,7 @@ def ending(status: str = "COMPLETE", reason: str = "") -> ClaimedEnd:
         begun_at=1000.5,
         ended_at=1012.25,
         attempt=1,
+        lost=0,
         options={},
         parent_resource=None,
     )
