@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import END, CheckOrder
 from orchestrator.model.nested_stack import Family, Fence
-from orchestrator.model.plan import Row, plan_create, plan_delete
+from orchestrator.model.plan import plan_create, plan_delete
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
@@ -21,6 +21,7 @@ from tests.unit.orchestrator.store.test_update_contract import (
     end,
     order_of,
     orders_of,
+    rows_of,
     update_of,
 )
 
@@ -186,17 +187,7 @@ def deletes_nested(name: str) -> Operating:
 
     def delete(bench: Bench, found: Found) -> Sequence[CheckOrder]:
         fence = _fence(found.claims[name])
-        rows = [
-            Row(
-                id=row.id,
-                name=row.name,
-                type=row.type,
-                action=row.action,
-                status=row.status,
-                requires=row.requires,
-            )
-            for row in bench.store.stacks.resources("nested-id")
-        ]
+        rows = rows_of(bench, "nested-id")
         new = NewTraversal(
             id="nested-t2",
             stack_id="nested-id",

@@ -16,7 +16,7 @@ from tests.unit.orchestrator.store.conftest import Bench
 RECORDED = ["row", "name", "CREATE", "COMPLETE", "p", "r", []]
 
 
-def rows_of(bench: Bench) -> list[Row]:
+def rows_of(bench: Bench, stack_id: str = "s-id") -> list[Row]:
     return [
         Row(
             id=row.id,
@@ -26,7 +26,7 @@ def rows_of(bench: Bench) -> list[Row]:
             status=row.status,
             requires=row.requires,
         )
-        for row in bench.store.stacks.resources("s-id")
+        for row in bench.store.stacks.resources(stack_id)
     ]
 
 
