@@ -187,7 +187,8 @@ def freeze_once(
     after(place)
     for request in undo(place):
         told(second.carry_out(request))
-    assert (place.running(), place.on_disk("volumes"), place.on_disk("files")) == (0, [], []), lines
+    none_runs(place)
+    assert (place.on_disk("volumes"), place.on_disk("files")) == ([], []), lines
     return frozen is not None
 
 
@@ -212,7 +213,8 @@ def one_runs(place: Place) -> None:
 
 
 def none_runs(place: Place) -> None:
-    assert place.running() == 0
+    # A killed process takes a moment to be gone, which its kill does not wait for.
+    until(lambda: place.running() == 0)
 
 
 def volume(rpc: str, size_mib: int = 0) -> Steps:
