@@ -1,5 +1,6 @@
 """What every store promises to updates: effective actions, what goes on, replacements, quiet nodes."""
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ def rows_of(bench: Bench, stack_id: str = "s-id") -> list[Row]:
             status=row.status,
             requires=row.requires,
         )
-        for row in bench.store.stacks.resources(stack_id)
+        # Of two rows of one name and age, always the same is matched.
+        for row in sorted(bench.store.stacks.resources(stack_id), key=operator.attrgetter("id"))
     ]
 
 
