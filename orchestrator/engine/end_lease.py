@@ -3,12 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Final
 
 from orchestrator.config.periodic import Periodic
-
-#: For how long the lease of one end is extended: work that hangs is taken over in the end.
-LONGEST_SECONDS: Final = 3600.0
 
 #: What identifies the claim of an end: traversal id, node number, attempt.
 Held = tuple[str, int, int]
@@ -20,10 +16,14 @@ def extended(
     held: Held,
     *,
     lease_seconds: float,
+    longest_seconds: float,
     clock: Callable[[], float] = monotonic,
 ) -> Iterator[None]:
-    """Extend the lease of an end every third of it while the block runs, for ``LONGEST_SECONDS`` at most."""
-    until = clock() + LONGEST_SECONDS
+    """Extend the lease of an end every third of it while the block runs, for ``longest_seconds`` at most.
+
+    Work that hangs for longer is taken over by another process.
+    """
+    until = clock() + longest_seconds
     pause = lease_seconds / 3
 
     def act() -> None:

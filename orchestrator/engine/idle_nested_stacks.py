@@ -129,7 +129,8 @@ class IdleNestedStacks:
             return
         try:
             attributes = [[list(path), resource.attribute_at(tuple(path))] for path, _ in row.attributes]
-            refuse_not_plain(attributes, most_bytes=self._settings.max_value_bytes)
+            limits = self._settings
+            refuse_not_plain(attributes, most_bytes=limits.max_value_bytes, deepest=limits.max_value_depth)
         except Exception as error:
             # Plugin code may raise anything: the recorded attributes stay.
             log.warning("an attribute could not be read", resource=row.name, type=row.type, exc_info=error)

@@ -66,8 +66,12 @@ class OperationEnds:
             if ending is None:
                 return
             held = (order.traversal_id, order.no, ending.attempt)
-            lease_seconds = self._store.timings.lease_seconds
-            with extended(self._store.nodes.heartbeat, held, lease_seconds=lease_seconds):
+            with extended(
+                self._store.nodes.heartbeat,
+                held,
+                lease_seconds=self._store.timings.lease_seconds,
+                longest_seconds=self._settings.step_timeout_seconds,
+            ):
                 self._run_callbacks(ending)
 
     def _run_callbacks(self, ending: ClaimedEnd) -> None:

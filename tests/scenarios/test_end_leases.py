@@ -1,4 +1,4 @@
-"""The lease of a traversal's end while its post-operation work takes long: nobody else takes the end over."""
+"""The lease of a traversal's end while its post-operation work takes long: no other process takes the end over."""
 
 import threading
 from collections.abc import Callable
@@ -8,12 +8,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from hooks.lifecycle import LifecyclePlugin
-from orchestrator.engine import end_lease
+from orchestrator.engine.end_lease import extended
 from orchestrator.model.messages import END, CheckOrder
 from orchestrator.store.tables import node
 from tests.scenarios.world import World, template_of
 from tests.waiting import PATIENCE_SECONDS, until
 
+LONGEST_SECONDS = 3600.0
 BEATS_SECONDS = 0.03
 
 
@@ -70,7 +71,7 @@ def test_a_lease_is_extended_while_the_work_goes_on_and_no_longer() -> None:
     beats: list[Any] = []
     held = ("t", 1, 1)
     before = set(threading.enumerate())
-    with end_lease.extended(beats.append, held, lease_seconds=BEATS_SECONDS):
+    with extended(beats.append, held, lease_seconds=BEATS_SECONDS, longest_seconds=LONGEST_SECONDS):
         (thread,) = set(threading.enumerate()) - before
         until(lambda: len(beats) > 1)
     thread.join()
@@ -87,10 +88,12 @@ def test_a_lease_of_work_that_hangs_ends() -> None:
         return now[0]
 
     def looked_again() -> bool:
-        return looks.count(end_lease.LONGEST_SECONDS) > len(beats) + 2
+        return looks.count(LONGEST_SECONDS) > len(beats) + 2
 
-    with end_lease.extended(beats.append, ("t", 1, 1), lease_seconds=BEATS_SECONDS, clock=clock):
+    with extended(
+        beats.append, ("t", 1, 1), lease_seconds=BEATS_SECONDS, longest_seconds=LONGEST_SECONDS, clock=clock
+    ):
         until(lambda: beats)
-        now[0] = end_lease.LONGEST_SECONDS
+        now[0] = LONGEST_SECONDS
         # One extension at most is under way: every further look finds that there is to be none.
         until(looked_again)
