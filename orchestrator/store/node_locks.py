@@ -13,8 +13,8 @@ from orchestrator.store.rows import Values
 
 #: The nodes that a failure of their traversal may change.
 IDLE: Final = "traversal_id = :traversal_id AND (state IN ('ready', 'waiting') OR phase = 'end')"
-#: The nodes that another traversal in the place of theirs may change, and those that run: whoever holds one of these,
-#: such as a sweep that found its worker dead, has made it ready or waiting once it can be locked.
+#: The nodes that change when another traversal supersedes theirs, and those that run: a transaction that holds one of
+#: these, such as a sweep that found its worker dead, has made it ready or waiting by the time that it can be locked.
 NOT_OVER: Final = "traversal_id = :traversal_id AND state IN ('blocked', 'ready', 'waiting', 'running')"
 
 

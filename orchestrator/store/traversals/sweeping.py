@@ -120,25 +120,23 @@ class Sweeper(Repository):
             self._write(connection, [change for _, change in settled])
             live = [(row, change["lost"]) for row, change in settled if change["due_at"] is not None]
             lost = self._ledger.lost(connection) if _is_past(look.lost, now) else ()
-        orders = tuple(
-            order
-            for row, lost in live
-            if not self._is_doomed(row, lost)
-            for order in self._made(row, partial(self._nodes.orders, [row], row))
-        )
-        doomed = tuple(
-            (order, lost)
-            for row, lost in live
-            if self._is_doomed(row, lost)
-            for order in self._made(row, partial(self._nodes.orders, [row], row))
-        )
+        orders: list[CheckOrder] = []
+        doomed: list[tuple[CheckOrder, int]] = []
+        for row, times in live:
+            made = self._made(row, partial(self._nodes.orders, [row], row))
+            if self._is_doomed(row, times):
+                doomed += [(order, times) for order in made]
+            else:
+                orders += made
         woken = tuple(
             order
             for row in rows
             if row.state == "running" and row.status == "SUPERSEDED" and row.resource_id
             for order in self._made(row, partial(self._nodes.wake_resource, row.resource_id))
         )
-        return Swept(orders=timed_out + orders + woken, doomed=doomed, more=len(rows) == BATCH, lost=lost)
+        return Swept(
+            orders=(*timed_out, *orders, *woken), doomed=tuple(doomed), more=len(rows) == BATCH, lost=lost
+        )
 
     def _without_held(self, connection: sa.Connection, rows: Sequence[AnyRow]) -> Sequence[AnyRow]:
         """Return the rows without the running nodes whose resource another transaction holds; the others are locked.
