@@ -143,7 +143,7 @@ class Brackets:
                 f"another process asks lifecycle plugins about stack {new.stack!r} for the same job"
             )
         if row.state != operation_rows.ENTERING:
-            # The process died in the calls back: whoever delivers the job again hears the same.
+            # The process died in the calls of post_op: the job is refused again, with the same reason.
             raise _refusal(row.id, row.outcome, row.reason)
         with self._working.on(row.id):
             context = LifecycleContext(

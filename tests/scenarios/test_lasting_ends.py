@@ -20,7 +20,7 @@ ODD = {"an object": object(), "an endless number": 2**70, "half a letter": "\ud8
 
 
 class Moody(AutoScalingGroup):
-    """A group that raises, or has attributes that cannot be stored, once it is told to."""
+    """A group that raises, or has attributes that cannot be stored, once a test sets so."""
 
     raises_in = ""
     odd: Any = None

@@ -133,7 +133,7 @@ IDS: dict[str, tuple[Callable[[], Any], str]] = {
     "another text": (lambda: UserString("a"), "UserString"),
     "what is too large": (lambda: "x" * 5_000, "more than"),
 }
-#: What is no reason: it is told all the same.
+#: Errors without a usable message: the event has some reason all the same.
 REASONS: dict[str, tuple[Callable[[], Any], str]] = {
     "no character": (lambda: ResourceFailure("a\0b"), "a\\u0000b"),
     "half a character": (lambda: ResourceFailure("a\ud800b"), "a\\ud800b"),
@@ -146,7 +146,7 @@ REASONS: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 class Poisonous(Resource):
-    """Leaves what it is told in the place that it is told."""
+    """A resource type that leaves a given value in a given place."""
 
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {"it": Attribute(description="anything")}
     place: ClassVar[str] = ""

@@ -143,7 +143,7 @@ def test_a_node_that_loses_too_many_workers_is_doomed_and_no_other(bench: Bench)
         doomed = [(order.key, times) for order, times in swept.doomed]
         assert doomed == ([("a", 5)] if lost == 5 else [])
         assert [order.key for order in swept.orders] == ([] if lost == 5 else ["a"])
-    # Should the coordinator die before it has failed it, whoever takes it next is counted too.
+    # If the coordinator dies before it has failed the node, the next lost attempt is counted too.
     bench.claim(a, worker="w6")
     bench.clock.pass_(61)
     bench.store.nodes.heartbeat([("s-t1", b.no, 1)])

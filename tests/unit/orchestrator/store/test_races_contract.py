@@ -259,11 +259,10 @@ def lock_of(key: str) -> str:
     return f"SELECT no FROM node WHERE traversal_id = 's-t1' AND key = '{key}' FOR UPDATE"
 
 
+@on_postgres
 @pytest.mark.parametrize("act", ["supersede", "fail"])
 def test_many_nodes_are_locked_in_the_order_of_their_numbers(bench: Bench, act: str) -> None:
     """As every finish locks them: with the other order, two of them would be a deadlock."""
-    if not bench.store.database.postgres:
-        pytest.skip("SQLite has one writer at a time")
     orders = {order.key: order for order in bench.begin({"a": set(), "b": set(), "c": {"a", "b"}})}
     # The one with the lower number is changed last, and lies behind the other one from then on.
     for key in ("b", "a"):

@@ -165,10 +165,10 @@ def test_what_a_failure_reads_does_not_grow_with_the_cleanups_that_do_not_wait_f
     assert many < 2 * few, (few, many)
 
 
+# SQLite has one writer at a time.
+@pytest.mark.parametrize("bench", ["postgres"], indirect=True)
 def test_nodes_are_locked_in_the_order_of_their_numbers(bench: Bench) -> None:
     """Of nodes on both sides of a join the lower one is locked first, as every other finish does it."""
-    if not bench.store.database.postgres:
-        pytest.skip("SQLite has one writer at a time")
     made(bench, {"base": set(), **{f"m{number:03}": {"base"} for number in range(100)}})
     orders = {order.key: order for order in pass_on(bench, begin_update(bench, {}))}
     claim = bench.store.nodes.claim(orders["m050"], worker="w")
