@@ -28,7 +28,7 @@ from orchestrator.lifecycle.answers import agreed_of
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
 from orchestrator.lifecycle.frozen_stacks import shown_from_wire, shown_to_wire, stack_shown, with_rows
-from orchestrator.lifecycle.post_op import notify
+from orchestrator.lifecycle.post_op import log_failure, notify
 from orchestrator.lifecycle.pre_op import answer_of
 from orchestrator.lifecycle.running_operations import RunningOperations
 from orchestrator.model.nested_stack import Fence
@@ -386,14 +386,7 @@ class Brackets:
             except NotCalled as hung:
                 raise self._not_called(call.plugin, hung) from hung
         error = _lost_words("do_post_op", lost)
-        log.error(
-            "a lifecycle plugin failed after the operation",
-            plugin=call.plugin,
-            operation=row.id,
-            stack_name=row.stack,
-            action=row.action,
-            reason=error,
-        )
+        log_failure(row, call.plugin, error)
         return error, None
 
     def _not_called(self, plugin: str, why: NotCalled) -> TakenOver:

@@ -64,13 +64,19 @@ def notify(
         if isinstance(raised, TookTooLong):
             replacement.request()
         error = fault_of(raised, plugin.options)
-        log.error(
-            "a lifecycle plugin failed after the operation",
-            plugin=plugin.name,
-            operation=row.id,
-            stack_name=row.stack,
-            action=row.action,
-            reason=error,
-            exception=None if is_on_purpose(raised) else trace_of(raised, plugin.options),
-        )
+        trace = None if is_on_purpose(raised) else trace_of(raised, plugin.options)
+        log_failure(row, plugin.name, error, exception=trace)
     return error, time.monotonic() - begun
+
+
+def log_failure(row: OperationRow, plugin: str, error: str, *, exception: str | None = None) -> None:
+    """Log that a plugin failed after an operation, and why."""
+    log.error(
+        "a lifecycle plugin failed after the operation",
+        plugin=plugin,
+        operation=row.id,
+        stack_name=row.stack,
+        action=row.action,
+        reason=error,
+        exception=exception,
+    )

@@ -8,7 +8,8 @@ import pytest
 from hooks.errors import HookError
 from hooks.loading.calling import call_within
 from orchestrator.lifecycle import post_op, pre_op
-from tests.scenarios.world import Crash, World
+from tests.scenarios.cloud import Crash
+from tests.scenarios.world import World
 
 
 @pytest.fixture(scope="session", autouse=True)

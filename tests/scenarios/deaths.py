@@ -5,7 +5,8 @@ import inspect
 from collections.abc import Callable
 from itertools import count
 
-from tests.scenarios.world import Cloud, World
+from tests.scenarios.cloud import Cloud
+from tests.scenarios.world import World
 
 
 def die_everywhere(story: Callable[..., None]) -> Callable[..., None]:

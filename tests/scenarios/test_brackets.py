@@ -32,8 +32,9 @@ from orchestrator.model.messages import (
 from orchestrator.store.tables import annotation
 from tests.operations import operations_of
 from tests.scenarios.bracket_book import ENTER, LATE, LEAVE, RAISES, REFUSES, YES, Book, Call, Death, Player
+from tests.scenarios.cloud import Crash
 from tests.scenarios.test_updates import template, value
-from tests.scenarios.world import Crash, World
+from tests.scenarios.world import World
 from tests.waiting import PATIENCE_SECONDS
 
 EXAMPLES: Final = int(os.environ.get("ISOTHERM_HISTORIES", "0"))

@@ -15,8 +15,9 @@ from orchestrator.model.messages import StackJob
 from orchestrator.store import tables
 from orchestrator.store.traversals.operation_rows import CallRow, OperationRow
 from tests.operations import operations_of
+from tests.scenarios.cloud import Crash
 from tests.scenarios.test_updates import template, value
-from tests.scenarios.world import Crash, World
+from tests.scenarios.world import World
 
 PRE, POST = "do_pre_op", "do_post_op"
 LIMIT = Settings.model_fields["lost_attempt_limit"].default

@@ -11,9 +11,10 @@ from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.model.messages import StackJob
 from tests.operations import operations_of
+from tests.scenarios.cloud import Crash
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_updates import template, value
-from tests.scenarios.world import Crash, World
+from tests.scenarios.world import World
 
 Call = tuple[str, str, str]
 

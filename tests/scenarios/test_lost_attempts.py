@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from orchestrator.views.facts import LOST
+from tests.scenarios.cloud import Crash
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.telling import patched, reason, said, states
 from tests.scenarios.test_hooks import ALL
 from tests.scenarios.test_updates import present, template, value
-from tests.scenarios.world import Crash, World
+from tests.scenarios.world import World
 
 #: More deaths than these are no coincidence: the engine repeats for ever.
 MANY = 40

@@ -28,8 +28,9 @@ from orchestrator.queries.stacks import StackQueries
 from orchestrator.store import migrations
 from orchestrator.store.database import Database
 from orchestrator.store.tables import metadata
+from tests.scenarios.cloud import Crash
 from tests.scenarios.telling import reason
-from tests.scenarios.world import Crash, Place, World
+from tests.scenarios.world import Place, World
 from tests.services.servers import PostgresServer
 
 

@@ -16,9 +16,10 @@ from orchestrator.errors import Conflict
 from orchestrator.model.messages import SignalJob
 from orchestrator.store.stacks.scalings import Decided
 from tests.scenarios.built_once import at_every_message
+from tests.scenarios.cloud import Crash
 from tests.scenarios.groups import TYPES, members, outputs
 from tests.scenarios.trees import assert_at_rest, document_of_tree, step
-from tests.scenarios.world import Crash, World
+from tests.scenarios.world import World
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from orchestrator.errors import Conflict, Unavailable
 from orchestrator.lifecycle.answers import MOST_DEPTH
 from orchestrator.model.messages import StackJob
 from tests.operations import operations_of
+from tests.scenarios.cloud import Crash
 from tests.scenarios.test_updates import template, value
-from tests.scenarios.world import Crash, World
+from tests.scenarios.world import World
 
 
 @pytest.fixture(autouse=True)
