@@ -73,23 +73,27 @@ def _reach(file: Path) -> dict[int, set[str]]:
     return {line: {each.partition("|")[0] for each in contexts} for line, contexts in lines.items()}
 
 
-def tests_of(place: MutationSpec) -> tuple[list[str], float]:
-    """Return the tests that reach a place, fastest first, as far as there is time; and how long they take.
+def tests_of(place: MutationSpec) -> tuple[list[list[str]], float]:
+    """Return the tests that reach a place, as far as there is time, in rounds, and how long they take together.
 
-    What is carried out at import is reached by all tests that reach its file.
+    The first round are those beside it, which notice most and import little; each has its fastest first. What is
+    carried out at import is reached by all tests that reach its file.
     """
     lines = _reach(place.module_path)
     found = set[str]().union(*(lines.get(n, ()) for n in range(place.start_pos[0], place.end_pos[0] + 1)))
     if "" in found:
         found = found.union(*lines.values())
     durations = json.loads(DURATIONS.read_text(encoding="utf-8"))
-    chosen, total = list[str](), 0.0
-    for seconds, test in sorted((durations[test], test) for test in found & durations.keys()):
-        if chosen and total + seconds > MOST_SECONDS:
+    beside = f"tests/unit/{place.module_path.parent.as_posix()}"
+    near, far, total = list[str](), list[str](), 0.0
+    for is_far, seconds, test in sorted(
+        (not t.startswith(beside), durations[t], t) for t in found & durations.keys()
+    ):
+        if total + seconds > MOST_SECONDS and (near or far):
             break
-        chosen.append(test)
+        (far if is_far else near).append(test)
         total += seconds
-    return chosen, total
+    return [each for each in (near, far) if each], total
 
 
 def draw(session: WorkDB, sample: int, seed: int) -> None:
@@ -124,11 +128,14 @@ def try_out(item: WorkItem) -> WorkResult:
     Raises:
         SystemExit: the tests are others than those recorded.
     """
-    tests, seconds = tests_of(item.mutations[0])
-    if not tests:
+    rounds, seconds = tests_of(item.mutations[0])
+    if not rounds:
         return UNREACHED
-    (KEPT / "tests").write_text("\n".join(tests), encoding="utf-8")
-    command = shlex.join([*PYTEST, "-x", f"@{KEPT / 'tests'}"])
+    commands = []
+    for number, tests in enumerate(rounds):
+        (KEPT / f"tests-{number}").write_text("\n".join(tests), encoding="utf-8")
+        commands.append(shlex.join([*PYTEST, "-x", f"@{KEPT / f'tests-{number}'}"]))
+    command = shlex.join(["sh", "-c", " && ".join(commands)])
     result = mutate_and_test(item.mutations, command, 60 + PATIENCE * seconds)
     if "ERROR: not found: " in (result.output or ""):
         raise SystemExit(f"the tests are others than those recorded: remove {KEPT}")
