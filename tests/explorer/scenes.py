@@ -225,6 +225,7 @@ CREATED: Mapping[str, set[str]] = {
     "k": set(),
     "e": set(),
     "x": set(),
+    "r": {"x"},
     "v": {"x"},
     "w": {"x"},
     "b": {"a"},
@@ -294,8 +295,9 @@ def _ending(bench: Bench) -> Found:
     for order in end(bench, bench.claim(found.orders["j"]), Ending.DONE, changed=False).ready:
         found.orders[order.key] = order
     with bench.store.database.read() as connection:
-        last = sa.text("SELECT no FROM node WHERE traversal_id = 's-t2' AND phase = 'end'")
-        found.orders["end"] = order_of(bench, connection.execute(last).scalar_one())
+        for name, which in (("end", "phase = 'end'"), ("q's cleanup", "phase = 'cleanup' AND key = 'q'")):
+            sql = sa.text(f"SELECT no FROM node WHERE traversal_id = 's-t2' AND {which}")
+            found.orders[name] = order_of(bench, connection.execute(sql).scalar_one())
     return found
 
 
@@ -333,6 +335,7 @@ SCENES = (
             "v waits": ends("v", Ending.WAITING, seconds=LONG_SECONDS),
             "v ends": ends("v"),
             "claim e": claims("e"),
+            "claim r": claims("r"),
             "signal x": signals("s-x"),
             "sweep": sweeps(),
             "beat": beats("a", "k", "v"),
@@ -390,6 +393,7 @@ SCENES = (
             "b ends": ends("b"),
             "b fails": ends("b", Ending.FAILED),
             "join q": joins("q"),
+            "join q's cleanup": joins("q's cleanup"),
             "complete": completes(2),
             "claim the end": claims_end,
             "cancel": cancels(2),

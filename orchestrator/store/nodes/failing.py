@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time
-from orchestrator.store.node_locks import IDLE, hold_nodes
+from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.repository import Timings
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import serves
@@ -61,7 +61,7 @@ def fail_traversal(
         values |= {"in_service": True, "completed_template_id": template.scalar_subquery()}
     connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
     fail_snapshot(connection, traversal_id, reason)
-    hold_nodes(connection, database, IDLE, {"traversal_id": traversal_id})
+    hold_nodes(connection, database, "traversal_id = :traversal_id", {"traversal_id": traversal_id})
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))

@@ -151,7 +151,7 @@ class NodeOrders(Repository):
             WHERE {which} AND (state = 'running' OR {waits} AND hook IS NULL AND {live})
             RETURNING traversal_id, {statements.RELEASED_COLUMNS}"""
         with self._db.write() as connection:
-            hold_nodes(connection, self._db, f"{which} AND state IN ('running', 'waiting')", values)
+            hold_nodes(connection, self._db, which, values)
             rows = connection.execute(
                 text_of(wake), {**values, "redeliver_seconds": self._timings.redeliver_seconds}
             ).all()

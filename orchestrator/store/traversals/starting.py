@@ -14,7 +14,7 @@ from orchestrator.model.messages import CONVERGE, END
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
 from orchestrator.store.database import bulk_insert, retrying
-from orchestrator.store.node_locks import NOT_OVER, hold_nodes
+from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
@@ -132,7 +132,7 @@ class TraversalStarts(Repository):
                 return None
             end_old, *end_nodes = _superseding()
             connection.execute(end_old, {"of_traversal_id": expected, "now": now})
-            hold_nodes(connection, self._db, NOT_OVER, {"traversal_id": expected})
+            hold_nodes(connection, self._db, "traversal_id = :traversal_id", {"traversal_id": expected})
             for statement in end_nodes:
                 connection.execute(statement, {"of_traversal_id": expected, "now": now})
             fail_snapshot(connection, expected, f"{new.plan.action} came before it was complete")
