@@ -43,7 +43,7 @@ FUTILE = re.compile(r"BinaryOperator_(BitOr|Pow)_|Operator_(Not)?Eq_Is(Not)?$|Op
 TESTS = ("tests/unit", "tests/scenarios")
 PYTEST = (sys.executable, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "--hypothesis-profile=mutants")
 #: How many times longer than recorded the tests of a mutant may take until it counts as endless, and so as killed.
-PATIENCE = 10
+PATIENCE = 3
 #: How many seconds, as recorded, the tests of one mutant may take.
 MOST_SECONDS = 60.0
 SKIPPED = WorkResult("skipped")
@@ -139,7 +139,7 @@ def try_out(item: WorkItem) -> WorkResult:
         (KEPT / f"tests-{number}").write_text("\n".join(tests), encoding="utf-8")
         commands.append(shlex.join([*PYTEST, "-x", f"@{KEPT / f'tests-{number}'}"]))
     command = shlex.join(["sh", "-c", " && ".join(commands)])
-    result = mutate_and_test(item.mutations, command, 60 + PATIENCE * seconds)
+    result = mutate_and_test(item.mutations, command, 30 + PATIENCE * seconds)
     if "ERROR: not found: " in (result.output or ""):
         raise SystemExit(f"the tests are others than those recorded: remove {KEPT}")
     return result
