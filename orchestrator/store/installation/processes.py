@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import END
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time, retrying, tried_once
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow
 from orchestrator.views.operations import ProcessView
@@ -53,21 +53,23 @@ class Processes(Repository):
         """The seconds between two reports of a process."""
         return self._timings.lease_seconds / 3
 
+    @tried_once()
     def report(self, process: ProcessIdentity) -> None:
         """Record that a process is alive; the first time, that it has started. Tried once: the next report follows.
 
         Raises:
-            DBAPIError: the database did not take it.
+            Unavailable: the database does not answer, or refuses.
         """
         values = {**asdict(process), "queues": json.dumps(process.queues)}
         with self._db.write() as connection:
             connection.execute(sa.text(_REPORT.format(now=self._db.now)), values)
 
+    @tried_once()
     def end(self, name: str) -> None:
         """Record that a process ends in good order. Tried once: the process does not wait for it.
 
         Raises:
-            DBAPIError: the database did not take it.
+            Unavailable: the database does not answer, or refuses.
         """
         process = tables.process
         with self._db.timed_write() as (connection, now):
@@ -75,11 +77,12 @@ class Processes(Repository):
                 process.update().where(process.c.name == name).values(seen_at=now, stopped_at=now)
             )
 
+    @tried_once()
     def forget(self) -> None:
         """Remove processes that have not reported for ``GONE_SECONDS``. Tried once.
 
         Raises:
-            DBAPIError: the database did not take it.
+            Unavailable: the database does not answer, or refuses.
         """
         process = tables.process
         with self._db.timed_write() as (connection, now):

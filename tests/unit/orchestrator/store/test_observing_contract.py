@@ -98,17 +98,19 @@ def test_an_operation_of_which_something_is_gone_says_so(bench: Bench) -> None:
     assert observations.facts("s-id", "s-t1").trimmed
 
 
-def test_a_stack_in_a_stack_is_told_with_those_it_is_in(bench: Bench) -> None:
-    for stack in ("outer", "middle", "s"):
+@pytest.mark.parametrize(("outer", "middle"), [("outer", "middle"), ("middle", "outer")])
+def test_a_stack_in_a_stack_is_told_with_those_it_is_in(bench: Bench, outer: str, middle: str) -> None:
+    for stack in (outer, middle, "s"):
         bench.begin({"a": set()}, stack=stack)
-    inside = {"middle": ("outer-id", "outer-a"), "s": ("middle-id", "middle-a")}
+    inside = {middle: (f"{outer}-id", f"{outer}-a"), "s": (f"{middle}-id", f"{middle}-a")}
     with bench.store.database.write() as connection:
         for name, (parent, row) in inside.items():
-            values = {"parent_id": parent, "parent_resource": row, "root_id": "outer-id"}
+            values = {"parent_id": parent, "parent_resource": row, "root_id": f"{outer}-id"}
             connection.execute(tables.stack.update().where(tables.stack.c.name == name).values(**values))
     observations = bench.store.observations
-    assert observations.operation("s-id", "s-t1").within == (("outer", "outer-id"), ("middle", "middle-id"))
-    assert by_key(observations.facts("middle-id", "middle-t1"))["a"].nested_stack_id == "s-id"
+    assert observations.operation("s-id", "s-t1").within == ((outer, f"{outer}-id"), (middle, f"{middle}-id"))
+    facts = observations.facts(f"{middle}-id", f"{middle}-t1")
+    assert by_key(facts)["a"].nested_stack_id == "s-id"
     assert by_key(observations.facts("s-id", "s-t1"))["a"].nested_stack_id is None
 
 

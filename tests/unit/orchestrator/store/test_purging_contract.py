@@ -78,6 +78,42 @@ def test_a_deleted_stack_goes_with_all_that_is_known_of_it(bench: Bench) -> None
     assert rows_in(bench, tables.snapshot_resource) == 0
 
 
+def rows_of(bench: Bench, *stacks: str) -> list[Any]:
+    """Return all rows of these stacks, of all tables."""
+    found: list[Any] = []
+    with bench.store.database.read() as connection:
+        for table in tables.metadata.sorted_tables:
+            for row in connection.execute(sa.select(table)).mappings():
+                belongs = {
+                    str(row.get(name, "")).partition("-")[0] for name in ("id", "stack_id", "traversal_id")
+                }
+                found += [dict(row)] if belongs & {*stacks} else []
+    return found
+
+
+def test_nothing_of_other_stacks_goes_with_a_deleted_one(bench: Bench) -> None:
+    deleted(bench)
+    others = ("r", "t")
+    for name in (*others, "s"):
+        if name in others:
+            bench.begin({"a": set()}, stack=name)
+        snapshot = {
+            "id": f"{name}-snapshot",
+            "stack_id": f"{name}-id",
+            "action": "CREATE",
+            "status": "COMPLETE",
+        }
+        more = {"template_id": "none", "traversal_id": f"{name}-t1", "created_at": 1}
+        with bench.store.database.write() as connection:
+            connection.execute(tables.snapshot.insert().values(**snapshot, **more))
+    bench.clock.pass_(31 * DAY)
+    before = rows_of(bench, *others)
+    assert len(before) > 10
+    assert purge(bench)["stacks"] == 1
+    assert not rows_of(bench, "s")
+    assert rows_of(bench, *others) == before
+
+
 def test_what_was_deleted_lately_or_has_not_said_its_last_words_stays(bench: Bench) -> None:
     deleted(bench)
     bench.clock.pass_(29 * DAY)
@@ -423,8 +459,10 @@ def test_operations_go_with_their_traversals_and_those_that_never_began_by_their
     over(bench, "refused", ENTERING)
     bench.clock.pass_(31 * DAY)
     entered(bench, "young", cause="3")
+    entered(bench, "refused lately", cause="4")
+    over(bench, "refused lately", ENTERING)
     would = purge(bench, dry_run=True)
     assert would["operations"] == 2
     assert purge(bench) == would
     assert rows_in(bench, tables.annotation) == 0
-    assert rows_in(bench, tables.operation_call) == rows_in(bench, tables.operation) == 1
+    assert rows_in(bench, tables.operation_call) == rows_in(bench, tables.operation) == 2

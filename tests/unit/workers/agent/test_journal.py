@@ -69,6 +69,13 @@ def test_what_was_under_way_at_a_purge_is_known_to_have_been_cut_short(journal: 
     assert journal.operation("another").state is OperationState.UNKNOWN
 
 
+def test_what_is_cut_short_is_given_up_though_another_record_goes_meanwhile(journal: Journal) -> None:
+    die_in(journal, "one")
+    # It is listed, and is not there any more once it is read.
+    (journal.directory / "begun" / "0.json").symlink_to("gone")
+    assert journal.give_up_interrupted() == ["one"]
+
+
 def test_operation_in_whose_middle_the_agent_died_is_interrupted(journal: Journal) -> None:
     die_in(journal, "one")
     assert journal.operation("one").state is OperationState.INTERRUPTED
