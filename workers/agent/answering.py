@@ -26,7 +26,7 @@ from workers.agent.journal import AnotherOperation, Delivery, Journal, UnderWay
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Afterwards:
     """The result of an RPC whose effect must not come before its success is on record."""
 

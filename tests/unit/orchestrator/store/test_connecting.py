@@ -1,6 +1,5 @@
-"""Promises that every class of the store keeps, found by looking at all of them."""
+"""What every method of the store that connects promises, found by looking at all of them."""
 
-import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -50,10 +49,3 @@ def test_what_connects_says_what_becomes_of_a_lost_connection(method: str) -> No
 def _owner(module: str, path: str) -> tuple[object, str]:
     owner, _, name = path.partition(".")
     return getattr(importlib.import_module(module), owner), name
-
-
-@pytest.mark.parametrize("kind", [each for each in classes() if dataclasses.is_dataclass(each)])
-def test_values_have_slots(kind: type) -> None:
-    """There are thousands of them, and a misspelt field is an error."""
-    assert "__slots__" in vars(kind)
-    assert "__dict__" not in dir(kind)

@@ -1,0 +1,43 @@
+"""Frozen values of the rooms through which every check goes."""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+ROOMS = (
+    "orchestrator.store",
+    "orchestrator.planning",
+    "orchestrator.engine",
+    "orchestrator.lifecycle",
+    "orchestrator.nodes",
+    "orchestrator.placement",
+    "cache",
+    "workers.check",
+    "workers.agent",
+)
+
+
+def values_in(room: str) -> list[type]:
+    """Return the frozen dataclasses that the modules of a room define."""
+    walked = pkgutil.walk_packages(importlib.import_module(room).__path__, f"{room}.")
+    modules = [importlib.import_module(each.name) for each in walked if ".migrations." not in each.name]
+    return [
+        each
+        for module in modules
+        for each in vars(module).values()
+        if inspect.isclass(each)
+        and each.__module__ == module.__name__
+        and dataclasses.is_dataclass(each)
+        and each.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    ]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_values_have_slots(room: str) -> None:
+    """There are thousands of them, and a misspelt field is an error."""
+    found = values_in(room)
+    assert found
+    assert not [each for each in found if "__slots__" not in vars(each) or "__dict__" in dir(each)]
