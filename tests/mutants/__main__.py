@@ -6,6 +6,7 @@ stopped goes on where it was; another sample or seed is another campaign.
 """
 
 import argparse
+import ast
 import json
 import os
 import random
@@ -73,16 +74,29 @@ def _reach(file: Path) -> dict[int, set[str]]:
     return {line: {each.partition("|")[0] for each in contexts} for line, contexts in lines.items()}
 
 
+def _body_of(place: MutationSpec) -> range:
+    """Return the lines of the function in whose head a place is: its decorators and parameters; none in no head."""
+    tree = ast.parse(Path(place.module_path).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min((each.lineno for each in node.decorator_list), default=node.lineno)
+            if first <= place.start_pos[0] < node.body[0].lineno:
+                return range(node.body[0].lineno, (node.end_lineno or 0) + 1)
+    return range(0)
+
+
 def tests_of(place: MutationSpec) -> tuple[list[list[str]], float]:
     """Return the tests that reach a place, as far as there is time, in rounds, and how long they take together.
 
     The first round are those beside it that start no server: they notice most, and cost least. Each round has its
-    fastest first. What is carried out at import is reached by all tests that reach its file.
+    fastest first. The head of a function is reached by the tests that reach its body, and what else is carried out at
+    import by all that reach its file.
     """
     lines = _reach(place.module_path)
     found = set[str]().union(*(lines.get(n, ()) for n in range(place.start_pos[0], place.end_pos[0] + 1)))
     if "" in found:
-        found = found.union(*lines.values())
+        body = _body_of(place)
+        found = set[str]().union(*(tests for n, tests in lines.items() if n in body or not body)) - {""}
     durations = json.loads(DURATIONS.read_text(encoding="utf-8"))
     beside = Path("tests/unit", place.module_path)
     while not beside.is_dir():
@@ -156,6 +170,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--sample", type=int, default=300, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="another seed draws other mutants")
+    parser.add_argument("--again", action="store_true", help="try those again that no test noticed")
     parser.add_argument("tests", nargs="*", default=TESTS, help="the tests whose reach is recorded")
     given = parser.parse_args()
     copy_tree()
@@ -167,7 +182,14 @@ def main() -> None:
     with use_db(str(name), WorkDB.Mode.create) as session:
         if not session.num_results:
             draw(session, given.sample, given.seed)
-        for item in list(session.pending_work_items):
+        again = {
+            job
+            for job, result in session.results
+            if given.again and result.test_outcome and not result.is_killed
+        }
+        for item in [each for each in session.work_items if each.job_id in again] or [
+            *session.pending_work_items
+        ]:
             result = try_out(item)
             session.set_result(item.job_id, result)
             print(line(item.mutations[0], result), flush=True)
