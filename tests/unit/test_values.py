@@ -20,8 +20,12 @@ ROOMS = (
 )
 
 
+#: Those that are changed, by what makes them alone.
+CHANGED = {"_Part", "_Question", "_Marked", "CommonRecord", "NodeRecord", "Flight", "Delivery", "Journal"}
+
+
 def values_in(room: str) -> list[type]:
-    """Return the frozen dataclasses that the modules of a room define."""
+    """Return the dataclasses that the modules of a room define, without those that are changed."""
     walked = pkgutil.walk_packages(importlib.import_module(room).__path__, f"{room}.")
     modules = [importlib.import_module(each.name) for each in walked if ".migrations." not in each.name]
     return [
@@ -31,13 +35,14 @@ def values_in(room: str) -> list[type]:
         if inspect.isclass(each)
         and each.__module__ == module.__name__
         and dataclasses.is_dataclass(each)
-        and each.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        and each.__name__ not in CHANGED
     ]
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_values_have_slots(room: str) -> None:
+def test_values_have_slots_and_stay_as_they_are(room: str) -> None:
     """There are thousands of them, and a misspelt field is an error."""
     found = values_in(room)
     assert found
     assert not [each for each in found if "__slots__" not in vars(each) or "__dict__" in dir(each)]
+    assert not [each for each in found if not each.__dataclass_params__.frozen]  # type: ignore[attr-defined]

@@ -274,3 +274,21 @@ def test_a_mark_in_a_stack_in_a_stack_lets_updates_of_the_outer_one_come_to_it(b
     outer = bench.store.stacks.resource("s-id", "b")
     assert (outer.action, outer.status, outer.reason) == (CHECK, "FAILED", "resources.a: said")
     assert not outer.unhealthy
+
+
+def test_end_is_finished_though_a_step_is_of_a_later_phase_by_name(bench: Bench) -> None:
+    """Its steps are in the phase ``operate``, after ``end`` in the alphabet."""
+    created(bench, {"a": set()})
+    (order,) = operate(bench, SUSPEND)
+    is_finished = bench.store.traversals.is_end_finished
+    assert not is_finished("s-t2")
+    (last,) = end(bench, bench.claim(order)).ready
+    assert not is_finished("s-t2")
+    bench.store.traversals.complete("s-t2")
+    ending = bench.store.traversals.claim_end(last, worker="c")
+    assert ending
+    bench.store.traversals.finish_end(ending)
+    with bench.store.database.write() as connection:
+        step = tables.node.c.phase == "operate"
+        connection.execute(tables.node.update().where(step).values(state="running"))
+    assert is_finished("s-t2")

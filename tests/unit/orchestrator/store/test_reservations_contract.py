@@ -244,6 +244,11 @@ def test_of_many_who_want_the_same_room_just_so_many_get_it_as_there_is_room_for
 
 def test_groups_are_found_by_their_ids_within_their_project(bench: Bench) -> None:
     resource = tables.resource
+    # In another project, with a lower id.
+    bench.begin({"z": set()}, stack="another")
+    another = tables.stack.update().where(tables.stack.c.name == "another")
+    with bench.store.database.write() as connection:
+        connection.execute(another.values(project="other"))
     with bench.store.database.write() as connection:
         packed = bench.store.codec.pack({"policy": "same_host"})
         mine = resource.update().where(resource.c.id == "s-a")

@@ -475,3 +475,28 @@ def test_a_failed_traversal_changes_nothing_more_than_it_has_begun(bench: Bench)
     bench.claim(orders["a"])
     end(bench, bench.claim(orders["b"]), Ending.FAILED)
     assert bench.store.histories.read("s-id", "s-t2").unsettled == {"s-a"}
+
+
+@pytest.mark.parametrize("expected", ["s-t0", "s-t9"])
+def test_update_that_expects_another_operation_begins_nothing(bench: Bench, expected: str) -> None:
+    created(bench, {"a": set()})
+    new = update_of(bench, {"a": set(), "b": set()})
+    assert bench.store.traversal_starts.begin_next(new, expected=expected) is None
+    assert bench.store.stacks.find("s-id", project="p").traversal_id == "s-t1"
+    assert [row.name for row in rows_of(bench)] == ["a"]
+
+
+def test_resources_of_a_tree_are_counted_without_those_that_are_gone(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": set(), "c": set()})
+    bench.begin({"x": set()}, stack="other")
+    gone = (
+        tables.resource.update()
+        .where(tables.resource.c.name == "a")
+        .values(action="DELETE", status="COMPLETE")
+    )
+    inside = tables.stack.update().where(tables.stack.c.id == "other-id").values(root_id="s-id")
+    with bench.store.database.write() as connection:
+        connection.execute(gone)
+        connection.execute(inside)
+    assert bench.store.families.count_in_tree("s-id", besides="none") == 3
+    assert bench.store.families.count_in_tree("s-id", besides="s-id") == 1
