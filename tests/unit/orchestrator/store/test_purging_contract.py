@@ -466,3 +466,22 @@ def test_operations_go_with_their_traversals_and_those_that_never_began_by_their
     assert purge(bench) == would
     assert rows_in(bench, tables.annotation) == 0
     assert rows_in(bench, tables.operation_call) == rows_in(bench, tables.operation) == 2
+
+
+@pytest.mark.parametrize("was_complete", [True, False])
+def test_adoption_is_forgotten_once_its_stack_was_complete(bench: Bench, was_complete: bool) -> None:
+    """The rollback of a stack that never was complete reads which rows were adopted."""
+    created(bench, {"a": set()})
+    update(bench, "a", number=2)
+    update(bench, "a", number=3)
+    with bench.store.database.write() as connection:
+        adopted = tables.traversal.update().where(tables.traversal.c.id == "s-t1")
+        connection.execute(adopted.values(action="ADOPT"))
+        if not was_complete:
+            connection.execute(tables.stack.update().values(completed_template_id=None))
+    bench.clock.pass_(31 * DAY)
+    purge(bench)
+    with bench.store.database.read() as connection:
+        left = {*connection.execute(sa.select(tables.traversal.c.id)).scalars()}
+    assert ("s-t1" in left) is not was_complete
+    assert "s-t3" in left

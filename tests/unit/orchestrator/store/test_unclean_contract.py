@@ -13,7 +13,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.direct import driver_of
 from orchestrator.store.nodes.claims import Ending
-from orchestrator.store.stacks.unclean import UNCLEAN
+from orchestrator.store.stacks.unclean import UNCLEAN, unclean_of
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.store.conftest import Bench, FakeClock
 from tests.unit.orchestrator.store.test_update_contract import (
@@ -187,3 +187,20 @@ def test_nodes_are_locked_in_the_order_of_their_numbers(bench: Bench) -> None:
             other.execute(sa.text(f"{lock} NOWAIT"), {"id": "s-t2", "no": base.no})
         assert failing.result().accepted
     assert node_of(bench, "base", JOIN).state == "blocked"
+
+
+def test_nested_stack_that_is_not_clean_is_named_by_its_resource(bench: Bench) -> None:
+    """By its own, whichever of the others comes before or after it."""
+    made(bench, {"a": set(), "m": set(), "z": set()})
+    rows = {row.name: row.id for row in rows_of(bench)}
+    for name in rows:
+        bench.begin({"x": set()}, stack=f"in-{name}")
+        nested = tables.stack.update().where(tables.stack.c.id == f"in-{name}-id")
+        with bench.store.database.write() as connection:
+            connection.execute(nested.values(parent_id="s-id", parent_resource=rows[name], root_id="s-id"))
+    unclean = tables.stack.update().where(tables.stack.c.id == "in-m-id")
+    with bench.store.database.write() as connection:
+        connection.execute(
+            unclean.values(in_service=True, action="UPDATE", status="FAILED", reason="x is left")
+        )
+        assert unclean_of(connection, "s-t1") == f"{UNCLEAN}resources.m: x is left"
