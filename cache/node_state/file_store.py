@@ -18,6 +18,7 @@ import msgpack
 
 from cache.node_state.errors import StateStoreFailed
 from cache.node_state.records import CommonRecord, NodeRecord, RecordStore
+from cache.stores.private_files import make_private_directory, open_private
 
 #: The longest wait for the lock: it is held for a moment, unless its holder was stopped.
 TIMEOUT_SECONDS: Final = 5.0
@@ -108,14 +109,15 @@ class FileNodeStore(RecordStore):
         # Only the holder of the lock writes, so that one name will do for unfinished files.
         unfinished = path.with_name(f"{path.name}.new")
         with _store_errors(path):
-            unfinished.write_bytes(packed)
+            with os.fdopen(open_private(unfinished, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+                file.write(packed)
             unfinished.replace(path)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with _store_errors(self._directory):
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            make_private_directory(self._directory)
+            lock = open_private(self._directory / "lock", os.O_RDWR)
         try:
             deadline = time.monotonic() + self._timeout_seconds
             while not _taken(lock):

@@ -5,11 +5,13 @@ reads an index of the whole file at each access. A broken file is replaced; it i
 """
 
 import dbm
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
 import msgpack
 from dogpile.cache.api import NO_VALUE, SerializedReturnType
@@ -17,15 +19,18 @@ from dogpile.cache.backends.file import DBMBackend, FileLock
 
 from cache.stores.codec import created_at
 from cache.stores.fill_locks import FillLocks, Seen
+from cache.stores.private_files import FILE, narrow, open_private
 
 #: Marks a removed entry: a dbm file may never give back the space of a deleted key.
 GONE = b""
 #: The pause before another look whether the file is free.
 NAP_SECONDS = 0.001
+#: What the kinds of dbm append to the name; most of them nothing.
+_SUFFIXES: Final = ("", ".db", ".dat", ".pag", ".dir", ".bak")
 
 
 class FileStore(DBMBackend, FillLocks):
-    """One file, with a lock beside it.
+    """One file, with a lock beside it; both for this user alone, as far as the dbm in use makes files with a mode.
 
     Arguments: ``url`` is the file's name, ``timeout_seconds`` how long to wait while others write, ``prefix`` of all
     keys of the region, ``lasting_key`` of the entry that is never evicted, ``max_entries``.
@@ -44,6 +49,13 @@ class FileStore(DBMBackend, FillLocks):
                 "lock_factory": lambda name: _PatientLock(name, timeout_seconds),
             }
         )
+
+    def _init_dbm_file(self) -> None:
+        files = [Path(f"{self.filename}{suffix}") for suffix in _SUFFIXES]
+        for each in files:
+            narrow(each)
+        if not any(each.exists() for each in files):
+            dbm.open(self.filename, "c", FILE).close()
 
     def get_serialized(self, key: str) -> SerializedReturnType:
         """Return an entry."""
@@ -115,13 +127,13 @@ class FileStore(DBMBackend, FillLocks):
                 with file:
                     yield file
                 return
-        with self._use_rw_lock(True), self._opened("w") or dbm.open(self.filename, "n") as mended:
+        with self._use_rw_lock(True), self._opened("w") or dbm.open(self.filename, "n", FILE) as mended:
             yield mended
 
     def _opened(self, mode: Literal["r", "w"]) -> Any:
         """Return the open file, or None if it is broken: each kind of dbm has errors of its own for that."""
         try:
-            return dbm.open(self.filename, mode)
+            return dbm.open(self.filename, mode, FILE)
         except SystemError:
             # A fault of Python: two threads that parse literals at once, as dbm.dumb does, disturb each other.
             raise
@@ -168,6 +180,8 @@ class _PatientLock(FileLock):
 
     def __init__(self, filename: str, timeout_seconds: float) -> None:
         super().__init__(filename)  # type: ignore[no-untyped-call]  # dogpile's own
+        # dogpile would make it with whatever mode the process has.
+        os.close(open_private(Path(filename), os.O_WRONLY))
         self._timeout_seconds = timeout_seconds
         self._turn = threading.Lock()
 

@@ -2,6 +2,7 @@
 
 import atexit
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -60,6 +61,8 @@ def serve(
             refuses the login.
     """
     require_shared_database(settings)
+    # Flower's state (--persistent) has the arguments of tasks, and its log names of users: neither is given a mode.
+    os.umask(0o077)
     read_options(sys.argv[0], arguments, embedded=settings.embedded)
     extract_settings()
     setup_logging()

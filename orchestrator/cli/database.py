@@ -5,6 +5,7 @@ import click
 from orchestrator.cli.formats import fields_table, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
+from orchestrator.config.state_directory import prepare_state_directory
 
 
 @click.group()
@@ -23,7 +24,7 @@ def upgrade(shell: Shell, form: str) -> None:
     from orchestrator.store import migrations
 
     if not shell.settings.database_url:
-        shell.settings.state_directory.mkdir(parents=True, exist_ok=True)
+        prepare_state_directory(shell.settings)
     before, after = migrations.upgrade(shell.settings.effective_database_url)
     fields = fields_table({"before": before or "no schema", "after": after})
     show(form, {"before": before, "after": after}, fields)

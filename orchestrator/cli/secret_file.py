@@ -1,10 +1,8 @@
-"""Atomic write of a file with secrets that only its owner can read."""
+"""A file with secrets that a command writes where the user names it."""
 
-import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
+from cache.stores.private_files import write_private_file
 from orchestrator.errors import InvalidInput, Problem
 
 
@@ -21,27 +19,7 @@ def write_secret_file(name: str, text: str) -> None:
                 [Problem(path=name, message="expected the name of a file; this is something else")]
             )
         # The target of a link is replaced, not the link.
-        path = path.resolve()
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(temporary).unlink()
-            raise
-        _sync(path.parent)
+        write_private_file(path.resolve(), text.encode())
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InvalidInput([Problem(path=name, message=f"cannot be written: {reason}")]) from error
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     state_directory: Path = Field(
         default_factory=default_state_directory,
         description="The directory of embedded mode's database, and of the pid files and logs of node "
-        "resources.",
+        "resources. It is for its owner alone: mode 0700.",
     )
     database_url: str = Field(
         default="",

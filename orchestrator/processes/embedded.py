@@ -13,7 +13,8 @@ import structlog
 from orchestrator.config.log_context import about_job
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.settings import Settings
-from orchestrator.errors import IsothermError, Unavailable
+from orchestrator.config.state_directory import prepare_state_directory
+from orchestrator.errors import IsothermError
 from orchestrator.model.messages import END, CheckOrder, Job
 from orchestrator.processes.runtime import Runtime, is_dead_here
 from orchestrator.store.store import Store
@@ -169,10 +170,6 @@ def prepare_database(settings: Settings, store: Store) -> None:
     if store.database.postgres or not settings.embedded:
         migrations.require(url)
         return
-    try:
-        settings.state_directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = f"cannot make the state directory {settings.state_directory}: {error.strerror}"
-        raise Unavailable(reason, hint="point ISOTHERM_STATE_DIRECTORY at another directory") from error
+    prepare_state_directory(settings)
     if migrations.current(url) != migrations.head():
         migrations.upgrade(url)

@@ -6,14 +6,16 @@ machine.
 
 import functools
 import json
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import sqlalchemy as sa
 import structlog
@@ -27,6 +29,7 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 
+from cache.stores.private_files import FILE, narrow
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.store.direct import Direct, driver_of, name_file
 from orchestrator.store.rows import Row, Values
@@ -353,6 +356,11 @@ class Database:
             self.url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
         )
 
+        @sa.event.listens_for(engine, "do_connect")
+        def keep_private(_dialect: object, _record: object, arguments: list[Any], _: object) -> None:
+            if not self._in_memory:
+                _make_private(arguments[0])
+
         @sa.event.listens_for(engine, "connect")
         def prepare(connection: sqlite3.Connection, _record: object) -> None:
             # The driver must not begin transactions of its own: ours are IMMEDIATE, so that processes queue for the
@@ -374,6 +382,23 @@ class Database:
             name_file(context.original_exception, self.url)
 
         return engine
+
+
+def _make_private(name: str) -> None:
+    """Make SQLite's file for this user alone if it is missing, or narrow it and the files beside it.
+
+    SQLite gives the files that it makes beside it, such as ``-wal``, the mode of the database.
+    """
+    is_made = True
+    if name.startswith("file:"):
+        parts = urlsplit(name)
+        name, is_made = unquote(parts.path), parse_qs(parts.query).get("mode", ["rwc"]) == ["rwc"]
+    # With O_EXCL an existing file is not opened: to close it would release the locks of this process's connections.
+    with suppress(OSError):
+        if is_made:
+            os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE))
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        narrow(Path(f"{name}{suffix}"))
 
 
 def ping(url: str) -> None:

@@ -1,6 +1,7 @@
 """The dashboard as a process: two that want one address, one that is killed, and one that is asked to stop."""
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,34 @@ def test_a_dashboard_that_was_killed_is_replaced_and_one_that_is_asked_to_stop_d
         third.wait()
     assert third.returncode == 0, said
     assert "Traceback" not in said
+
+
+def test_what_a_dashboard_writes_is_for_its_own_user_alone(tmp_path: Path) -> None:
+    environment = {
+        **{
+            name: value for name, value in os.environ.items() if not name.startswith(("ISOTHERM_", "FLOWER_"))
+        },
+        "ISOTHERM_STATE_DIRECTORY": str(tmp_path / "state"),
+    }
+    port = free_port()
+    options = ("--persistent=true", f"--db={tmp_path / 'flower'}", f"--log_file_prefix={tmp_path / 'log'}")
+    dashboard = subprocess.Popen(
+        [*BY_ISOTHERM, f"--port={port}", *options],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        umask=0,
+    )
+    try:
+        asked(port, "/stacks/data")
+        dashboard.terminate()
+        _, said = dashboard.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        dashboard.kill()
+        dashboard.wait()
+    assert dashboard.returncode == 0, said
+    written = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert {"state", "isotherm.db", "log"} < set(written)
+    assert any(name.startswith("flower") for name in written)
+    assert {name: mode for name, mode in written.items() if mode & 0o077} == {}

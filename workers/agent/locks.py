@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from cache.stores.private_files import make_private_directory, open_private
+
 #: The polling interval for another process's lock: the kernel notifies only callers that block without a time-out.
 _TRY_AGAIN_SECONDS: Final = 0.02
 
@@ -71,10 +73,10 @@ class Locks:
 
     def _open(self) -> int:
         try:
-            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return open_private(self._path, os.O_RDWR)
         except FileNotFoundError:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            make_private_directory(self._path.parent)
+            return open_private(self._path, os.O_RDWR)
 
 
 def _place(name: str) -> int:

@@ -6,11 +6,11 @@ launcher of processes, a bare interpreter, reads and writes the same records.
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from cache.stores.private_files import make_private_directory, write_private_file
 
 
 def records_directory(state_directory: Path) -> Path:
@@ -26,18 +26,8 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
     Raises:
         OSError: the disk refuses.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(record, file)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    sync_directory(path.parent)
+    make_private_directory(path.parent)
+    write_private_file(path, json.dumps(record).encode())
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
@@ -55,12 +45,3 @@ def read_record(path: Path) -> dict[str, Any] | None:
     if not isinstance(record, dict):
         raise ValueError(f"{path} is damaged: a map was expected")
     return record
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names in ``directory`` survive a power cut."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -25,7 +25,7 @@ class LogOptions(HookOptions):
         default=None,
         description="Events go to this file instead, one JSON document per line. An absolute path in an "
         "existing directory. The file may be renamed, removed or truncated at any time: later events go to "
-        "the file of this name.",
+        "the file of this name. A new file has mode 0600; an existing one keeps its mode.",
     )
 
     @field_validator("file")
@@ -60,8 +60,10 @@ class LogSink(EventSink):
 
 def _append(file: Path, events: Sequence[Event]) -> None:
     lines = [json.dumps(document(event), ensure_ascii=False) + "\n" for event in events]
-    # Opened anew each time: a file that was renamed meanwhile (log rotation) is not written any more.
-    with file.open("ab") as out:
+    # Opened anew each time: a file that was renamed meanwhile (log rotation) is not written any more. The mode is
+    # that of a new file: an existing one is its operator's, who may let others read it.
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "ab") as out:
         regular = stat.S_ISREG(os.fstat(out.fileno()).st_mode)
         if regular and _is_torn(file):
             out.write(b"\n")

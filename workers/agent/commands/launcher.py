@@ -19,6 +19,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from cache.stores.private_files import open_private
 from workers.agent.commands.identity import is_alive, start_mark
 from workers.agent.fence import boot_seconds
 from workers.agent.records import read_record, write_record
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 
 def _supervise(directory: Path, run: str, report_end: int) -> None:
-    lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    lock = open_private(directory / LOCK, os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -150,7 +151,7 @@ def _become(log: Path, order: Mapping[str, Any]) -> NoReturn:
     for joined in order.get("control_groups", ()):
         # 0 stands for the writing process. The command's children are born into the same groups.
         Path(joined).write_text("0", encoding="ascii")
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    output = open_private(log, os.O_WRONLY | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(source, target)

@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 
 import psutil
 
+from cache.stores.private_files import open_private
 from orchestrator.plugins.steps import RetryableFailure
 from workers.agent.commands.account import Account
 from workers.agent.commands.identity import is_alive, start_mark
@@ -251,7 +252,7 @@ class SupervisedProcess:
 
     def _launch(self, run: str, env: Mapping[str, str]) -> Answer:
         command = [sys.executable, "-I", "-S", "-c", _LAUNCH, _ROOT, str(self._directory), run]
-        with (self._directory / _LAUNCHER_LOG).open("wb") as log:
+        with os.fdopen(open_private(self._directory / _LAUNCHER_LOG, os.O_WRONLY | os.O_TRUNC), "wb") as log:
             launcher = subprocess.Popen(  # noqa: S603 -- running commands is what the resource type is for
                 command,
                 stdin=subprocess.DEVNULL,

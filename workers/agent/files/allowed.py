@@ -2,6 +2,7 @@
 
 from pathlib import Path, PurePosixPath
 
+from cache.stores.private_files import make_private_directory
 from orchestrator.config.settings import Settings
 from orchestrator.plugins.steps import ResourceFailure
 
@@ -76,7 +77,7 @@ def root_of(file: Path, settings: Settings) -> Path:
 def _roots(settings: Settings, *, makes: bool = False) -> list[Path]:
     if makes and not settings.node_directories:
         for directory in settings.allowed_directories:
-            directory.mkdir(parents=True, exist_ok=True)
+            make_private_directory(directory)
     return [directory.resolve() for directory in settings.allowed_directories]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from workers.agent.records import sync_directory
+from cache.stores.private_files import make_private_directory, open_private, sync_directory
 
 
 class MadeDirectories:
@@ -40,7 +40,8 @@ class MadeDirectories:
         marker = self._marker(directory)
         # Only directories made here may be removed, so this is recorded first, and withdrawn if another process
         # made it.
-        marker.write_bytes(os.fsencode(directory))
+        with os.fdopen(open_private(marker, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+            file.write(os.fsencode(directory))
         sync_directory(self._markers)
         try:
             directory.mkdir()
@@ -67,8 +68,8 @@ class MadeDirectories:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Exclude all other workers of this machine: two may need the same directory at once."""
-        self._markers.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = os.open(self._markers / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        make_private_directory(self._markers)
+        lock = open_private(self._markers / "lock", os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

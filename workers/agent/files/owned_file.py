@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from cache.stores.private_files import sync_directory
 from orchestrator.plugins.steps import ResourceFailure, RetryableFailure
 from workers.agent.fence import check_fence
 from workers.agent.files.directories import MadeDirectories
-from workers.agent.records import read_record, sync_directory, write_record
+from workers.agent.records import read_record, write_record
 
 _RECORD = "file.json"
 #: The extended attribute with the row of a file's resource, on file systems that have such: it proves the ownership

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from cache.stores.private_files import make_private_directory
 from workers.agent.hypervisors.hypervisor import HypervisorFault
 
 _WRITING: Final = ".writing"
@@ -24,7 +25,7 @@ def copy_whole(source: Path, target: Path) -> None:
         for old in (writing, target):
             if old.exists():
                 shutil.rmtree(old)
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(target.parent)
         shutil.copytree(source, writing, symlinks=True, ignore=_live)
         if os.geteuid() == 0:
             _give_to_owners(source, writing)

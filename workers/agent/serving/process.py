@@ -13,6 +13,7 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseLost, NodeUnreachable
 from cache.node_state.requests import MachineState, MachineStateRequest
 from orchestrator.config.settings import Settings
+from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.codec import UnreadableSecret
 from orchestrator.nodes.rpc.kombu_transport import LISTEN_SECONDS, queue_of
@@ -47,6 +48,7 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
     check_node_name(node)
     require_broker_login(settings)
     settings = labelled(settings, labels)
+    prepare_state_directory(settings)
     app = agent_app(settings, node)
     with ExitStack() as stack:
         cache = stack.enter_context(closing(agent_cache(settings)))

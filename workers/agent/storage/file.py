@@ -11,10 +11,11 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cache.stores.private_files import make_private_directory, sync_directory
 from workers.agent.fence import check_fence
 from workers.agent.names import fault_of_name
 from workers.agent.options import read_options
-from workers.agent.records import read_record, sync_directory, write_record
+from workers.agent.records import read_record, write_record
 from workers.agent.storage.storage import (
     Storage,
     StorageData,
@@ -202,7 +203,7 @@ class FileStorage(Storage):
     def _fault_of_place(self) -> str:
         if reason := self.probe():
             return reason
-        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(self._root)
         return ""
 
     # -- space -------------------------------------------------------------------------------------------------

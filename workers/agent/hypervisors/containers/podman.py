@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from cache.stores.private_files import write_private_file
 from workers.agent.hypervisors.containers.container import (
     Container,
     ContainerEngine,
@@ -249,8 +250,7 @@ def _environment(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
 
 def _write_variables(file: Path, variables: Mapping[str, str]) -> None:
     if variables:
-        file.touch(mode=0o600)
-        file.write_text("".join(f"{name}={value}\n" for name, value in variables.items()), encoding="utf-8")
+        write_private_file(file, "".join(f"{name}={value}\n" for name, value in variables.items()).encode())
 
 
 def _is_heeded(name: str) -> bool:

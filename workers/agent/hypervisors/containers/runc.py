@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Final
 
 import psutil
 
+from cache.stores.private_files import make_private_directory, open_private
 from workers.agent.fence import check_fence
 from workers.agent.hypervisors.containers.bundle import bundle_config, cpu_quota
 from workers.agent.hypervisors.containers.container import Container, ContainerEngine, ContainerStatus
@@ -105,7 +106,7 @@ class Runc(ContainerEngine):
     def run(self, spec: InstanceSpec, directory: Path) -> None:
         """Write the bundle and run it, under a shell that records the exit."""
         config = self._config(spec)
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(directory)
         with self._left_by_shell(directory) as lock:
             write_record(directory / "config.json", config)
             (directory / "runtime.log").unlink(missing_ok=True)
@@ -115,7 +116,7 @@ class Runc(ContainerEngine):
     def _launch(self, name: str, directory: Path, lock: int) -> "subprocess.Popen[bytes]":
         log_options = ["--log", str(directory / "runtime.log"), "--log-format", "json"]
         order = ["run", "--bundle", str(directory), "--pid-file", str(directory / "pid"), name]
-        with (directory / "log").open("ab") as output:
+        with os.fdopen(open_private(directory / "log", os.O_WRONLY | os.O_APPEND), "ab") as output:
             check_fence()
             shell = subprocess.Popen(  # noqa: S603 -- the runtime, with arguments that are lists
                 [
@@ -205,7 +206,7 @@ class Runc(ContainerEngine):
         if not directory.is_dir():
             yield -1
             return
-        lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = open_private(directory / "lock", os.O_RDWR)
         try:
             self._end(directory.name, lock)
             for file in ("exit", "pid"):

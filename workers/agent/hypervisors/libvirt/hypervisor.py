@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from pydantic import Field
 
+from cache.stores.private_files import make_private_directory
 from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.hypervisor import (
@@ -322,7 +323,7 @@ class Libvirt(Hypervisor):
         return ":///" in self.options.uri
 
     def _root(self, spec: InstanceSpec, kind: DomainKind, own: Path) -> ImageFile | None:
-        own.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(own)
         if not spec.image or kind.is_container:
             return None
         if not kind.is_machine_of_qemu:

@@ -9,6 +9,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from cache.stores.private_files import make_private_directory
 from workers.agent.commands.account import Account, NoAccount, account_of
 from workers.agent.commands.environment import environment, fault_of_environment
 from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, InstanceSpec
@@ -79,7 +80,7 @@ class ProcessPlan:
 
     def prepare(self, work: Path) -> Path:
         """Return the directory in which the command runs; give its user access to it and to its disks."""
-        work.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(work)
         if self.account is not None:
             for path in (str(work), *self.disks):
                 os.chown(path, self.account.uid, self.account.gid)

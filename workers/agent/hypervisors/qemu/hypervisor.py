@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from cache.stores.private_files import make_private_directory
 from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.hypervisor import (
@@ -238,7 +239,7 @@ class Qemu(RecordedHypervisor):
             if self._data(record).state not in (InstanceState.SHUTDOWN, InstanceState.CRASHED):
                 raise HypervisorFault(f"instance {name!r} is not at rest")
             self._room.end(record)
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_directory(directory)
             written = {}
             for node, image in self._room.disks(record).items():
                 handed = ImageFile(path=str(directory / f"{node}.{image.format}"), format=image.format)
@@ -261,7 +262,7 @@ class Qemu(RecordedHypervisor):
             if (handover := read_record(directory / _EXPORT)) is None:
                 raise HypervisorFault("nothing was handed over that this hypervisor can take")
             self._room.end(self._records.find(spec.name))
-            own.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_directory(own)
             # Whole from now on: without a backing file.
             notes = notes_at_rest(image=spec.image if "root" in handover["disks"] else "", below=None)
             for node, target in self._room.targets(spec, own).items():

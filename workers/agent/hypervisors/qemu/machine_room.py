@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from cache.stores.private_files import write_private_file
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, InstanceSpec, InstanceState
 from workers.agent.hypervisors.qemu.running_machine import RunningMachine
@@ -88,8 +89,7 @@ class MachineRoom:
         for name in (LOOK, WORK, WATCH, PID_FILE):
             (directory / name).unlink(missing_ok=True)
         if spec.env:
-            (directory / "env").touch(mode=0o600)
-            (directory / "env").write_text(json.dumps(dict(spec.env)), encoding="utf-8")
+            write_private_file(directory / "env", json.dumps(dict(spec.env)).encode())
         run_tool(command, timeout_seconds=_START_SECONDS, directory=directory)
 
     def stop(self, record: InstanceRecord, grace_seconds: float) -> None:
