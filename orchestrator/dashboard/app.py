@@ -3,18 +3,23 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from celery import Celery
 from flower.app import Flower, rewrite_handler
 from tornado.httpserver import HTTPServer
-from tornado.netutil import bind_unix_socket
+from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest
+from tornado.netutil import bind_sockets, bind_unix_socket
+from tornado.web import RequestHandler
 
 from orchestrator.config.settings import Settings
-from orchestrator.dashboard.access import Mode
+from orchestrator.dashboard.access import Mode, host_refusal
 from orchestrator.dashboard.controls import controls
 from orchestrator.dashboard.fleet import Fleet
+from orchestrator.dashboard.guards import Guards
+from orchestrator.dashboard.handlers.refused import refused_by
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
 from orchestrator.dashboard.login import login
@@ -40,6 +45,10 @@ PATIENCE_SECONDS: Final = 3.0
 ANSWER_SECONDS: Final = 20.0
 #: The number of concurrent actions. Each waits until a coordinator has taken its job, and must not block a reader.
 ACTORS: Final = 4
+#: How long a connection may be silent between two requests, or take for the headers of one.
+IDLE_SECONDS: Final = 75.0
+#: How long a request's body may take.
+BODY_SECONDS: Final = 30.0
 
 
 class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
@@ -51,7 +60,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
     def __init__(self, capp: Celery, options: Any, settings: Settings, store: Store, **flowers: Any) -> None:
         loader = StackLoader(flowers["template_path"])
         tally = Tally()
-        self.hub = Hub(store.event_log, observe=tally.add)
+        self.hub = Hub(store.event_log, observe=tally.add, most_of_client=options.max_streams_per_client)
         super().__init__(
             options=options,
             capp=capp,
@@ -63,6 +72,8 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         if options.url_prefix:
             ours = [rewrite_handler(each, options.url_prefix) for each in ours]
         self.add_handlers(".*", ours)
+        prefix = f"/{options.url_prefix.strip('/')}" if options.url_prefix else ""
+        self.add_transform(partial(Guards, api=f"{prefix}/api/"))
         self.stack_settings = settings
         self.store = store
         self.observer = Observer(settings, store, fresh_seconds=FRESH_SECONDS)
@@ -84,14 +95,39 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.io_loop.add_callback(self.metrics.start)
 
     def start_http_server(self) -> int | None:
-        """Listen, and return the port; None for a Unix socket."""
-        if not self.options.unix_socket:
-            port: int = super().start_http_server()
-            return port
-        # Flower ignores ``--xheaders`` for a Unix socket: every action would be logged as coming from 0.0.0.0.
-        server = HTTPServer(self, xheaders=self.options.xheaders)
-        server.add_socket(bind_unix_socket(self.options.unix_socket, mode=0o777))
-        return None
+        """Listen, and return the port; None for a Unix socket.
+
+        Not as Flower does: it knows no limits, and ignores ``--xheaders`` for a Unix socket, so that every action would
+        be logged as coming from 0.0.0.0.
+        """
+        server = HTTPServer(
+            self,
+            ssl_options=None if self.options.unix_socket else self.ssl_options,
+            xheaders=self.options.xheaders,
+            max_body_size=self.options.max_body_bytes,
+            idle_connection_timeout=IDLE_SECONDS,
+            body_timeout=BODY_SECONDS,
+        )
+        if self.options.unix_socket:
+            server.add_socket(bind_unix_socket(self.options.unix_socket, mode=0o777))
+            return None
+        sockets = bind_sockets(self.options.port, address=self.options.address)
+        server.add_sockets(sockets)
+        port: int = sockets[0].getsockname()[1]
+        return port
+
+    def get_handler_delegate(
+        self,
+        request: HTTPServerRequest,
+        target_class: type[RequestHandler],
+        *args: Any,
+        **kwargs: Any,
+    ) -> HTTPMessageDelegate:
+        """Return what answers a request: a refusal, whichever route it has, if its host may be another site's."""
+        if host_refusal(self.mode, request.host_name):
+            target_class, args, kwargs = refused_by(target_class), (), {}
+        delegate: HTTPMessageDelegate = super().get_handler_delegate(request, target_class, *args, **kwargs)
+        return delegate
 
     async def read(self, question: Callable[[], T]) -> T:
         """Return the result of a query to the store, run in a thread.

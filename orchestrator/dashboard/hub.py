@@ -5,7 +5,7 @@ It keeps a short ring of events for listeners that reconnect; the history itself
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -55,6 +55,10 @@ class Pace:
     patience: float = 3.0
 
 
+class TooManyStreams(Exception):
+    """A client has as many streams as one may have."""
+
+
 class Missed(Exception):
     """The missed events are too many, or have been removed: the listener has to reload."""
 
@@ -68,7 +72,7 @@ def at_once(question: Callable[[], T]) -> T:
 class Hub:
     """Reads the event log and distributes new events to subscriptions. Used in the loop's thread alone.
 
-    ``observe`` receives each batch of new events as well.
+    ``observe`` receives each batch of new events as well; ``most_of_client`` is how many listeners a client may have.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Hub:
         *,
         pace: Pace | None = None,
         observe: Callable[[Sequence[ObservedEvent]], None] = lambda _rows: None,
+        most_of_client: int = MOST_LISTENERS,
     ) -> None:
         self._log = events
         self._pace = pace or Pace()
@@ -85,6 +90,9 @@ class Hub:
         # Many listeners may reconnect at once: reading their missed events must not delay the others.
         self._searchers = ThreadPoolExecutor(2, thread_name_prefix="missed")
         self._listeners: set[Subscription] = set()
+        #: The number of listeners of each client that has any.
+        self._of_client: Counter[str] = Counter()
+        self._most_of_client = most_of_client
         self._ring: deque[Entry] = deque(maxlen=RING)
         #: The ring has every event after this id.
         self._ring_begins = 0
@@ -225,22 +233,31 @@ class Hub:
     # -- listening ---------------------------------------------------------------------------------------------
 
     @contextmanager
-    def listen(self, topic: Topic, *, room: int = ROOM) -> Iterator[Subscription]:
+    def listen(self, topic: Topic, *, client: str = "", room: int = ROOM) -> Iterator[Subscription]:
         """Return a context with a subscription to new events.
 
         Raises:
+            TooManyStreams: the client has as many as one may have.
             Unavailable: there are :data:`MOST_LISTENERS` already.
         """
+        if self._of_client[client] >= self._most_of_client:
+            who = client or "this client"
+            raise TooManyStreams(
+                f"{who} has {self._most_of_client} streams open, as many as one client may: close other pages, or "
+                "start the dashboard with a larger --max_streams_per_client"
+            )
         if len(self._listeners) >= MOST_LISTENERS:
             raise Unavailable(f"{MOST_LISTENERS} pages listen already, and no more may")
         subscription = Subscription(topic, room=room)
         self._listeners.add(subscription)
+        self._of_client[client] += 1
         # Without listeners the pause between reads is long.
         self.wake()
         try:
             yield subscription
         finally:
             self._listeners.discard(subscription)
+            self._of_client -= Counter((client,))
 
     @property
     def listeners(self) -> int:

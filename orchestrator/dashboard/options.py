@@ -65,7 +65,19 @@ def define_options(parser: OptionParser = options) -> None:
         default=None,
         type=str,
         multiple=True,
-        help="host names with a dot under which the pages about stacks are served without authentication",
+        help="host names with a dot under which pages are served without authentication",
+    )
+    define(
+        "max_streams_per_client",
+        default=100,
+        type=int,
+        help="how many streams, one for each open page, a user may have; without login, an address",
+    )
+    define(
+        "max_body_bytes",
+        default=2 * 1024 * 1024,
+        type=int,
+        help="requests with a larger body are refused before it is read",
     )
     for name, value in DEFAULTS.items():
         parser._options[name.replace("_", "-")].default = value  # noqa: SLF001  # Tornado has no other way
@@ -167,6 +179,9 @@ def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
         place = getattr(given, name)
         if place and not Path(place).expanduser().is_file():
             yield Problem(path=f"--{name}", message=f"there is no file {place!r}")
+    for name in ("max_streams_per_client", "max_body_bytes"):
+        if getattr(given, name) < 1:
+            yield Problem(path=f"--{name}", message=f"at least 1 is expected, found {getattr(given, name)}")
     yield from _problems_of_roles(Mode.of(given, embedded=embedded))
 
 

@@ -49,7 +49,6 @@ class StaticHandler(StaticFileHandler):
     def set_extra_headers(self, path: str) -> None:  # noqa: ARG002  # as in Tornado
         """Allow caching with revalidation."""
         self.set_header("Cache-Control", "no-cache")
-        self.set_header("X-Content-Type-Options", "nosniff")
 
 
 def routes() -> list[Any]:

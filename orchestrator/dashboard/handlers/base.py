@@ -1,16 +1,15 @@
 """Base classes of our handlers: access, queries to the store, and error answers.
 
 Our pages accept scripts and styles only from files of this server: the text of a template, a reason or a name can never
-be executed. Other sites cannot read our answers, whatever Flower allows.
+be executed. What keeps other sites out is in :mod:`orchestrator.dashboard.guards`.
 """
 
 import gzip
 import json
 from abc import abstractmethod
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
@@ -18,31 +17,13 @@ from urllib.parse import urlencode
 from flower.views import BaseHandler
 from tornado.web import Finish, HTTPError
 
-from orchestrator.dashboard.access import Visitor, host_refusal, powers
+from orchestrator.dashboard.access import Visitor, powers
+from orchestrator.dashboard.guards import POLICY
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, Unavailable
 from orchestrator.queries.observer import Observer
 
 T = TypeVar("T")
 
-#: The one style rule that Cytoscape.js inserts into a page; it is allowed by its hash.
-CYTOSCAPE_STYLE: Final = ".__________cytoscape_container { position: relative; }"
-_ITS_HASH: Final = b64encode(sha256(CYTOSCAPE_STYLE.encode()).digest()).decode()
-#: Images may be in style sheets as ``data:`` URLs, as Bootstrap's are.
-POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        f"style-src 'self' 'sha256-{_ITS_HASH}'",
-        "img-src 'self' data:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
-)
-#: The CORS headers of Flower, which we remove.
-_CORS_HEADERS: Final = ("Origin", "Headers", "Methods")
 #: Shorter answers are not compressed.
 _PACKED_BYTES: Final = 1024
 #: gzip's level: half the time of the best compression, and a tenth larger.
@@ -143,13 +124,9 @@ class StackHandler(Known):
     """Base of all our handlers."""
 
     def set_default_headers(self) -> None:
-        """Remove Flower's CORS headers, and set our security headers."""
+        """Set the policy of our pages, which is stricter than that of Flower's."""
         super().set_default_headers()
-        for each in _CORS_HEADERS:
-            self.clear_header(f"Access-Control-Allow-{each}")
         self.set_header("Content-Security-Policy", POLICY)
-        self.set_header("Referrer-Policy", "same-origin")
-        self.set_header("Cache-Control", "no-store")
 
     def decode_argument(self, value: bytes, name: str | None = None) -> str:
         """Return a part of an address, or an argument, as text.
@@ -159,16 +136,6 @@ class StackHandler(Known):
         """
         decoded: str = super().decode_argument(value, name)
         return decoded if name else without_nul(decoded)
-
-    def check_host(self) -> None:
-        """Refuse requests for host names that may be another site's.
-
-        Raises:
-            HTTPError: the host is refused.
-        """
-        refused = host_refusal(self.application.mode, self.request.host_name)
-        if refused:
-            raise HTTPError(refused.status, "%s", refused.sentence)
 
     @property
     def observer(self) -> Observer:
@@ -238,13 +205,12 @@ class PageHandler(StackHandler):
     section: str = "stacks"
 
     def prepare(self) -> None:
-        """Check the host, and that the visitor is logged in.
+        """Check that the visitor is logged in.
 
         Raises:
             Finish: the visitor was redirected to the login.
-            HTTPError: the host or the credentials are refused.
+            HTTPError: the credentials are refused.
         """
-        self.check_host()
         if not self.current_user:
             self.redirect(f"{self.get_login_url()}?{urlencode({'next': self.request.uri})}")
             raise Finish
@@ -262,12 +228,11 @@ class DataHandler(StackHandler):
     """JSON for scripts; visitors who are not logged in get 401, because scripts would follow a redirect."""
 
     def prepare(self) -> None:
-        """Check the host, and that the visitor is logged in.
+        """Check that the visitor is logged in.
 
         Raises:
-            HTTPError: the host or the credentials are refused.
+            HTTPError: the credentials are refused.
         """
-        self.check_host()
         if not self.current_user:
             raise HTTPError(HTTPStatus.UNAUTHORIZED, "%s", NOT_LOGGED_IN)
 

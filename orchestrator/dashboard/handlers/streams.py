@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from http import HTTPStatus
+from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any, ClassVar, Final
 
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, url
 
 from orchestrator.dashboard.handlers.base import DataHandler
-from orchestrator.dashboard.hub import BATCH, Hub, Missed
+from orchestrator.dashboard.hub import BATCH, Hub, Missed, TooManyStreams
 from orchestrator.dashboard.sse import PING, RETRY, events_message, notice
 from orchestrator.dashboard.subscription import Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
@@ -53,6 +54,17 @@ def _above(stack_id: str, parents: dict[str, str | None]) -> Iterator[str]:
         parent = parents.get(parent)
 
 
+def network_of(address: str) -> str:
+    """Return an address, or the network that a client has with IPv6: its 64 leading bits."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, IPv4Address):
+        return address
+    return str(found.ipv4_mapped or ip_network((found, 64), strict=False))
+
+
 class StreamHandler(DataHandler):
     """The stream of a stack, or of all stacks if the address has none."""
 
@@ -74,7 +86,8 @@ class StreamHandler(DataHandler):
         """Send events until the browser disconnects.
 
         Raises:
-            HTTPError: there is no such stack, ``since`` is malformed, or there are too many listeners.
+            HTTPError: there is no such stack, ``since`` is malformed, or there are too many listeners, in all or of
+                this client.
         """
         project = self.application.stack_settings.project
         since = self._since()
@@ -83,15 +96,21 @@ class StreamHandler(DataHandler):
             nested = self.text("nested") == "1"
             topic = await self.fetch(partial(topic_of, self.application.store, project, name, nested=nested))
         try:
-            with self.hub.listen(topic) as heard:
+            with self.hub.listen(topic, client=self._client()) as heard:
                 # The page may have read on before the hub did.
                 heard.known = since or 0
                 self._begin()
                 await self._tell(heard, since)
+        except TooManyStreams as error:
+            raise HTTPError(HTTPStatus.TOO_MANY_REQUESTS, "%s", str(error)) from error
         except Unavailable as error:
             raise HTTPError(HTTPStatus.SERVICE_UNAVAILABLE, "%s", str(error)) from error
         except StreamClosedError:
             self._is_open = False
+
+    def _client(self) -> str:
+        """Return the name of the user, or the address of a visitor without one."""
+        return f"user {self.visitor.name}" if self.visitor.name else network_of(self.request.remote_ip)
 
     def _since(self) -> int | None:
         """Return the id of the last event that the page has; None if it needs no past events."""

@@ -23,6 +23,7 @@ from tornado.web import StaticFileHandler, url
 
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.controls import Control, controls
+from orchestrator.dashboard.guards import FLOWER_SCRIPTS, FLOWER_STYLE
 from orchestrator.dashboard.loader import StackLoader, with_entry
 from orchestrator.dashboard.options import DEFAULTS
 from orchestrator.service import Service
@@ -109,6 +110,27 @@ def test_scripts_on_its_pages_are_files() -> None:
         text = (TEMPLATES / name).read_text()
         assert not re.search(r"<script(?![^>]*\bsrc=)", text)
         assert not re.search(r"\son[a-z]+=|\sstyle=|<style", text)
+
+
+def test_what_else_its_pages_run_and_style_is_what_its_policy_allows(
+    distributed: Settings, service: Service
+) -> None:
+    templates = {path.name: path.read_text() for path in TEMPLATES.glob("*.html")}
+    inline = [
+        name for name, text in templates.items() if re.search(r"<script(?![^>]*\bsrc=)|\son[a-z]+=", text)
+    ]
+    assert inline == ["workers.html"]
+    assert {each for text in templates.values() for each in re.findall(r'style="([^"]*)"', text)} == {
+        FLOWER_STYLE
+    }
+    assert not [name for name, text in templates.items() if "<style" in text]
+    scripts = []
+    for refreshes in (False, True):
+        given = {"auto_refresh": refreshes}
+        with served(distributed, Store.of(distributed), **given) as dashboard, client(dashboard) as ask:
+            page = ask.get("/workers").text
+        scripts += re.findall(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", page, re.DOTALL)
+    assert tuple(scripts) == FLOWER_SCRIPTS
 
 
 @pytest.mark.parametrize("path", ["/", "/workers", "/tasks", "/stacks"])

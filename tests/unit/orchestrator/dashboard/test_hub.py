@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.dashboard import hub as hubs
-from orchestrator.dashboard.hub import BATCH, MOST_MISSED, RING, Hub, Missed
+from orchestrator.dashboard.hub import BATCH, MOST_MISSED, RING, Hub, Missed, TooManyStreams
 from orchestrator.dashboard.subscription import Topic
 from orchestrator.errors import Unavailable
 from orchestrator.store.store import Store
@@ -229,6 +229,22 @@ def test_so_many_may_listen_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None
             with hub.listen(ALL):
                 assert hub.listeners == 1
             assert hub.listeners == 0
+
+    run(story())
+
+
+def test_a_client_may_listen_so_often_and_others_still_may() -> None:
+    async def story() -> None:
+        async with reading(Log(), most_of_client=1) as hub:
+            with hub.listen(ALL, client="ann"), hub.listen(ALL, client="bob"):
+                with (
+                    pytest.raises(TooManyStreams, match="ann has 1 streams open"),
+                    hub.listen(ALL, client="ann"),
+                ):
+                    pass
+                assert hub.listeners == 2
+            with hub.listen(ALL, client="ann"):
+                assert hub.listeners == 1
 
     run(story())
 

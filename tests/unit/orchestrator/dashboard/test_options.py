@@ -158,3 +158,9 @@ def test_a_password_without_a_name_is_refused_and_not_shown(value: str) -> None:
 def test_what_flower_would_end_at_later_is_refused_at_once(given: dict[str, Any], path: str) -> None:
     (problem,) = problems_of(option_values(**given), embedded=False)
     assert problem.path == path
+
+
+@pytest.mark.parametrize("name", ["max_streams_per_client", "max_body_bytes"])
+def test_a_limit_that_lets_nothing_in_is_refused(name: str) -> None:
+    (told,) = refused(f"--{name}=0")
+    assert told == f"--{name}: at least 1 is expected, found 0"
