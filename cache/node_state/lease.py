@@ -37,6 +37,8 @@ class Lease:
     vcpu_ratio: float = 1.0
     #: How far the machine's clock is ahead of the store's, in seconds; None: it was not measured.
     clock_ahead_seconds: float | None = None
+    #: Whether its agent takes the requester of a call, and keeps it as the owner of what it makes.
+    keeps_owners: bool = False
 
     def to_bytes(self) -> bytes:
         """Return the packed form that :meth:`from_bytes` reads."""

@@ -19,6 +19,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
 from orchestrator.engine.breakpoints import UNSET_HOOK, unset_hook
 from orchestrator.engine.operation_end import OperationEnds, last_complete
+from orchestrator.engine.ownership import refuse_owned
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.scaling import Scaler
 from orchestrator.engine.signals import Signals
@@ -45,7 +46,7 @@ from orchestrator.model.messages import (
 )
 from orchestrator.model.nested_stack import AtRest, Fence, NestedJob
 from orchestrator.model.plan import plan_create
-from orchestrator.planning.adoption import adopted_rows, refuse_owned
+from orchestrator.planning.adoption import adopted_rows
 from orchestrator.planning.comparison import job_of_template, refuse_deleted, refuse_nested
 from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
@@ -153,8 +154,7 @@ class Coordinator:
         prepared = prepare(job, self._types, self._settings, stack_id=_id_of_new_stack(job), clients=clients)
         desired_resources = desired_of(prepared)
         adopted = adopted_rows(prepared, desired_resources, entries, self._types)
-        existing = [row.physical_id for row in adopted.values()]
-        refuse_owned(desired_resources, adopted, self._store.stacks.owners(existing, project=job.project))
+        refuse_owned(self._store, desired_resources, adopted, job.project)
         return self._begin.create(job, prepared, plan_create(desired_resources, action="ADOPT"), adopted)
 
     def take_over(self, job: NestedJob, entries: Mapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orchestrator.engine.ownership import is_external
 from orchestrator.engine.stack_actions import refuse_busy, refuse_suspended
 from orchestrator.errors import Conflict
 from orchestrator.model.actions import CHECK, SNAPSHOT, is_suspended
@@ -31,7 +32,7 @@ def mark_unhealthy(store: Store, stack: StackRow, resource: str, *, reason: str,
         row = store.stacks.resource(stack.id, resource)
         if reset and row.status == "COMPLETE" and row.action not in ("INIT", "DELETE"):
             return
-        refuse_unfit(row, is_external=_is_external(store, row), unhealthy=not reset)
+        refuse_unfit(row, is_external=is_external(store, row.stack_id, row.id), unhealthy=not reset)
         if store.health.mark(row, enclosing, unhealthy=not reset, reason=recorded[:KEPT]):
             return
     raise Conflict(f"resource {resource!r} is being changed by others; try again")
@@ -51,11 +52,6 @@ def _enclosing(store: Store, stack: StackRow) -> list[tuple[StackRow, str | None
         enclosing.append((found, leads_inwards))
         stack_id, leads_inwards = found.parent_id, found.parent_resource
     return enclosing
-
-
-def _is_external(store: Store, row: ResourceRow) -> bool:
-    latest = store.histories.planned(row.stack_id).get(row.id, {})
-    return latest.get("definition", {}).get("e") is not None
 
 
 def refuse_unfit(row: ResourceRow, *, is_external: bool, unhealthy: bool) -> None:

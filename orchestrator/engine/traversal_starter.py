@@ -11,6 +11,7 @@ from typing import Any
 from hooks.stack import FrozenStack
 from orchestrator.config.log_context import about_operation
 from orchestrator.config.settings import Settings
+from orchestrator.engine.ownership import refuse_foreign
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.snapshots import with_entries
 from orchestrator.engine.stack_actions import without_definition
@@ -69,10 +70,11 @@ class TraversalStarter:
         """Begin to create a stack; ``adopted`` are its existing objects, by the id of the row to be made.
 
         Raises:
-            InvalidInput: the tree of stacks would have too many resources.
+            InvalidInput: the tree of stacks would have too many resources, or an external_id is another project's.
             Conflict: the name is taken, or a lifecycle plugin refused.
         """
         self._refuse_too_many(job, prepared)
+        refuse_foreign(self._store, prepared, job.project)
         made = {
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
@@ -137,6 +139,8 @@ class TraversalStarter:
         prepared, rows, matches = compared.prepared, compared.rows, compared.matches
         desired_resources = compared.desired_resources
         self._refuse_too_many(job, prepared)
+        if action == "UPDATE":
+            refuse_foreign(self._store, prepared, job.project)
         # A stack that never was complete does not own the objects that it was to adopt.
         never_ours = action == "ROLLBACK" and stack.completed_template_id is None
         kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()

@@ -42,34 +42,6 @@ def adopted_rows(
     return rows
 
 
-def refuse_owned(
-    desired_resources: Sequence[DesiredResource],
-    adopted: Mapping[str, Adopted],
-    owners: Mapping[tuple[str, str], str],
-) -> None:
-    """Refuse objects that belong to a stack already: two stacks would change and delete them.
-
-    ``owners`` are the stacks' names, by type and physical id.
-
-    Raises:
-        InvalidInput: there are such objects; each is listed.
-    """
-    owned = [
-        (desired, owners[desired.type, adopted[desired.resource_id].physical_id])
-        for desired in desired_resources
-        if (desired.type, adopted[desired.resource_id].physical_id) in owners
-    ]
-    if owned:
-        raise InvalidInput(
-            Problem(
-                path=f"resources.{desired.name}.resource_id",
-                message=f"the object belongs to the stack {owner!r}",
-                hint="abandon that stack first",
-            )
-            for desired, owner in owned
-        )
-
-
 class _Reader:
     def __init__(
         self,

@@ -6,6 +6,8 @@ from typing import Final
 
 #: The built-in agent of embedded mode.
 LOCAL_NODE: Final = "local"
+#: The key of a resource's private data with its node: an adopt file names the node of an object by it.
+NODE_DATA: Final = "node"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

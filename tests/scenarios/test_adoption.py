@@ -339,6 +339,63 @@ def test_what_another_stack_has_is_not_adopted() -> None:
     assert world.state("t") == "ADOPT_COMPLETE"
 
 
+def test_object_of_another_project_is_not_adopted_and_its_stack_is_not_named() -> None:
+    world = World()
+    world.create(template(RESOURCES), name="theirs", project="their-project")
+    world.settle()
+    rows = world.store.stacks.resources(world.store.stacks.find("theirs", project="their-project").id)
+    entries = {row.name: {"resource_id": row.physical_id} for row in rows}
+    before = dict(world.cloud.objects)
+    with pytest.raises(InvalidInput) as refused:
+        world.adopt(template({"a": RESOURCES["a"]}), entries, name="t")
+    assert [problem.path for problem in refused.value.problems] == ["resources.a.resource_id"]
+    assert "belongs to another stack" in str(refused.value)
+    assert "their" not in str(refused.value)
+    assert world.store.stacks.all(project="default") == []
+    assert world.cloud.objects == before
+
+
+EXTERNAL = "external_id: {0}"
+
+
+@pytest.mark.parametrize("has_stack", [False, True])
+def test_external_id_of_another_project_is_refused(has_stack: bool) -> None:
+    world = World()
+    world.create(template({"a": RESOURCES["a"]}), name="theirs", project="their-project")
+    world.settle()
+    (row,) = world.store.stacks.resources(world.store.stacks.find("theirs", project="their-project").id)
+    referring = template({"x": EXTERNAL.format(row.physical_id)})
+    if has_stack:
+        world.create(template({"d": RESOURCES["d"]}))
+        world.settle()
+    with pytest.raises(InvalidInput) as refused:
+        (world.update if has_stack else world.create)(referring)
+    assert [problem.path for problem in refused.value.problems] == ["resources.x.external_id"]
+    assert "belongs to another stack" in str(refused.value)
+    assert "their" not in str(refused.value)
+
+
+def test_external_id_of_the_same_project_is_taken_as_it_is() -> None:
+    world = World()
+    world.create(template({"a": RESOURCES["a"]}))
+    world.settle()
+    (row,) = world.store.stacks.resources(world.store.stacks.find("s", project="default").id)
+    referring = world.create(template({"x": EXTERNAL.format(row.physical_id)}), name="t")
+    world.settle()
+    assert world.state(referring) == "CREATE_COMPLETE"
+
+
+def test_reference_to_an_object_keeps_its_owner_in_another_project_from_nothing() -> None:
+    orphans = Orphans({"a": RESOURCES["a"]})
+    world, physical_id = orphans.world, orphans.before["a"]
+    world.create(template({"x": EXTERNAL.format(physical_id)}), name="theirs", project="their-project")
+    world.settle()
+    assert world.store.stacks.find("theirs", project="their-project").status == "COMPLETE"
+    adopting = orphans.adopt({"a": RESOURCES["a"]})
+    world.settle()
+    assert world.state(adopting) == "ADOPT_COMPLETE"
+
+
 def test_the_same_adopt_job_twice_is_one() -> None:
     orphans = Orphans()
     first = orphans.adopt(job_id="1")

@@ -12,6 +12,7 @@ import yaml
 
 from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import NotFound
+from orchestrator.model.messages import DeleteJob
 from orchestrator.plugins.clients import ClientContext, ClientPlugins
 from orchestrator.store import tables
 from orchestrator.store.machines.machines import MachineReport
@@ -321,6 +322,62 @@ def test_what_is_adopted_is_where_its_export_says_wherever_placement_would_have_
     assert site.world.state() == "ADOPT_COMPLETE"
     (row,) = rows_of(site.world, stack_id)["page"]
     assert row.on_node == "n1"
+
+
+def test_object_of_another_project_is_no_disk_and_is_not_adopted(site: Site) -> None:
+    stack_id = site.world.create(
+        template(data=DATA), parameters={"node": "n1"}, name="theirs", project="their-project"
+    )
+    site.settle()
+    (row,) = rows_of(site.world, stack_id)["data"]
+    disks = [{"volume": row.physical_id}]
+    using = site.create(server={**SERVER, "properties": {**SERVER["properties"], "disks": disks}})
+    site.settle()
+    assert site.world.state() == "CREATE_FAILED"
+    assert "belongs to another stack" in site.why(using, "server")
+    assert "theirs" not in site.why(using, "server")
+    site.delete()
+    # No row has it any more; the node knows all the same whose it is.
+    site.world.coordinator.delete(DeleteJob(name="theirs", project="their-project", abandon=True))
+    site.settle()
+    entry = {"resource_id": row.physical_id, "resource_data": dict(row.data)}
+    adopting = site.world.adopt(template(data=DATA), {"data": entry}, parameters={"node": "n1"})
+    site.settle()
+    assert site.world.state() == "ADOPT_FAILED"
+    assert "belongs to another stack" in site.why(adopting, "data")
+    assert "theirs" not in site.why(adopting, "data")
+    site.delete()
+    assert site.there("n1") == (0, 1)
+
+
+@pytest.mark.parametrize("kind", ["Volume", "Instance", "File"])
+def test_abandoned_object_is_adopted_changed_and_deleted_within_its_project(site: Site, kind: str) -> None:
+    def resource(size: int) -> Mapping[str, Any]:
+        properties: dict[str, Mapping[str, Any]] = {
+            "Volume": {"size": size},
+            "Instance": {"hypervisor": "fake", "memory": size, "disks": [{"size": 1}]},
+            "File": {"path": "p", "content": "x" * size},
+        }
+        return {"type": f"Isotherm::Node::{kind}", "properties": {"node": "n1", **properties[kind]}}
+
+    first = site.create(it=resource(1))
+    site.settle()
+    (row,) = rows_of(site.world, first)["it"]
+    site.world.abandon()
+    site.settle()
+    entry = {"resource_id": row.physical_id, "resource_data": dict(row.data)}
+    site.world.adopt(template(it=resource(1)), {"it": entry}, "t", parameters={"node": "n1"})
+    site.settle()
+    assert site.world.state("t") == "ADOPT_COMPLETE"
+    site.world.update(template(it=resource(2)), "t", parameters={"node": "n1"})
+    site.settle()
+    assert site.world.state("t") == "UPDATE_COMPLETE"
+    site.world.delete("t")
+    site.settle()
+    assert site.there("n1") == (0, 0)
+    agent = site.nodes.agent("n1")
+    assert list((agent.directory / "owners").iterdir()) == []
+    assert not (agent.settings.allowed_directories[0] / "p").exists()
 
 
 # -- nodes that never come back ----------------------------------------------------------------------------------------

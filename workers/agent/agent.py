@@ -39,6 +39,7 @@ from workers.agent.journal import Journal
 from workers.agent.limits import Limits
 from workers.agent.locks import Locks, LockTaken
 from workers.agent.machine_state import read_sections
+from workers.agent.owners import Owners
 from workers.agent.patience import Unanswered
 from workers.agent.records import read_record, records_directory, write_record
 from workers.agent.reservations import Capacity, Reservations
@@ -83,6 +84,7 @@ class Agent:
         )
         self.limits = Limits(name, settings)
         self.reservations = Reservations(name, directory / "claims", self.locks, settings.agent)
+        self.owners = Owners(name, directory / "owners")
         self._watching = Watching(cache, name)
         self._totals: Capacity | None = None
         seconds = settings.agent.backend_seconds
@@ -202,6 +204,7 @@ class Agent:
             reserved_memory_mib=settings.reserved_memory_mib,
             memory_ratio=settings.memory_ratio,
             vcpu_ratio=settings.vcpu_ratio,
+            keeps_owners=True,
         )
 
     def close(self) -> None:

@@ -18,10 +18,12 @@ from orchestrator.nodes.rpc.errors import Late, NoSuchRpc, RpcFailed, RpcRetryab
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.operations import Operation
 from orchestrator.nodes.rpc.registry import Effect, NodeRpc
+from orchestrator.nodes.rpc.requester import REQUESTER
 from workers.agent.brackets import Invalidation, bracket
 from workers.agent.faults import fault_of
 from workers.agent.fence import Fence, fenced
 from workers.agent.journal import AnotherOperation, Delivery, Journal, UnderWay
+from workers.agent.owners import requested_by
 
 log = structlog.get_logger()
 
@@ -88,13 +90,15 @@ class Answering:
     def answer(self, request: Request) -> Reply:
         """Answer a read. Errors are in the reply: nothing is raised."""
         began = self._clock()
+        request, requester = _without_requester(request)
 
         def work() -> Any:
             rpc = self._rpc(request)
             if not rpc.is_read:
                 raise NoSuchRpc(request.node, f"{rpc.name!r} changes the node: it goes by its queue")
             self._refuse_late(request)
-            return rpc.handler(self._agent, **request.arguments)
+            with requested_by(request.node, requester):
+                return rpc.handler(self._agent, **request.arguments)
 
         return self._reply(request, began, work)
 
@@ -103,7 +107,13 @@ class Answering:
         began = self._clock()
         if not request.operation_id:
             request = replace(request, operation_id=request.id)
-        return self._reply(request, began, lambda: self._deliver(request))
+        request, requester = _without_requester(request)
+
+        def work() -> Any:
+            with requested_by(request.node, requester):
+                return self._deliver(request)
+
+        return self._reply(request, began, work)
 
     def _deliver(self, request: Request) -> Any:
         try:
@@ -211,3 +221,12 @@ class Answering:
             result=result,
             error=fault,
         )
+
+
+def _without_requester(request: Request) -> tuple[Request, Any]:
+    """Return a request as its RPC takes it, and the requester that travels with the arguments; None: there is none."""
+    if REQUESTER not in request.arguments:
+        return request, None
+    arguments = dict(request.arguments)
+    requester = arguments.pop(REQUESTER)
+    return replace(request, arguments=arguments), requester

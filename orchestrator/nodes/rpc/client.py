@@ -36,6 +36,7 @@ from orchestrator.nodes.rpc.info_queries import as_instances, as_node_info
 from orchestrator.nodes.rpc.joining import join
 from orchestrator.nodes.rpc.operations import Operation, OperationState
 from orchestrator.nodes.rpc.registry import FAST, load_rpcs
+from orchestrator.nodes.rpc.requester import REQUESTER
 from orchestrator.nodes.rpc.silence import Silences
 from orchestrator.nodes.rpc.transport import Transport
 from orchestrator.nodes.rpc.unfinished import Unfinished, is_to_be_sent
@@ -125,11 +126,14 @@ class NodeClient:
     def ask(self, node: str, rpc: str, **arguments: Any) -> Any:
         """Call a read RPC of a machine, and return its result.
 
+        ``arguments`` may have a :class:`Requester` on the wire (:data:`REQUESTER`); an agent that takes none gets none.
+
         Raises:
             NodeError: the machine is unreachable, or the call failed on it.
             Unavailable: the broker is out of reach.
         """
-        agent = self._require_agent(node)
+        agent, takes_requester = self._require_agent(node)
+        arguments = _taken(arguments, takes_requester)
         return self._read(node, agent, rpc, arguments, timeout_seconds=self._timeout_seconds)
 
     def change(self, node: str, rpc: str, operation_id: str, *, wait_seconds: float, **arguments: Any) -> Any:
@@ -143,7 +147,7 @@ class NodeClient:
             rpc: The name of the RPC.
             operation_id: The id of the operation, the same for every retry of it.
             wait_seconds: How long to wait for the end.
-            arguments: The arguments of the RPC.
+            arguments: The arguments of the RPC, and perhaps the requester, as of :meth:`ask`.
 
         Raises:
             StillRunning: the mutation was sent and has not ended yet; it goes on.
@@ -152,7 +156,8 @@ class NodeClient:
             Unavailable: the broker is out of reach; as above.
         """
         ends = time.monotonic() + wait_seconds
-        agent = self._require_agent(node)
+        agent, takes_requester = self._require_agent(node)
+        arguments = _taken(arguments, takes_requester)
         key = (node, operation_id)
         sent = self._unfinished.get(key)
         request_id = sent.request_id if sent else ""
@@ -189,7 +194,7 @@ class NodeClient:
             NodeError: the machine is unreachable.
             Unavailable: the broker is out of reach.
         """
-        agent = self._require_agent(node)
+        agent, _ = self._require_agent(node)
         return self._operation(node, agent, operation_id, wait_seconds)
 
     # -- state ---------------------------------------------------------------------------------------------------
@@ -278,27 +283,27 @@ class NodeClient:
 
     # -- within --------------------------------------------------------------------------------------------------
 
-    def _require_agent(self, node: str) -> str:
-        """Return the incarnation of a machine's agent; "" if it is unknown."""
+    def _require_agent(self, node: str) -> tuple[str, bool]:
+        """Return the incarnation of a machine's agent, "" if it is unknown, and whether it takes requesters."""
         if self._local is not None:
             if node != LOCAL_NODE:
                 sentence = f"there is no node {node!r}: without a broker there is {LOCAL_NODE!r} alone"
                 raise NoSuchNode(node, sentence)
-            return ""
+            return "", True
         try:
             lease = self.cache.lease(node)
             names = frozenset() if lease else self.cache.store.names()
         except StateStoreFailed:
             # Without the store, the request itself shows whether an agent runs.
-            return ""
+            return "", True
         if lease is not None:
             check_schema(node, lease.schema)
             self._silences.refuse(node, lease.incarnation)
-            return lease.incarnation
+            return lease.incarnation, lease.keeps_owners
         if node in names:
             raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
         # The store may have lost an unknown name: the request itself shows whether an agent runs.
-        return ""
+        return "", True
 
     def _read(
         self, node: str, agent: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float
@@ -332,3 +337,10 @@ class NodeClient:
         self._transport.send(request)
         self._unfinished.note((node, operation_id), request.id)
         return request.id
+
+
+def _taken(arguments: dict[str, Any], takes_requester: bool) -> dict[str, Any]:
+    """Return the arguments as an agent takes them: one of an earlier version knows no requesters."""
+    if takes_requester:
+        return arguments
+    return {name: value for name, value in arguments.items() if name != REQUESTER}

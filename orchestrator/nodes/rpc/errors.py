@@ -36,6 +36,12 @@ class RpcRefused(RpcFault):
     kind = "refused"
 
 
+class NotOurs(RpcRefused):
+    """The object belongs to another resource."""
+
+    kind = "not_ours"
+
+
 class NoCapacity(RpcFault):
     """The machine has not enough capacity."""
 
@@ -93,6 +99,7 @@ FAULTS: Final = {
         RpcFailed,
         RpcRetryable,
         RpcRefused,
+        NotOurs,
         NoCapacity,
         Gone,
         NotThere,

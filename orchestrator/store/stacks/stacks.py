@@ -52,6 +52,20 @@ class StackRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A resource that has an object, with its stack."""
+
+    #: The row's id.
+    id: str
+    stack_id: str
+    stack: str
+    project: str
+    type: str
+    physical_id: str
+    on_node: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceRow:
     """A resource's row, unpacked."""
 
@@ -308,19 +322,21 @@ class Stacks(Repository):
         )
         return frozenset(self._db.column(sql))
 
-    def owners(self, physical_ids: Sequence[str], *, project: str) -> dict[tuple[str, str], str]:
-        """Return the names of the project's stacks that own these objects, by type and physical id."""
+    def owners(self, physical_ids: Sequence[str]) -> list[Owner]:
+        """Return the resources of all projects that have these physical ids, unless they are deleted."""
         stack, resource = tables.stack, tables.resource
+        columns = (resource.c[each] for each in ("id", "stack_id", "type", "physical_id", "on_node"))
         sql = (
-            sa.select(resource.c.type, resource.c.physical_id, stack.c.name)
+            sa.select(*columns, stack.c.name.label("stack"), stack.c.project)
             .join(stack, stack.c.id == resource.c.stack_id)
-            .where(stack.c.project == project, stack.c.deleted_at.is_(None), ~tables.is_gone())
+            .where(stack.c.deleted_at.is_(None), ~tables.is_gone())
+            .order_by(resource.c.created_at, resource.c.id)
         )
-        owners: dict[tuple[str, str], str] = {}
-        for some in chunked(physical_ids):
-            rows = self._db.rows(sql.where(resource.c.physical_id.in_(some)))
-            owners |= {(row.type, row.physical_id): row.name for row in rows}
-        return owners
+        return [
+            Owner(**row._mapping)
+            for some in chunked(physical_ids)
+            for row in self._db.rows(sql.where(resource.c.physical_id.in_(some)))
+        ]
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -121,9 +121,12 @@ class OwnedFile:
         """Replace the content atomically, even if the file was edited meanwhile.
 
         Raises:
-            ResourceFailure: no regular file is at the path, or the disk refuses.
+            ResourceFailure: no regular file is at the path, or that of another resource, or the disk refuses.
         """
-        record = self._read() or FileRecord(path=path, stack=self._stack, resource=self._resource)
+        record = self._read()
+        if record is None:
+            self._refuse_others(path)
+            record = FileRecord(path=path, stack=self._stack, resource=self._resource)
         if os.path.lexists(path) and not _is_regular(path):
             raise ResourceFailure(
                 f"{path} is no regular file any more; move it away to let it be written again"
@@ -141,10 +144,11 @@ class OwnedFile:
             sync_directory(path.parent)
             self._write(replace(record, versions=(version,), placed=True))
 
-    def remove(self) -> None:
+    def remove(self, *, spares: bool = False) -> None:
         """Remove the file if this resource owns it, directories made for it that are now empty, and the records.
 
-        A foreign file in its place stays. Nothing to remove is no error.
+        A foreign file in its place stays, and so does one that it ``spares``, as another's by now. Nothing to remove is
+        no error.
 
         Raises:
             ResourceFailure: the disk refuses.
@@ -152,7 +156,7 @@ class OwnedFile:
         record = self._read()
         if record is not None:
             with _refusals(record.path):
-                if record.heir is None and self._is_ours(record):
+                if record.heir is None and not spares and self._is_ours(record):
                     _discard(record.path)
                 _discard(self._temporary(record.path))
                 self._made.release(record.path.parent)
@@ -162,10 +166,11 @@ class OwnedFile:
     def adopt(self, path: Path, content: bytes) -> None:
         """Restore the record of a file that a row knows and the state directory has lost.
 
-        Not where another row has a record of the same path: that is the replacement, which owns the file.
+        Not where another row has a record of the same path: that is the replacement, which owns the file. Nor where the
+        file bears the mark of another row.
         """
         self._recover(path)
-        if self._read() is None and not any(self._others(path)):
+        if self._read() is None and self._marked(path) in ("", self._uuid) and not any(self._others(path)):
             version = Version(0, hashlib.sha256(content).hexdigest())
             record = FileRecord(path=path, stack=self._stack, resource=self._resource)
             self._write(replace(record, versions=(version,), placed=True))
@@ -184,10 +189,16 @@ class OwnedFile:
 
     def _recover(self, path: Path) -> None:
         """Record the file again if it bears this row's mark and has no record."""
-        with suppress(OSError):
-            marked = os.getxattr(path, _MARK, follow_symlinks=False) == self._uuid.encode()
-            if marked and self._read() is None and not any(self._others(path)):
+        if self._marked(path) == self._uuid and self._read() is None and not any(self._others(path)):
+            with suppress(OSError):
                 self._own(path)
+
+    @staticmethod
+    def _marked(path: Path) -> str:
+        """Return the row whose mark a file bears; empty: none."""
+        with suppress(OSError):
+            return os.getxattr(path, _MARK, follow_symlinks=False).decode(errors="replace")
+        return ""
 
     def _mark(self, file: int | Path) -> None:
         # Not every file system has extended attributes; without them the record alone proves the ownership.
@@ -213,8 +224,13 @@ class OwnedFile:
             return False
         if path.stat().st_ino in {version.inode for version in record.versions}:
             return True
-        # Before it was placed, an equal content proves nothing.
-        return record.placed and digest(path) in {version.sha256 for version in record.versions}
+        # Before it was placed, an equal content proves nothing; nor where the very file is another resource's.
+        if not record.placed or digest(path) not in {version.sha256 for version in record.versions}:
+            return False
+        return not any(
+            self._is_other_resource(other) and path.stat().st_ino in {each.inode for each in other.versions}
+            for _, other in self._others(path)
+        )
 
     def _prepare(self, path: Path, content: bytes, mode: int) -> Version:
         temporary = self._temporary(path)
@@ -238,10 +254,24 @@ class OwnedFile:
                 check_fence()
                 self._temporary(record.path).replace(record.path)
                 return
-        owner = next((other.resource for _, other in self._others(record.path)), None)
+        owner = next((other for _, other in self._others(record.path)), None)
         self.remove()
-        whose = f"belongs to the resource {owner!r}" if owner else "is not ours"
+        whose = f"belongs to {self._name_of(owner)}" if owner else "is not ours"
         raise ResourceFailure(f"{record.path} exists and {whose}: it was left as it is; move it away first")
+
+    def _refuse_others(self, path: Path) -> None:
+        """Refuse a file that another resource has made; also one that an agent of an earlier version has put there."""
+        if os.path.lexists(path):
+            for _, other in self._others(path):
+                if self._is_other_resource(other):
+                    raise ResourceFailure(f"{path} belongs to {self._name_of(other)}: it was left as it is")
+
+    def _is_other_resource(self, record: FileRecord) -> bool:
+        return record.heir is None and (record.stack, record.resource) != (self._stack, self._resource)
+
+    def _name_of(self, owner: FileRecord) -> str:
+        # What is in other stacks may be a secret of another project.
+        return f"the resource {owner.resource!r}" if owner.stack == self._stack else "another stack"
 
     def _others(self, path: Path) -> Iterator[tuple[str, FileRecord]]:
         for file in self._records.glob(f"*/{_RECORD}"):

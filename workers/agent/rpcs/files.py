@@ -11,10 +11,9 @@ from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.agent import Agent
 from workers.agent.files.allowed import allowed_file, root_of
 from workers.agent.files.owned_file import OwnedFile, digest
+from workers.agent.owners import FILE
 from workers.agent.records import records_directory
 
-#: The kind of files in the journal and in names of locks.
-FILE: Final = "file"
 _MOST_MODE: Final = 0o777
 
 
@@ -48,6 +47,7 @@ def file_look(
         return None
     if place != allowed_file(path, agent.settings):
         return None
+    agent.owners.refuse_other_projects(FILE, path)
     with place.open("rb") as file:
         content = file.read(most_bytes) if most_bytes else b""
         status = os.fstat(file.fileno())
@@ -68,6 +68,7 @@ def file_put(
 
     Raises:
         Gone: the resource has removed it for good.
+        NotOurs: another resource has a file there.
         RpcRefused: the mode would set the user or group id on execution.
     """
     if mode & ~_MOST_MODE:
@@ -78,10 +79,14 @@ def file_put(
         agent.refuse_gone(FILE, owner["uuid"])
         place = allowed_file(path, agent.settings, makes=True)
         file, root = owned_file(agent, owner), root_of(place, agent.settings)
+        if os.path.lexists(place):
+            # A path is free again where the file of its owner has gone.
+            agent.owners.refuse_others(FILE, str(place))
         if new:
             file.create(place, content, mode, root=root)
         else:
             file.replace(place, content, mode, root=root)
+        agent.owners.keep(FILE, str(place))
     return str(place)
 
 
@@ -91,12 +96,14 @@ def file_take_over(agent: Agent, *, owner: Mapping[str, str], path: str, expecte
 
     Raises:
         Gone: the resource has removed it for good.
+        NotOurs: the file belongs to another project.
     """
     with agent.alone_with(FILE, owner["uuid"]):
         agent.refuse_gone(FILE, owner["uuid"])
         place = allowed_file(path, agent.settings)
         if str(place) != expected:
             raise ResourceFailure(f"the template's path is {place}, the id in the adopt file is another")
+        agent.owners.take_over(FILE, str(place))
         owned_file(agent, owner).take_over(place)
 
 
@@ -115,6 +122,9 @@ def file_remove(agent: Agent, *, owner: Mapping[str, str], path: str, content: b
         if content is not None and Path(path).exists() and Path(path).resolve() == Path(path):
             agent.limits.file(path)
         agent.journal.bury(FILE, owner["uuid"])
-        if path and content is not None:
+        if path and content is not None and agent.owners.may_change(FILE, path):
             file.adopt(Path(path), content)
-        file.remove()
+        place = file.seen()
+        file.remove(spares=place is not None and not agent.owners.may_change(FILE, str(place)))
+        for each in {path, str(place or path)} - {""}:
+            agent.owners.release_own(FILE, each)

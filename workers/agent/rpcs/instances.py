@@ -2,23 +2,37 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.nodes.rpc.errors import BackendAway, RpcFailed, RpcRefused
 from orchestrator.nodes.rpc.registry import FAST, NORMAL, SLOW, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceSpec
+from workers.agent.owners import FILE, INSTANCE, VOLUME, volume_key
 from workers.agent.reservations import Capacity
 
-#: The kind of instances in the journal and in names of locks: their names are unique on a machine.
-INSTANCE: Final = "instance"
 #: The formats of disks that refer to no other files.
 _WHOLE_FORMATS: Final = ("raw", "dir")
+
+
+@contextmanager
+def alone_with_own(agent: Agent, name: str) -> Iterator[None]:
+    """Exclude every other call about an instance of the requester.
+
+    Raises:
+        NotOurs: it belongs to another resource.
+        RpcRetryable: another call takes long.
+    """
+    with agent.alone_with(INSTANCE, name):
+        agent.owners.claim(INSTANCE, name)
+        yield
 
 
 @node_rpc("instance_look", effect=Effect.READ, timeout_seconds=URGENT)
 def instance_look(agent: Agent, *, hypervisor: str, name: str) -> dict[str, Any] | None:
     """Return an instance; None: it certainly does not exist."""
+    agent.owners.refuse_other_projects(INSTANCE, name)
     found = agent.ask(agent.hypervisors, hypervisor, lambda backend: backend.instance(name))
     return None if found is None else found.to_wire()
 
@@ -30,11 +44,13 @@ def instance_start(agent: Agent, *, hypervisor: str, spec: Mapping[str, Any]) ->
     Raises:
         Gone: it was removed.
         RpcRefused: the machine's limits forbid it.
+        NotOurs: it, or one of its disks, belongs to others.
         NoCapacity: the machine is full.
     """
     backend, wanted = allowed_instance(agent, hypervisor, spec)
     with agent.alone_with(INSTANCE, wanted.name):
         agent.refuse_gone(INSTANCE, wanted.name)
+        agent.owners.claim(INSTANCE, wanted.name)
         with room_for(agent, hypervisor, backend, wanted):
             return backend.start(wanted).to_wire()
 
@@ -42,14 +58,14 @@ def instance_start(agent: Agent, *, hypervisor: str, spec: Mapping[str, Any]) ->
 @node_rpc("instance_stop", timeout_seconds=NORMAL)
 def instance_stop(agent: Agent, *, hypervisor: str, name: str, grace_seconds: float) -> None:
     """Request an instance to end, and kill it after the grace. Its reservation stays, and it can be started again."""
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         agent.hypervisor(hypervisor).stop(name, grace_seconds=grace_seconds)
 
 
 @node_rpc("instance_reboot", timeout_seconds=NORMAL)
 def instance_reboot(agent: Agent, *, hypervisor: str, name: str) -> dict[str, Any]:
     """Restart an instance as it was last started; return it."""
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         agent.refuse_gone(INSTANCE, name)
         return agent.hypervisor(hypervisor).reboot(name).to_wire()
 
@@ -64,7 +80,7 @@ def instance_resize(
         NoCapacity: the machine is full.
     """
     backend, wanted = agent.hypervisor(hypervisor), Capacity(memory_mib=memory_mib, vcpus=vcpus)
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         before = agent.reservations.reservation(hypervisor, name)
         if before is None or wanted.exceeds(before):
             # Capacity that it returns is free only once it is returned.
@@ -82,14 +98,14 @@ def instance_resize(
 @node_rpc("instance_pause", timeout_seconds=FAST)
 def instance_pause(agent: Agent, *, hypervisor: str, name: str) -> None:
     """Pause an instance."""
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         agent.hypervisor(hypervisor).pause(name)
 
 
 @node_rpc("instance_unpause", timeout_seconds=FAST)
 def instance_unpause(agent: Agent, *, hypervisor: str, name: str) -> None:
     """Resume an instance."""
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         agent.hypervisor(hypervisor).unpause(name)
 
 
@@ -101,22 +117,24 @@ def instance_remove(agent: Agent, *, hypervisor: str, name: str) -> None:
     """
     backend = agent.hypervisor(hypervisor)
     with agent.alone_with(INSTANCE, name):
+        agent.owners.refuse_others(INSTANCE, name)
         agent.journal.bury(INSTANCE, name)
         backend.remove(name)
         agent.reservations.release(hypervisor, name)
+        agent.owners.release(INSTANCE, name)
 
 
 @node_rpc("instance_snapshot", timeout_seconds=SLOW)
 def instance_snapshot(agent: Agent, *, hypervisor: str, name: str, tag: str) -> dict[str, Any]:
     """Save an instance's state under a tag; return a description of it."""
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         return dict(agent.hypervisor(hypervisor).snapshot(name, tag))
 
 
 @node_rpc("instance_restore", timeout_seconds=SLOW)
 def instance_restore(agent: Agent, *, hypervisor: str, name: str, tag: str) -> None:
     """Restore the state saved under a tag."""
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         agent.refuse_gone(INSTANCE, name)
         agent.hypervisor(hypervisor).restore(name, tag)
 
@@ -125,6 +143,7 @@ def instance_restore(agent: Agent, *, hypervisor: str, name: str, tag: str) -> N
 def instance_forget_snapshot(agent: Agent, *, hypervisor: str, name: str, tag: str) -> None:
     """Delete the state saved under a tag; a missing one is no error."""
     with agent.alone_with(INSTANCE, name):
+        agent.owners.refuse_others(INSTANCE, name)
         agent.hypervisor(hypervisor).forget_snapshot(name, tag)
 
 
@@ -136,6 +155,7 @@ def allowed_instance(
     Raises:
         RpcFailed: the specification is invalid.
         RpcRefused: the limits do not allow it.
+        NotOurs: a disk, or a file, belongs to another project.
         BackendAway: a disk may be a volume of a storage unit that does not answer.
     """
     backend = agent.hypervisor(hypervisor)
@@ -146,7 +166,7 @@ def allowed_instance(
     if wanted.disks:
         _refuse_other_disks(agent, {(disk.path, disk.format) for disk in wanted.disks})
     for file in backend.files_of(wanted):
-        agent.limits.path(file)
+        _allow_file(agent, file)
     return backend, agent.limits.instance(wanted, walled=backend.walled)
 
 
@@ -159,9 +179,13 @@ def _refuse_other_disks(agent: Agent, disks: set[tuple[str, str]]) -> None:
     for unit in agent.storage:
         try:
             volumes = agent.ask(agent.storage, unit, lambda each: each.volumes())
-            disks = disks - {(volume.path, volume.format) for volume in volumes}
         except BackendAway as error:
             away = error
+            continue
+        for volume in volumes:
+            if (volume.path, volume.format) in disks:
+                agent.owners.refuse_other_projects(VOLUME, volume_key(unit, volume.name))
+                disks = disks - {(volume.path, volume.format)}
     for path, form in sorted(disks):
         try:
             if form not in _WHOLE_FORMATS:
@@ -170,11 +194,17 @@ def _refuse_other_disks(agent: Agent, disks: set[tuple[str, str]]) -> None:
                     f"node {agent.name!r} does not allow it: disk {path} as {form!r}, which no volume of the node is; "
                     f"expected {' or '.join(_WHOLE_FORMATS)}",
                 )
-            agent.limits.path(path)
+            _allow_file(agent, path)
         except RpcRefused:
             if away is not None:
                 raise away from None
             raise
+
+
+def _allow_file(agent: Agent, path: str) -> None:
+    """Refuse a file that the machine's limits do not allow, or that belongs to another project."""
+    agent.limits.path(path)
+    agent.owners.refuse_other_projects(FILE, str(Path(path).resolve()))
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from orchestrator.nodes.rpc.registry import SLOW, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceData, InstanceSpec
 from workers.agent.names import fault_of_name
+from workers.agent.owners import INSTANCE
 from workers.agent.records import read_record, write_record
-from workers.agent.rpcs.instances import INSTANCE, allowed_instance, room_for
+from workers.agent.rpcs.instances import allowed_instance, alone_with_own, room_for
 
 #: The fate of an instance that went to another machine: it may come back, on purpose.
 MOVED: Final = "has gone to another node"
@@ -30,7 +31,7 @@ def instance_export(agent: Agent, *, hypervisor: str, name: str, directory: str)
     It stays where it is. The caller removes what is written.
     """
     backend, target = agent.hypervisor(hypervisor), _place_of(agent, directory, name)
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         return _handed_over(backend, name, target)
 
 
@@ -47,6 +48,7 @@ def instance_import(
     """
     backend, wanted = allowed_instance(agent, hypervisor, spec)
     with agent.alone_with(INSTANCE, wanted.name), _coming_back(agent, wanted.name):
+        agent.owners.claim(INSTANCE, wanted.name)
         return _taken_in(agent, hypervisor, backend, wanted, directory).to_wire()
 
 
@@ -63,6 +65,7 @@ def instance_failover(
     """
     backend, wanted = allowed_instance(agent, hypervisor, spec)
     with agent.alone_with(INSTANCE, wanted.name), _coming_back(agent, wanted.name):
+        agent.owners.claim(INSTANCE, wanted.name)
         _taken_in(agent, hypervisor, backend, wanted, directory)
         return backend.start(wanted).to_wire()
 
@@ -76,7 +79,7 @@ def instance_migrate(
     The export is complete before the deletion, and no late message starts it here again.
     """
     backend, target = agent.hypervisor(hypervisor), _place_of(agent, directory, name)
-    with agent.alone_with(INSTANCE, name):
+    with alone_with_own(agent, name):
         if backend.instance(name) is None:
             # An earlier delivery may have finished without recording its end.
             described = _whole(agent, target, name)
@@ -86,6 +89,7 @@ def instance_migrate(
         agent.journal.bury(INSTANCE, name, MOVED)
         backend.remove(name)
         agent.reservations.release(hypervisor, name)
+        agent.owners.release(INSTANCE, name)
         return described
 
 

@@ -55,6 +55,17 @@ def node_version(agent: Agent) -> dict[str, Any]:
     }
 
 
+@node_rpc("object_take_over")
+def object_take_over(agent: Agent, *, kind: str, name: str) -> None:
+    """Make an object, which no stack has any more, belong to the requester; see :mod:`workers.agent.owners`.
+
+    Raises:
+        NotOurs: it belongs to another project.
+    """
+    with agent.alone_with(kind, name):
+        agent.owners.take_over(kind, name)
+
+
 @node_rpc("node_powercycle", timeout_seconds=FAST, deferred=True)
 def node_powercycle(agent: Agent) -> Afterwards:
     """Reboot the machine some seconds after the reply, by the command that its operator has set.

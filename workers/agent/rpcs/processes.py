@@ -13,10 +13,9 @@ from workers.agent.commands.readiness import Probe
 from workers.agent.commands.recovery import agent_mark
 from workers.agent.commands.supervised import Status, SupervisedProcess, tail
 from workers.agent.files.allowed import allowed_directory
+from workers.agent.owners import PROCESS
 from workers.agent.records import records_directory
 
-#: The kind of processes in the journal and in names of locks.
-PROCESS: Final = "process"
 #: The number of its last lines of output that are returned.
 _LINES_SHOWN: Final = 10
 
@@ -53,6 +52,7 @@ def process_look(
         whether it is ``gone``, ``still`` (stopped) or ``moves``; ``cwd``, the real path of that directory.
     """
     process = supervised(agent, uuid)
+    agent.owners.refuse_other_projects(PROCESS, uuid)
     # Without its records, which may be lost, it is there all the same.
     status, fault = process.seen(), ""
     if probe is not None and status is not None and status.running:
@@ -92,10 +92,12 @@ def process_start(
     Raises:
         Gone: it was removed for good.
         RpcRefused: the machine's limits forbid it.
+        NotOurs: it belongs to another resource.
     """
     process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
         agent.refuse_gone(PROCESS, uuid)
+        agent.owners.claim(PROCESS, uuid)
         # Also one whose record is lost: its start may have been this very run.
         status = process.find()
         if status is None or status.run != run:
@@ -118,6 +120,7 @@ def process_start(
 def process_find(agent: Agent, *, uuid: str) -> Mapping[str, Any] | None:
     """Return and record the run that an interrupted start has begun, even if only its process is found."""
     with agent.alone_with(PROCESS, uuid):
+        agent.owners.refuse_others(PROCESS, uuid)
         return _status(supervised(agent, uuid).find())
 
 
@@ -126,6 +129,7 @@ def process_signal(agent: Agent, *, uuid: str, number: int, go_on: bool = False)
     """Send a signal to all processes of a command; ``go_on``: also continue stopped ones, so that they react."""
     process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
+        agent.owners.claim(PROCESS, uuid)
         (process.ask_to_end if go_on else process.stop)(signal.Signals(number))
 
 
@@ -133,6 +137,7 @@ def process_signal(agent: Agent, *, uuid: str, number: int, go_on: bool = False)
 def process_kill(agent: Agent, *, uuid: str) -> None:
     """Kill all processes of a command."""
     with agent.alone_with(PROCESS, uuid):
+        agent.owners.claim(PROCESS, uuid)
         supervised(agent, uuid).kill()
 
 
@@ -141,8 +146,10 @@ def process_forget(agent: Agent, *, uuid: str) -> None:
     """Remove for good the records of a process that has ended, and its output."""
     process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
+        agent.owners.refuse_others(PROCESS, uuid)
         agent.journal.bury(PROCESS, uuid)
         process.forget()
+        agent.owners.release(PROCESS, uuid)
 
 
 @node_rpc("ready_look", effect=Effect.READ)

@@ -1,6 +1,6 @@
 """``Isotherm::Node::Instance``: a virtual machine, a container or a process with a size, on a machine's hypervisor."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, is_unknown
@@ -11,6 +11,7 @@ from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.commands.readiness import ReadyWhen
 from workers.agent.files.allowed import fault_of_path
 from workers.agent.hypervisors.hypervisor import Disk, InstanceSpec, InstanceState
+from workers.agent.owners import INSTANCE, VOLUME, volume_key
 from workers.resources.nodes.command import parse_command, parse_env
 from workers.resources.nodes.disks import RequestedDisk, node_of_volumes, refuse_vague_disks, room_asked
 from workers.resources.nodes.instance_schema import (
@@ -226,6 +227,12 @@ outputs:
         for name, disk in self._own_disks():
             pending = pending or self.pending(removing, "storage_remove", storage=disk.storage, name=name)
         return pending or True
+
+    def objects(self) -> Iterator[tuple[str, str]]:
+        """Yield the instance, and the disks that were made for it."""
+        yield INSTANCE, self.object_name
+        for name, disk in self._own_disks():
+            yield VOLUME, volume_key(disk.storage, name)
 
     def look(self) -> Mapping[str, Any] | None:
         """Return the hypervisor's state of the instance; None: it certainly does not exist."""

@@ -1,7 +1,7 @@
 """The base of objects that a machine itself identifies by a name: instances and volumes, with ids ``NODE/NAME``."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestrator.nodes.rpc.names import is_node_name
@@ -42,6 +42,10 @@ class NodeObject(NodeResource, ABC):
         self.state.physical_id = f"{self.node}/{self.object_name}"
 
     @abstractmethod
+    def objects(self) -> Iterator[tuple[str, str]]:
+        """Yield the kind and the name of each object that this resource has on the machine."""
+
+    @abstractmethod
     def look(self) -> Mapping[str, Any] | None:
         """Return its state on the machine; None: it certainly does not exist."""
 
@@ -60,5 +64,11 @@ class NodeObject(NodeResource, ABC):
         return dict(SETTLED)
 
     def handle_adopt(self) -> None:
-        """Take over the existing object, unchanged."""
+        """Take over the existing object, unchanged.
+
+        Raises:
+            ResourceFailure: it belongs to another project.
+        """
         self.settle()
+        for kind, name in self.objects():
+            self.take_over(kind, name)

@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Final
 from cache.node_state.errors import NodeError, NodeUnreachable
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.client import NodeClient
-from orchestrator.nodes.rpc.errors import RpcRetryable, StillRunning
+from orchestrator.nodes.rpc.errors import NoSuchRpc, NotOurs, RpcRetryable, StillRunning
 from orchestrator.nodes.rpc.names import is_node_name
-from orchestrator.plugins.machine_requirements import LOCAL_NODE, MachineRequirements
+from orchestrator.nodes.rpc.requester import REQUESTER, Requester
+from orchestrator.plugins.machine_requirements import LOCAL_NODE, NODE_DATA, MachineRequirements
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, RetryableFailure, Wait
@@ -27,8 +28,6 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 #: The token of a create that has just chosen its node; and of one whose choice is on record.
 SETTLING: Final = {"stage": "settling"}
 SETTLED: Final = {"stage": "settled"}
-#: The private fact with the node, used when the object is adopted from another stack's export.
-_NODE: Final = "node"
 #: The lifecycle plugin that chooses nodes.
 _PLACEMENT: Final = "placement"
 
@@ -75,7 +74,7 @@ class NodeResource(Resource):
     def _chosen_node(self) -> str | None:
         if self.state.on_node:
             return self.state.on_node
-        recorded = self.state.data.get(_NODE) if self.state.action == "ADOPT" else None
+        recorded = self.state.data.get(NODE_DATA) if self.state.action == "ADOPT" else None
         # An adopt file may hold anything.
         if isinstance(recorded, str) and is_node_name(recorded):
             return recorded
@@ -97,7 +96,7 @@ class NodeResource(Resource):
         new = self.state.on_node is None
         self.state.on_node = self.node
         if not self.settings.embedded:
-            self.state.data[_NODE] = self.state.on_node
+            self.state.data[NODE_DATA] = self.state.on_node
         # In embedded mode, there is no choice.
         return new and not (self.settings.embedded and self.state.on_node == LOCAL_NODE)
 
@@ -139,8 +138,9 @@ class NodeResource(Resource):
         """
         node = self.node
         try:
-            return self.nodes.ask(node, rpc, **arguments)
+            return self.nodes.ask(node, rpc, **self._requester, **arguments)
         except (NodeError, Unavailable) as error:
+            self._let_go_of(error)
             raise as_failure(node, error) from error
 
     def change(self, rpc: str, what: str = "", **arguments: Any) -> Any:
@@ -157,11 +157,52 @@ class NodeResource(Resource):
         """
         node, operation_id = self.node, self._operation_id(rpc, what, arguments)
         try:
-            return self.nodes.change(node, rpc, operation_id, wait_seconds=PATIENCE_SECONDS, **arguments)
+            return self.nodes.change(
+                node,
+                rpc,
+                operation_id,
+                wait_seconds=PATIENCE_SECONDS,
+                **self._requester,
+                **arguments,
+            )
         except StillRunning as error:
             raise Unfinished(node, str(error), operation_id) from error
         except (NodeError, Unavailable) as error:
+            self._let_go_of(error)
             raise as_failure(node, error) from error
+
+    def take_over(self, kind: str, name: str) -> None:
+        """Have the node record that an adopted object belongs to this resource from now on.
+
+        Raises:
+            ResourceFailure: it belongs to another project, or as of :meth:`change`.
+        """
+        try:
+            self.change("object_take_over", kind=kind, name=name)
+        except ResourceFailure as error:
+            # An agent of an earlier version keeps no owners.
+            if not caused_by(error, NoSuchRpc):
+                raise
+
+    @property
+    def _requester(self) -> dict[str, Any]:
+        """The argument with this resource, as an agent is to keep it with what it makes."""
+        requester = Requester(
+            project=self.stack.project,
+            stack=self.stack.id,
+            stack_name=self.stack.name,
+            resource=self.name,
+            uuid=self.state.uuid,
+        )
+        return {REQUESTER: requester.to_wire()}
+
+    def _let_go_of(self, error: Exception) -> None:
+        if isinstance(error, NotOurs) and self.state.action == "ADOPT":
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Forget the object that was to be adopted, since it belongs to others: no later step touches it."""
+        self.state.physical_id = None
 
     def pending(self, token: Mapping[str, Any], rpc: str, **arguments: Any) -> Wait | None:
         """Have the node carry out a change, as :meth:`change` does; None: it is over.

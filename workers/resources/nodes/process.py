@@ -12,6 +12,7 @@ from orchestrator.plugins.properties import Attribute, PropertyError, PropertyTy
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.commands.readiness import ReadyWhen
 from workers.agent.files.allowed import fault_of_path
+from workers.agent.owners import PROCESS
 from workers.clients.masking import masked
 from workers.resources.nodes.command import parse_command, parse_env, parse_signal
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource, Unfinished
@@ -160,7 +161,8 @@ outputs:
         """Take over a process that was started on the node for a stack that was abandoned since.
 
         Raises:
-            ResourceFailure: the record of the adopt file's ``resource_data`` is of another process.
+            ResourceFailure: the record of the adopt file's ``resource_data`` is of another process, or belongs to
+                another project.
         """
         self.settle()
         status = self._look()["status"]
@@ -169,6 +171,7 @@ outputs:
                 f"no record of a process {self.state.physical_id} was found: only one that was started for a stack "
                 "can be adopted, with the resource_data that its export tells"
             )
+        self.take_over(PROCESS, self._record)
 
     def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
         """Request the process to end if it must be restarted: its definition has changed, or it is gone."""
@@ -381,6 +384,11 @@ outputs:
     @property
     def _stop_signal(self) -> signal.Signals:
         return parse_signal(self.properties.get("stop_signal") or "TERM")
+
+    def let_go(self) -> None:
+        """Forget the process that was to be adopted, and the row under which it is on record."""
+        super().let_go()
+        self.state.data.pop(_RECORD, None)
 
     @property
     def _record(self) -> str:

@@ -1,6 +1,6 @@
 """``Isotherm::Node::Volume``: a volume on a machine's storage, for instances on that machine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from orchestrator.plugins.constraints import Range
@@ -8,6 +8,7 @@ from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.steps import PropertyChanges, Wait
+from workers.agent.owners import VOLUME, volume_key
 from workers.resources.nodes.node_object import NodeObject
 from workers.resources.nodes.node_resource import SETTLED, SETTLING
 from workers.resources.nodes.placing import PLACING_PROPERTIES, node_requirements, number_or_zero
@@ -104,6 +105,10 @@ outputs:
         if not self.may_be_somewhere:
             return True
         return self.pending(token, "storage_remove", **self._named) or True
+
+    def objects(self) -> Iterator[tuple[str, str]]:
+        """Yield the volume."""
+        yield VOLUME, volume_key(**self._named)
 
     def look(self) -> Mapping[str, Any] | None:
         """Return the volume's state on the machine; None: it certainly does not exist."""

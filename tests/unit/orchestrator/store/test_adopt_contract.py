@@ -103,18 +103,21 @@ def test_rows_that_were_to_be_adopted_are_known_whatever_became_of_them(bench: B
 
 def test_whose_objects_are_is_known_until_they_are_gone(bench: Bench) -> None:
     adopt(bench, "a", "b")
-    owners = bench.store.stacks.owners
+
+    def owners(physical_ids: list[str]) -> list[tuple[str, str, str, str]]:
+        found = bench.store.stacks.owners(physical_ids)
+        return sorted((each.type, each.physical_id, each.stack, each.project) for each in found)
+
     ids = [f"there-{name}" for name in "abc"] + [f"other-{number}" for number in range(1000)]
-    assert owners(ids, project="p") == {("Test", "there-a"): "s", ("Test", "there-b"): "s"}
-    assert owners(ids, project="other") == {}
-    assert owners([], project="p") == {}
+    assert owners(ids) == [("Test", "there-a", "s", "p"), ("Test", "there-b", "s", "p")]
+    assert owners([]) == []
     with bench.store.database.write() as connection:
         gone = tables.resource.update().where(tables.resource.c.name == "a")
         connection.execute(gone.values(action="DELETE", status="COMPLETE"))
-    assert owners(ids, project="p") == {("Test", "there-b"): "s"}
+    assert owners(ids) == [("Test", "there-b", "s", "p")]
     with bench.store.database.write() as connection:
         connection.execute(tables.stack.update().values(deleted_at=1.0))
-    assert owners(ids, project="p") == {}
+    assert owners(ids) == []
 
 
 def test_the_flags_of_an_operation_can_be_read(bench: Bench) -> None:

@@ -39,6 +39,7 @@ from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.rpc.errors import NotThere, RpcRetryable, StillRunning
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.operations import Operation, OperationState
+from orchestrator.nodes.rpc.requester import REQUESTER
 from orchestrator.nodes.rpc.unfinished import RESEND_SECONDS, is_to_be_sent
 from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
@@ -61,6 +62,7 @@ class Scripted:
     def __init__(self) -> None:
         self.sent: list[Request] = []
         self.looks: list[dict[str, Any]] = []
+        self.requests: list[Request] = []
         #: What the next looks find; the last one again and again.
         self.found: list[Operation] = [Operation(state=UNKNOWN)]
         self.sections: dict[str, Section] = {}
@@ -71,6 +73,7 @@ class Scripted:
 
     def read(self, request: Request, *, timeout_seconds: float) -> Reply:
         assert request.deadline > time.time()
+        self.requests.append(request)
         self.asked += 1
         if self.deaf:
             raise NodeTimeout(request.node, f"node {request.node!r} did not answer")
@@ -143,6 +146,23 @@ def test_change_is_sent_once_and_its_own_end_is_waited_for(agent: Scripted, clie
         {"spec": {"name": "web"}},
     )
     assert [look["request_id"] for look in agent.looks] == ["", sent.id, sent.id]
+
+
+@pytest.mark.parametrize("keeps_owners", [False, True])
+def test_agent_of_an_earlier_version_gets_no_requester(
+    agent: Scripted, client: NodeClient, keeps_owners: bool
+) -> None:
+    client.cache.acquire(Lease(node="n1", incarnation="1", boot_id="b", keeps_owners=keeps_owners))
+    agent.found = [Operation(state=UNKNOWN), Operation(state=DONE)]
+    stated: dict[str, Any] = {"name": "web", REQUESTER: {"project": "p"}}
+    client.change("n1", "instance_pause", "pause-1", wait_seconds=300.0, **stated)
+    with pytest.raises(NotThere):
+        client.ask("n1", "instance_look", **stated)
+    arrives = stated if keeps_owners else {"name": "web"}
+    asked = [request for request in agent.requests if request.rpc == "instance_look"]
+    for request in (*agent.sent, *asked):
+        assert request.arguments == arrives
+    assert (len(agent.sent), len(asked)) == (1, 1)
 
 
 def test_change_that_was_made_is_not_sent_again(agent: Scripted, client: NodeClient) -> None:

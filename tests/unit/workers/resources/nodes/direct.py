@@ -15,11 +15,13 @@ from orchestrator.nodes.rpc.calls import result_of
 from orchestrator.nodes.rpc.errors import FAULTS, StillRunning
 from orchestrator.nodes.rpc.messages import Request
 from orchestrator.nodes.rpc.registry import NodeRpc
+from orchestrator.nodes.rpc.requester import REQUESTER
 from orchestrator.plugins.clients import ClientContext, ProjectClients
 from orchestrator.plugins.machine_requirements import LOCAL_NODE
 from workers.agent.agent import Agent
 from workers.agent.faults import fault_of
-from workers.agent.rpcs import files, instances, processes, storage
+from workers.agent.owners import requested_by
+from workers.agent.rpcs import files, instances, node, processes, storage
 from workers.clients.nodes import NodesClient
 
 
@@ -29,7 +31,7 @@ def _rpcs(*modules: ModuleType) -> dict[str, NodeRpc]:
     }
 
 
-RPCS = _rpcs(files, instances, processes, storage)
+RPCS = _rpcs(files, instances, node, processes, storage)
 
 
 class NothingRemembered:
@@ -133,7 +135,9 @@ class DirectNodes:
             )
             return result_of(agent.carry_out(request))
         try:
-            return RPCS[rpc].handler(agent, **arguments)
+            given = dict(arguments)
+            with requested_by(node, given.pop(REQUESTER, None)):
+                return RPCS[rpc].handler(agent, **given)
         except NodeError:
             raise
         except Exception as error:  # as an agent tells them
