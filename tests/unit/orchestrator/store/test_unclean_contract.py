@@ -193,11 +193,11 @@ def test_nested_stack_that_is_not_clean_is_named_by_its_resource(bench: Bench) -
     """By its own, whichever of the others comes before or after it."""
     made(bench, {"a": set(), "m": set(), "z": set()})
     rows = {row.name: row.id for row in rows_of(bench)}
-    for name in rows:
+    for name, row_id in rows.items():
         bench.begin({"x": set()}, stack=f"in-{name}")
         nested = tables.stack.update().where(tables.stack.c.id == f"in-{name}-id")
         with bench.store.database.write() as connection:
-            connection.execute(nested.values(parent_id="s-id", parent_resource=rows[name], root_id="s-id"))
+            connection.execute(nested.values(parent_id="s-id", parent_resource=row_id, root_id="s-id"))
     unclean = tables.stack.update().where(tables.stack.c.id == "in-m-id")
     with bench.store.database.write() as connection:
         connection.execute(
