@@ -42,7 +42,7 @@ class Site:
     def __init__(self, directory: Path) -> None:
         self.agent = agent_of(directory)
         # Processes are found on the whole machine, where others run the same test.
-        self.row = f"process-{uuid4().hex}"
+        self.row = f"process{uuid4().hex}"
         self.files = directory / "files"
         self.moving = self.files / "moving"
         self.moving.mkdir()
