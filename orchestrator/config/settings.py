@@ -228,10 +228,10 @@ class Settings(BaseSettings):
         "take before it is refused.",
     )
     evaluation_seconds: float = Field(
-        default=60.0,
+        default=5.0,
         gt=0,
-        description="How long all calls of a template and the checks of its parameters together may take in "
-        "one evaluation.",
+        description="How long all calls of a template, the checks of its parameters and its patterns may take "
+        "together: in one job, and in one step of a worker. Waiting for other systems does not count.",
     )
     yaql_seconds: float = Field(
         default=5.0,

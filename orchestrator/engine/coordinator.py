@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.config.limits import Limits
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
@@ -51,6 +52,7 @@ from orchestrator.planning.comparison import job_of_template, refuse_deleted, re
 from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
+from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
@@ -112,12 +114,13 @@ class Coordinator:
     # -- jobs --------------------------------------------------------------------------------------------------
 
     def begin(self, job: Job) -> str:
-        """Begin a job of any kind; return the id of its stack.
+        """Begin a job of any kind, within one time limit for all its evaluations; return the id of its stack.
 
         Raises:
             IsothermError: the errors of the method for its kind.
         """
-        stack_id: str = getattr(self, job.method)(job)
+        with shared_time(Limits.of(self._settings)):
+            stack_id: str = getattr(self, job.method)(job)
         return stack_id
 
     def create(self, job: StackJob) -> str:

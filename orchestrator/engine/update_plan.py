@@ -20,6 +20,7 @@ from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.examination_clients import ExaminationClients
 from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.template import Template
@@ -40,6 +41,13 @@ def update_plan(
     """
     refuse_deleted(stack)
     refuse_suspended(stack)
+    with shared_time(Limits.of(settings)):
+        return _update_plan(store, stack, job, settings, clients=clients, state=state)
+
+
+def _update_plan(
+    store: Store, stack: StackRow, job: StackJob, settings: Settings, *, clients: Clients | None, state: str
+) -> UpdatePlan:
     types = ResourceTypes.load()
     named = replace(job, name=stack.name)
     compared = compare(store, stack, named, types, settings, clients=clients)

@@ -1,8 +1,13 @@
 """Evaluation budget of a template: seconds for the whole evaluation, characters and parts for each value.
 
-Each function bounds the cost of one call. A template may have thousands of calls; the budget bounds them together.
+Each function bounds the cost of one call. A template may have thousands of calls; the budget bounds them together. A
+job, and a step of a worker, evaluate a template several times: :func:`shared_time` has those share one time limit.
+
+Seconds are those of the processor in this thread, so that a busy machine refuses nothing; what a sandbox evaluates
+counts as long as it takes there.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,7 +48,31 @@ class Budget:
         self.left = MOST_IN_A_VALUE
 
 
+@dataclass(slots=True)
+class _SharedTime:
+    """The seconds that are left to several evaluations together."""
+
+    left: float
+
+
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
+_shared: ContextVar[_SharedTime | None] = ContextVar("shared_time", default=None)
+
+
+@contextmanager
+def shared_time(limits: Limits) -> Iterator[None]:
+    """Have all evaluations of the body share one time limit, besides that of each; other work takes none of it.
+
+    Within another such body, the evaluations share the time of that.
+    """
+    if _shared.get() is not None:
+        yield
+        return
+    token = _shared.set(_SharedTime(limits.evaluation_seconds))
+    try:
+        yield
+    finally:
+        _shared.reset(token)
 
 
 @contextmanager
@@ -53,12 +82,16 @@ def evaluation(limits: Limits) -> Iterator[Budget]:
     if under_way is not None:
         yield under_way
         return
-    budget = Budget(limits.evaluation_seconds, time.monotonic() + limits.evaluation_seconds)
+    shared, seconds = _shared.get(), limits.evaluation_seconds
+    allowed = seconds if shared is None else min(seconds, shared.left)
+    budget = Budget(seconds, time.thread_time() + allowed)
     token = _current.set(budget)
     try:
         yield budget
     finally:
         _current.reset(token)
+        if shared is not None:
+            shared.left -= allowed - (budget.deadline - time.thread_time())
 
 
 @contextmanager
@@ -69,12 +102,30 @@ def outside() -> Iterator[None]:
         yield
         return
     # Nothing is evaluated meanwhile; nested uses count once.
-    token, began = _current.set(None), time.monotonic()
+    token, began = _current.set(None), time.thread_time()
     try:
         yield
     finally:
         _current.reset(token)
-        budget.deadline += time.monotonic() - began
+        budget.deadline += time.thread_time() - began
+
+
+def seconds_left() -> float:
+    """Return the time that is left to the evaluation under way, in seconds; infinite if there is none."""
+    budget = _current.get()
+    return math.inf if budget is None else budget.deadline - time.thread_time()
+
+
+def take(seconds: float) -> None:
+    """Count time that the evaluation under way has used in another process."""
+    budget = _current.get()
+    if budget is not None:
+        budget.deadline -= seconds
+
+
+def too_long(seconds: float) -> str:
+    """Return the sentence about an evaluation that has used up its time."""
+    return f"evaluating the template takes longer than {seconds:g} seconds"
 
 
 def check_time(place: Place) -> None:
@@ -84,8 +135,8 @@ def check_time(place: Place) -> None:
         InvalidInput: it is exceeded.
     """
     budget = _current.get()
-    if budget is not None and time.monotonic() > budget.deadline:
-        message = f"evaluating the template takes longer than {budget.seconds:g} seconds"
+    if budget is not None and time.thread_time() > budget.deadline:
+        message = too_long(budget.seconds)
         raise InvalidInput([place(message, "make it simpler, or raise the setting evaluation_seconds")])
 
 

@@ -21,6 +21,7 @@ import msgpack
 
 import orchestrator
 from orchestrator.errors import Unavailable
+from orchestrator.sandbox.budget import outside, seconds_left, take
 from orchestrator.sandbox.child import (
     ANSWER_HEADER,
     LONGEST_ANSWER,
@@ -31,9 +32,10 @@ from orchestrator.sandbox.child import (
     Fault,
 )
 
-#: Further kinds of faults, found by the parent: the time limit was exceeded; the child ended without an answer; the
-#: question cannot be packed.
+#: Further kinds of faults, found by the parent: the time limit was exceeded, or that of the evaluation under way; the
+#: child ended without an answer; the question cannot be packed.
 TOO_LATE: Final = "late"
+USED_UP: Final = "used up"
 DIED: Final = "died"
 UNFIT: Final = "unfit"
 
@@ -52,8 +54,9 @@ class Sandbox:
     """A child process that answers questions of one kind: started by the first question, kept for later ones.
 
     Safe for threads, which take turns. They share one child, since an answer takes milliseconds, while a child takes
-    memory and a good part of a second to start. Time is counted from the beginning of a question's turn. After a fork
-    the copy starts a child of its own.
+    memory and a good part of a second to start. Time is counted from the beginning of a question's turn, also for the
+    evaluation under way: neither the turns of others nor the start of a child take any of it. After a fork the copy
+    starts a child of its own.
     """
 
     def __init__(self, module: str) -> None:
@@ -67,17 +70,23 @@ class Sandbox:
         """Return the answer to a question, both plain data.
 
         Raises:
-            Fault: there is no answer within ``seconds`` and ``memory_mib``.
+            Fault: there is no answer within ``seconds``, the time of the evaluation under way, and ``memory_mib``.
             Unavailable: the child cannot be started.
         """
         packed = _packed(question)
-        with self._lock:
-            child = self._child_with(memory_mib)
+        with contextlib.ExitStack() as held:
+            with outside():
+                held.enter_context(self._lock)
+                child = self._child_with(memory_mib)
+            left = seconds_left()
+            if left <= 0:
+                raise Fault(USED_UP)
+            began = time.monotonic()
             try:
-                message = child.ask(packed, seconds)
+                message = child.ask(packed, min(seconds, left))
             except TimeoutError:
                 self._end()
-                raise Fault(TOO_LATE) from None
+                raise Fault(TOO_LATE if seconds <= left else USED_UP) from None
             except (OSError, EOFError):
                 self._end()
                 raise Fault(DIED) from None
@@ -85,6 +94,8 @@ class Sandbox:
                 # Interrupted: the pending answer would be read as that to the next question.
                 self._end()
                 raise
+            finally:
+                take(time.monotonic() - began)
             kind, answer = msgpack.unpackb(message)
             if kind == TOO_MUCH_MEMORY:
                 # The child may be in an inconsistent state.

@@ -5,8 +5,9 @@ from typing import Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.plugins.constraints import AllowedPattern, CannotEvaluate, shown
+from orchestrator.sandbox.budget import too_long
 from orchestrator.sandbox.child import TOO_DEEP, TOO_MUCH_MEMORY, Fault
-from orchestrator.sandbox.process import TOO_LATE, Sandbox
+from orchestrator.sandbox.process import TOO_LATE, USED_UP, Sandbox
 from orchestrator.template.pattern_matching import SYNTAX
 
 # A process with Python's own expressions, and not a library with timeouts: compiling alone may take years or all
@@ -57,6 +58,8 @@ class BoundedPattern(AllowedPattern):
             return f"{pattern} is no regular expression: {fault.detail}"
         if fault.kind == TOO_LATE:
             return f"{pattern} took longer than {limits.pattern_seconds:g} seconds (setting pattern_seconds)"
+        if fault.kind == USED_UP:
+            return f"{too_long(limits.evaluation_seconds)} (setting evaluation_seconds)"
         if fault.kind == TOO_MUCH_MEMORY:
             return (
                 f"{pattern} needs more than {limits.yaql_memory_mib} MiB of memory (setting yaql_memory_mib)"

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 
 import structlog
 
+from orchestrator.config.limits import Limits
 from orchestrator.config.log_context import about_attempt, about_order
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
@@ -22,6 +23,7 @@ from orchestrator.model.messages import END, JOIN, CheckOrder
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
+from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.database import UNSTORABLE
 from orchestrator.store.nodes.claims import Claim, Finished, Outcome
 from orchestrator.store.store import Store
@@ -141,7 +143,8 @@ class Checker:
             source=partial(self._source, order.traversal_id),
             applied=partial(self._store.histories.applied, claim.resource_id),
         )
-        return take_step(claim, check)
+        with shared_time(Limits.of(self._settings)):
+            return take_step(claim, check)
 
     def report(self, claim: Claim, outcome: Outcome) -> tuple[CheckOrder, ...]:
         """Record the outcome of a claim, unless it is fenced off; return the orders for the ready nodes."""

@@ -5,8 +5,9 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import StackDefinition
+from orchestrator.sandbox.budget import too_long
 from orchestrator.sandbox.child import FAILED, TOO_DEEP, TOO_LONG, TOO_MUCH_MEMORY, Fault
-from orchestrator.sandbox.process import DIED, TOO_LATE, UNFIT, Sandbox
+from orchestrator.sandbox.process import DIED, TOO_LATE, UNFIT, USED_UP, Sandbox
 from orchestrator.template.functions.base import (
     LATER,
     Departure,
@@ -101,6 +102,8 @@ class Yaql(Function):
             named, nameless = _NAMING[fault.kind]
             shown = written and fault.detail and fault.detail in expression
             message = named.format(fault.detail) if shown else nameless
+        elif fault.kind == USED_UP:
+            message = too_long(self.scope.limits.evaluation_seconds)
         else:
             message = _PLAIN[fault.kind].format(**self._bounds)
         setting = _SETTINGS.get(fault.kind)
@@ -174,4 +177,8 @@ _PLAIN: Final[Mapping[str, str]] = {
     DIED: "the process that evaluates the expression broke down",
     UNFIT: "the data is not plain",
 }
-_SETTINGS: Final[Mapping[str, str]] = {TOO_LATE: "yaql_seconds", TOO_MUCH_MEMORY: "yaql_memory_mib"}
+_SETTINGS: Final[Mapping[str, str]] = {
+    TOO_LATE: "yaql_seconds",
+    USED_UP: "evaluation_seconds",
+    TOO_MUCH_MEMORY: "yaql_memory_mib",
+}

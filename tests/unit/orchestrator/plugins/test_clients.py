@@ -247,7 +247,7 @@ def test_a_property_tells_where_nobody_can_tell() -> None:
 
 def test_time_outside_does_not_count_as_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("orchestrator.sandbox.budget.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("orchestrator.sandbox.budget.time.thread_time", lambda: now[0])
     with evaluation(Limits.of(Settings(evaluation_seconds=10))):
         with outside():
             now[0] += 60

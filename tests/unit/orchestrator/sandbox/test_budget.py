@@ -1,18 +1,22 @@
 """A hostile template costs bounded time and memory, however many calls it is made of."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
+import msgpack
 import pytest
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
-from orchestrator.errors import InvalidInput
+from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import StackJob
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.sandbox import budget
+from orchestrator.sandbox import budget, process
+from orchestrator.sandbox.child import Fault
+from orchestrator.template import patterns
 from orchestrator.template.definitions import ResolveError
+from orchestrator.template.functions import yaql
 from orchestrator.template.template import Template
 from orchestrator.validation.job import examine_job
 
@@ -23,8 +27,11 @@ class Clock:
     def __init__(self, step: float) -> None:
         self.now, self._step = 0.0, step
 
-    def monotonic(self) -> float:
+    def thread_time(self) -> float:
         self.now += self._step
+        return self.now
+
+    def monotonic(self) -> float:
         return self.now
 
 
@@ -101,3 +108,133 @@ def test_on_a_worker_the_same_bounds_hold(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(budget, "time", Clock(step=1.0))
     with pytest.raises(InvalidInput, match="longer than 10 seconds"):
         rebuilt.resolve_properties(StackDefinition(name="s", id="", parameters={"p": "x"}))
+
+
+def slow_patterns(count: int) -> str:
+    """Return a template in which each parameter has a pattern that takes years."""
+    never = {"type": "string", "constraints": [{"allowed_pattern": "(a+)+$"}]}
+    return template_of(parameters={f"p{number}": never for number in range(count)})
+
+
+class NeverAnswers:
+    """A child that uses up all the time that it is given."""
+
+    memory_mib = 256
+    asked: ClassVar[list[float]] = []
+    clock: ClassVar[Clock]
+
+    def __init__(self, _module: str, memory_mib: int) -> None:
+        self.memory_mib = memory_mib
+
+    def is_alive(self) -> bool:
+        return True
+
+    def ask(self, packed: bytes, seconds: float) -> bytes:
+        self.asked.append(seconds)
+        self.clock.now += seconds
+        raise TimeoutError
+
+    def end(self) -> None:
+        """Nothing to end."""
+
+
+@pytest.fixture
+def never_answers(monkeypatch: pytest.MonkeyPatch) -> type[NeverAnswers]:
+    NeverAnswers.asked.clear()
+    NeverAnswers.clock = Clock(step=0.0)
+    # Of the two clocks, that of the processor stands still while another process works.
+    monkeypatch.setattr(process, "time", NeverAnswers.clock)
+    monkeypatch.setattr(process, "_Child", NeverAnswers)
+    for module in (patterns, yaql):
+        monkeypatch.setattr(module, "_SANDBOX", process.Sandbox("never started"))
+    return NeverAnswers
+
+
+def test_patterns_take_the_time_of_their_evaluation(never_answers: type[NeverAnswers]) -> None:
+    order = StackJob(name="s", template=slow_patterns(200))
+    with pytest.raises(InvalidInput, match="evaluating the template takes longer than 5 seconds"):
+        examine_job(order, ResourceTypes.load(), Settings(evaluation_seconds=5, pattern_seconds=2))
+    assert sum(never_answers.asked) == pytest.approx(5, abs=1)
+    assert sum(never_answers.asked) <= 5
+
+
+def test_yaql_takes_the_time_of_its_evaluation(never_answers: type[NeverAnswers]) -> None:
+    slow = {"yaql": {"expression": "$.data.never_ends", "data": 1}}
+    order = StackJob(name="s", template=template_of(slow, slow))
+    with pytest.raises(InvalidInput, match=r"takes longer than 5 seconds"):
+        examine_job(order, ResourceTypes.load(), Settings(evaluation_seconds=5, yaql_seconds=20))
+    assert sum(never_answers.asked) <= 5
+
+
+def test_evaluations_of_one_job_share_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(step=0.0)
+    monkeypatch.setattr(budget, "time", clock)
+    limits = Limits(evaluation_seconds=10)
+
+    def evaluate(seconds: float) -> None:
+        with budget.evaluation(limits):
+            clock.now += seconds
+            budget.check_time(lambda message, hint: Problem(message=message, hint=hint))
+
+    with budget.shared_time(limits):
+        evaluate(6)
+        # What is not evaluated takes nothing of it.
+        clock.now += 1000
+        with budget.shared_time(limits):
+            evaluate(4)
+        with pytest.raises(InvalidInput, match="longer than 10 seconds"):
+            evaluate(1)
+    evaluate(10)
+
+
+def test_other_systems_take_no_shared_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(step=0.0)
+    monkeypatch.setattr(budget, "time", clock)
+    limits = Limits(evaluation_seconds=10)
+    with budget.shared_time(limits):
+        for _ in range(2):
+            with budget.evaluation(limits):
+                clock.now += 5
+                with budget.outside():
+                    clock.now += 1000
+                assert budget.seconds_left() >= 0
+        with budget.evaluation(limits):
+            assert budget.seconds_left() == 0
+
+
+def test_turns_of_others_take_no_time_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(step=0.0)
+    monkeypatch.setattr(budget, "time", clock)
+
+    class Child:
+        memory_mib = 64
+        asked: ClassVar[list[float]] = []
+
+        def __init__(self, *_: object) -> None:
+            # The start of a child.
+            clock.now += 1000
+
+        def is_alive(self) -> bool:
+            return True
+
+        def ask(self, packed: bytes, seconds: float) -> bytes:
+            self.asked.append(seconds)
+            clock.now += 2
+            return bytes(msgpack.packb([None, packed]))
+
+        def end(self) -> None:
+            """Nothing to end."""
+
+    monkeypatch.setattr(process, "_Child", Child)
+    monkeypatch.setattr(process, "time", clock)
+    sandbox = process.Sandbox("never started")
+    with budget.evaluation(Limits(evaluation_seconds=10)):
+        for _ in range(3):
+            sandbox.ask("question", seconds=5, memory_mib=64)
+        with pytest.raises(Fault, match="used up"):
+            sandbox.ask("question", seconds=5, memory_mib=64)
+    assert Child.asked == [5, 5, 2]
+
+
+def test_job_evaluates_within_a_few_seconds_by_default() -> None:
+    assert Settings.model_fields["evaluation_seconds"].default <= 5

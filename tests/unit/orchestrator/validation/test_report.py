@@ -201,7 +201,7 @@ def test_the_time_that_lifecycle_plugins_take_is_no_time_of_evaluating(
     class Slow(LifecyclePlugin):
         def do_preview(self, *_: object) -> None:
             late = time.monotonic() + 1000
-            monkeypatch.setattr("orchestrator.sandbox.budget.time.monotonic", lambda: late)
+            monkeypatch.setattr("orchestrator.sandbox.budget.time.thread_time", lambda: late)
 
     monkeypatch.setattr("orchestrator.placement.joining.lifecycle_plugins", lambda _: (Slow(),))
     source = "{heat_template_version: 2021-04-16, outputs: {o: {value: {list_join: ['-', [a, b]]}}}}"
