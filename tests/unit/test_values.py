@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+from dataclasses import fields
 
 import pytest
 
@@ -46,3 +47,6 @@ def test_values_have_slots_and_stay_as_they_are(room: str) -> None:
     assert found
     assert not [each for each in found if "__slots__" not in vars(each) or "__dict__" in dir(each)]
     assert not [each for each in found if not each.__dataclass_params__.frozen]  # type: ignore[attr-defined]
+    if room.startswith("orchestrator"):
+        by_place = [each for each in found if not all(one.kw_only for one in fields(each))]
+        assert not [each for each in by_place if len(fields(each)) > 4]

@@ -5,7 +5,7 @@ from orchestrator.store.history.events import EventRow
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.views.facts import LOST, RETRY
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_update, created
+from tests.unit.orchestrator.store.test_update_contract import begin_update, created, node_of
 
 
 def told(bench: Bench, resource: str = "a") -> list[EventRow]:
@@ -148,3 +148,19 @@ def test_a_node_that_loses_too_many_workers_is_doomed_and_no_other(bench: Bench)
     bench.clock.pass_(61)
     bench.store.nodes.heartbeat([("s-t1", b.no, 1)])
     assert [(order.key, times) for order, times in bench.store.sweeper.sweep().doomed] == [("a", 6)]
+
+
+def test_message_that_nobody_takes_is_no_lost_attempt(bench: Bench) -> None:
+    bench.begin({"a": set()})
+    for _ in range(5):
+        bench.clock.pass_(600)
+        swept = bench.store.sweeper.sweep()
+        assert [order.key for order in swept.orders] == ["a"]
+        assert not swept.doomed
+    assert node_of(bench, "a").lost == 0
+
+
+def test_sweep_that_finds_nothing_due_is_the_last(bench: Bench) -> None:
+    assert not bench.store.sweeper.sweep().more
+    bench.begin({"a": set()})
+    assert not bench.store.sweeper.sweep().more

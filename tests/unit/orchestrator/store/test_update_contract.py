@@ -500,3 +500,42 @@ def test_resources_of_a_tree_are_counted_without_those_that_are_gone(bench: Benc
         connection.execute(inside)
     assert bench.store.families.count_in_tree("s-id", besides="none") == 3
     assert bench.store.families.count_in_tree("s-id", besides="s-id") == 1
+
+
+def test_trouble_at_any_depth_is_that_of_the_row_above_it(bench: Bench) -> None:
+    """The rows of the stack itself are named, whose nested stacks need a visit."""
+    created(bench, {"a": set(), "b": set()})
+    above = {
+        "in-a": ("s-id", "s-a"),
+        "in-b": ("s-id", "s-b"),
+        "deep": ("in-a-id", "in-a-x"),
+        "deeper": ("deep-id", "deep-x"),
+    }
+    for depth, (name, (parent, row)) in enumerate(above.items(), 1):
+        bench.begin({"x": set()}, stack=name)
+        place = {"parent_id": parent, "parent_resource": row, "root_id": "s-id", "depth": depth}
+        with bench.store.database.write() as connection:
+            connection.execute(
+                tables.stack.update()
+                .where(tables.stack.c.id == f"{name}-id")
+                .values(status="COMPLETE", **place)
+            )
+            connection.execute(tables.resource.update().values(status="COMPLETE"))
+    root = bench.store.stacks.find("s-id", project="p")
+    assert bench.store.families.troubled(root) == frozenset()
+    unhealthy = (
+        tables.resource.update().where(tables.resource.c.stack_id == "deeper-id").values(unhealthy=True)
+    )
+    with bench.store.database.write() as connection:
+        connection.execute(unhealthy)
+    assert bench.store.families.troubled(root) == {"s-a"}
+
+
+def test_attribute_that_could_not_be_read_has_its_reason_and_no_value(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    entries = [(["read"], 1), (["unread"], None, "the disk is full")]
+    with bench.store.database.write() as connection:
+        connection.execute(tables.resource.update().values(attributes=bench.store.codec.pack(entries)))
+    (row,) = bench.store.stacks.resources("s-id")
+    assert [tuple(path) for path, _ in row.attributes] == [("read",)]
+    assert [(tuple(path), reason) for path, reason in row.unread] == [(("unread",), "the disk is full")]

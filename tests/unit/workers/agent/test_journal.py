@@ -158,3 +158,16 @@ def test_those_who_came_while_another_process_was_at_it_are_not_remembered_for_e
                 pass
             delivery.succeeded(None)
     assert list(journal._joined) == ["operation-6", "operation-7", "operation-8"]
+
+
+def test_records_are_purged_whenever_some_time_has_passed(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purged: list[float] = []
+    monkeypatch.setattr(journal, "purge", lambda: purged.append(journal.clock()))
+    now = [1_000_000.0]
+    monkeypatch.setattr(journal, "clock", lambda: now[0])
+    for passed, times in ((0.0, 1), (1.0, 1), (100_000.5, 2), (100_000.5, 3)):
+        now[0] += passed
+        journal._purge_now_and_then()
+        assert len(purged) == times
