@@ -157,7 +157,7 @@ def test_message_that_nobody_takes_is_no_lost_attempt(bench: Bench) -> None:
         swept = bench.store.sweeper.sweep()
         assert [order.key for order in swept.orders] == ["a"]
         assert not swept.doomed
-    assert node_of(bench, "a").lost == 0
+    assert node_of(bench, "a", "converge", number=1).lost == 0
 
 
 def test_sweep_that_finds_nothing_due_is_the_last(bench: Bench) -> None:
