@@ -1,7 +1,7 @@
 """The dashboard's web application: Flower's, with the pages about stacks added."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -27,6 +27,7 @@ from orchestrator.dashboard.metrics import Metrics
 from orchestrator.dashboard.routes import routes
 from orchestrator.dashboard.sharing import Shared
 from orchestrator.dashboard.tally import Tally
+from orchestrator.dashboard.task_names import DiscreetInspector, TaskNames
 from orchestrator.dashboard.waking import waking_events
 from orchestrator.errors import Unavailable
 from orchestrator.queries.observer import Observer
@@ -43,6 +44,8 @@ READERS: Final = 4
 #: How long a query is retried while the database is unreachable, and how long it may take altogether.
 PATIENCE_SECONDS: Final = 3.0
 ANSWER_SECONDS: Final = 20.0
+#: How long Celery's events wait for the names of stacks while the database is unreachable.
+NAMES_SECONDS: Final = 1.0
 #: The number of concurrent actions. Each waits until a coordinator has taken its job, and must not block a reader.
 ACTORS: Final = 4
 #: How long a connection may be silent between two requests, or take for the headers of one.
@@ -65,9 +68,10 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
             options=options,
             capp=capp,
             template_loader=loader,
-            events=waking_events(capp, options, self.hub.wake),
+            events=waking_events(capp, options, self.hub.wake, self._task_names(settings, store).shown),
             **flowers,
         )
+        self.inspector = DiscreetInspector(self.io_loop, capp, options.inspect_timeout / 1000.0)
         ours = [*controls(), *login(options.auth_provider), *routes()]
         if options.url_prefix:
             ours = [rewrite_handler(each, options.url_prefix) for each in ours]
@@ -93,6 +97,14 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         # They have to start in the running loop.
         self.io_loop.add_callback(self.hub.start)
         self.io_loop.add_callback(self.metrics.start)
+
+    @staticmethod
+    def _task_names(settings: Settings, store: Store) -> TaskNames:
+        def projects_of(name: str) -> Collection[str]:
+            with impatient(NAMES_SECONDS):
+                return store.past.projects_of(name)
+
+        return TaskNames(projects_of, settings.project)
 
     def start_http_server(self) -> int | None:
         """Listen, and return the port; None for a Unix socket.

@@ -153,21 +153,22 @@ class Fleet:
         }
 
     def _one_node(self, name: str) -> JsonObject:
-        details = self._service.nodes.show(name)
-        found, why = self._instances(name)
+        # Pages show what is of this project; of others, amounts alone.
+        project = self._service.settings.project
+        details = self._service.nodes.show(name, project=project)
+        found, why = self._instances(name, project)
         return {
             **details.to_dict(),
-            # Pages link only to stacks of this project.
-            "project": self._service.settings.project,
+            "project": project,
             "node": node_data(details.node),
             "instances": found.to_dict() if found else None,
             "no_instances": why,
         }
 
-    def _instances(self, name: str) -> tuple[InstancesView | None, str]:
-        """Return the instances of a node, or None and the reason why they are unknown."""
+    def _instances(self, name: str, project: str) -> tuple[InstancesView | None, str]:
+        """Return the project's instances on a node, or None and the reason why they are unknown."""
         try:
-            return self._service.nodes.instances(name), ""
+            return self._service.nodes.instances(name, project=project), ""
         except Unavailable as error:
             return None, str(error)
 

@@ -23,6 +23,8 @@ class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
 
     #: Set before the receiver starts.
     wake: Callable[[], None]
+    #: Takes out of an event what may not be shown; set before the receiver starts.
+    shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     #: Waits so many seconds; set by tests.
     rest: Callable[[float], None] = staticmethod(time.sleep)
 
@@ -48,13 +50,18 @@ class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
 
     def on_event(self, event: Mapping[str, object]) -> None:
         """Process an event, and wake the hub if it is a task's; in the receiver's thread."""
-        super().on_event(event)
+        super().on_event(self.shown(event))
         if event["type"] in _WAKING:
             self.io_loop.add_callback(self.wake)
 
 
-def waking_events(app: Celery, options: Any, wake: Callable[[], None]) -> WakingEvents:
-    """Return the receiver with Flower's options."""
+def waking_events(
+    app: Celery,
+    options: Any,
+    wake: Callable[[], None],
+    shown: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda event: event,
+) -> WakingEvents:
+    """Return the receiver with Flower's options; Flower gets each event as ``shown`` returns it."""
     events = WakingEvents(
         app,
         db=options.db,
@@ -65,5 +72,5 @@ def waking_events(app: Celery, options: Any, wake: Callable[[], None]) -> Waking
         max_workers_in_memory=options.max_workers,
         max_tasks_in_memory=options.max_tasks,
     )
-    events.wake = wake
+    events.wake, events.shown = wake, shown
     return events

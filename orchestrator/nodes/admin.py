@@ -55,8 +55,8 @@ class NodeAdmin:
         rows, leases = self._known()
         return self._views(rows, leases, self._asking.remembered(rows, leases))
 
-    def show(self, name: str) -> NodeDetails:
-        """Return one machine with its whole state and the resources on it.
+    def show(self, name: str, *, project: str = "") -> NodeDetails:
+        """Return one machine with its whole state and the resources on it: of all projects, or of one.
 
         Raises:
             NotFound: there is no such machine; the message names the nearest.
@@ -70,7 +70,7 @@ class NodeAdmin:
         return NodeDetails(
             node=view,
             sections=tuple(section_views(answer)) if isinstance(answer, MachineState) else (),
-            residents=tuple(resident_view(each) for each in self._machines.residents(name)),
+            residents=tuple(resident_view(each) for each in self._machines.residents(name, project=project)),
             version=agent.get("version", ""),
             bumps=agent.get("bumps", {}),
             flushes=agent.get("flushes", {}),
@@ -164,8 +164,10 @@ class NodeAdmin:
         with reached():
             self._cache.forget(name)
 
-    def instances(self, name: str) -> InstancesView:
+    def instances(self, name: str, *, project: str = "") -> InstancesView:
         """Return the instances of a machine; if it cannot be queried now, those of its cached state.
+
+        Of one project, only those that belong to its stacks: whose another instance is, is not known.
 
         Raises:
             NotFound: there is no such machine; the message names the nearest.
@@ -176,7 +178,8 @@ class NodeAdmin:
         self._tally.persist()
         if isinstance(answer, NodeError):
             raise Unavailable(str(answer)) from answer
-        residents = {each.id: each for each in self._machines.residents(name)}
+        residents = {each.id: each for each in self._machines.residents(name, project=project)}
+        instances = instance_views(answer, residents)
         faults = [
             f"hypervisor {section.name!r}: {section.status}"
             + (f": {section.message}" if section.message else "")
@@ -185,7 +188,7 @@ class NodeAdmin:
         ]
         return InstancesView(
             node=name,
-            instances=tuple(instance_views(answer, residents)),
+            instances=tuple(each for each in instances if each.stack or not project),
             age_seconds=answer.age_seconds,
             stale=answer.stale,
             faults=tuple(faults),

@@ -52,6 +52,12 @@ class Past:
                 raise
         return self._stacks.find(deleted, project=project)
 
+    def projects_of(self, name_or_id: str) -> frozenset[str]:
+        """Return the projects with a stack of this name or id, deleted ones included."""
+        stack = tables.stack
+        is_it = (stack.c.name == name_or_id) | (stack.c.id == name_or_id)
+        return frozenset(self._db.column(sa.select(stack.c.project).distinct().where(is_it)))
+
     def _deleted(self, name: str, project: str) -> str | None:
         stack = tables.stack
         sql = sa.select(stack.c.id).where(

@@ -220,9 +220,12 @@ class Machines(Repository):
         )
         return self._db.first(sql) is None
 
-    def residents(self, name: str) -> list[Resident]:
-        """Return the resources on a machine, sorted by stack and name."""
-        return [Resident(**row._mapping) for row in self._db.rows(self._residents(name))]
+    def residents(self, name: str, *, project: str = "") -> list[Resident]:
+        """Return the resources on a machine, of all projects or of one, sorted by stack and name."""
+        sql = self._residents(name)
+        if project:
+            sql = sql.where(tables.stack.c.project == project)
+        return [Resident(**row._mapping) for row in self._db.rows(sql)]
 
     @staticmethod
     def _residents(name: str) -> Query:

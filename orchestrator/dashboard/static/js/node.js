@@ -8,7 +8,6 @@ import { poll } from "./poll.js";
 import { showRows } from "./rows.js";
 
 const EVERY = 5000; // Milliseconds.
-let project = null; // That of this dashboard: stacks of others have no pages here.
 
 /** The address of one of the pages about a stack. */
 function stackUrl(stackId, tab) {
@@ -115,7 +114,7 @@ const INSTANCES = {
   update(place, each) {
     set(place, each.name, undefined, undefined, each.hypervisor, undefined, each.vcpus, duration(each.cpu_seconds));
     showRawState(place.children[1].firstElementChild, each.state);
-    set(place, undefined, undefined, each.stack ? `${each.stack} ${each.resource}` : "none of a stack's");
+    set(place, undefined, undefined, `${each.stack} ${each.resource}`);
     const used = each.memory_used_mib;
     showMeter(place.children[4].firstElementChild, used ?? 0, used === null ? null : each.memory_mib, used === null ? `– of ${mib(each.memory_mib)}` : `${mib(used)} of ${mib(each.memory_mib)}`);
   },
@@ -128,9 +127,7 @@ const RESIDENTS = {
       el(
         "td",
         { class: "clip" },
-        each.project === project
-          ? el("a", { href: stackUrl(each.stack_id, "resources"), text: each.stack })
-          : `${each.stack} (project ${each.project})`,
+        el("a", { href: stackUrl(each.stack_id, "resources"), text: each.stack }),
       ),
       el("th", { scope: "row", class: "clip" }),
       el("td", {}, el("span")),
@@ -145,7 +142,6 @@ const RESIDENTS = {
 
 function show(answer) {
   const { node } = answer;
-  project = answer.project;
   byId("node-all").hidden = false;
   showState(byId("node-state"), node.states);
   setText(byId("node-summary"), `${node.name} is ${node.states}`);
@@ -158,7 +154,7 @@ function show(answer) {
   showTable("sections", answer.sections, SECTIONS);
   showTable("residents", answer.residents, RESIDENTS);
   const found = answer.instances;
-  setText(byId("node-instances-empty"), answer.no_instances || "There are none.");
+  setText(byId("node-instances-empty"), answer.no_instances || "There are none of this project.");
   setText(byId("node-instances-age"), found ? [`as reported ${agoWords(found.age_seconds + answer.age_seconds)}`, found.stale && "it does not answer now", ...found.faults].filter(Boolean).join(" · ") : "");
   showTable("instances", found?.instances ?? [], INSTANCES);
 }

@@ -1,6 +1,8 @@
 """The pages about nodes, caches and workers tell what there is, from where, and how old it is."""
 
+import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,11 +12,16 @@ import pytest
 
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
-from orchestrator.dashboard.fleet import heartbeats_of, workers_data
-from orchestrator.store import migrations
+from orchestrator.dashboard.fleet import Fleet, heartbeats_of, workers_data
+from orchestrator.nodes.admin import NodeAdmin
+from orchestrator.nodes.inquiry import NodeInquiry
+from orchestrator.nodes.statistics import NodeStatistics
+from orchestrator.queries.observer import Observer
+from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
 from orchestrator.views.operations import ProcessView
 from tests.unit.orchestrator.dashboard.serving import client, served
+from tests.unit.orchestrator.fake_nodes import FakeNodes, instance
 
 WORKS = (("web", "s1", "port", "CREATE", 990.0, 1050.0),)
 
@@ -146,6 +153,48 @@ def test_a_node_tells_all_that_is_on_it(browser: httpx.Client) -> None:
     assert {section["kind"] for section in told["sections"]} == {"hypervisor", "storage"}
     assert told["instances"]["instances"] == []
     assert told["residents"] == []
+
+
+@pytest.mark.parametrize("project", ["ours", "theirs"])
+def test_node_shows_what_is_of_the_project_and_amounts_of_others(tmp_path: Path, project: str) -> None:
+    settings = Settings(state_directory=tmp_path, project=project)
+    migrations.upgrade(settings.effective_database_url)
+    with closing(Store.of(settings)) as store:
+        for each in ("ours", "theirs"):
+            put_server_on(store, "n1", each)
+        nodes = FakeNodes()
+        # One of each project, and one that belongs to no stack: whose it was is not known.
+        nodes.add("n1", {name: instance() for name in ("ours-server", "theirs-server", "stray-server")})
+        admin = NodeAdmin(
+            NodeInquiry(nodes, timeout_seconds=10),
+            store.machines,
+            lambda _: {("n1", "vcpus"): 4},
+            NodeStatistics(lambda: nodes.cache, store.node_counters),
+        )
+        service: Any = SimpleNamespace(nodes=admin, settings=settings)
+        fleet = Fleet(service, Observer(settings, store), store.observations.moment)
+        with closing(fleet):
+            told = fleet._one_node("n1")
+    assert [each["stack"] for each in told["residents"]] == [f"{project}-stack"]
+    instances = told["instances"]["instances"]
+    assert [(each["name"], each["resource"]) for each in instances] == [(f"{project}-server", "server")]
+    assert (told["node"]["instances"], told["node"]["promised"]) == (3, {"vcpus": 4})
+    other = "theirs" if project == "ours" else "ours"
+    assert other not in json.dumps(told)
+    assert "stray" not in json.dumps(told)
+
+
+def put_server_on(store: Store, node: str, project: str) -> None:
+    """A stack of a project, whose server is on the node."""
+    known = {"template_id": "t", "action": "CREATE", "created_at": 1.0, "updated_at": 1.0}
+    stack_id = f"{project}-id"
+    stack = {"id": stack_id, "name": f"{project}-stack", "project": project, "root_id": stack_id}
+    more = {"status": "COMPLETE", "traversal_id": f"{project}-t1", "timeout_minutes": 1.0}
+    row = {"id": f"{project}-server", "stack_id": stack_id, "name": "server", "on_node": node}
+    kind = {"type": "Isotherm::Node::Instance", "physical_id": f"{node}/{project}-server"}
+    with store.database.write() as connection:
+        connection.execute(tables.stack.insert().values({**stack, **more, **known}))
+        connection.execute(tables.resource.insert().values({**row, **kind, **known}))
 
 
 def test_of_a_node_that_there_is_not_the_nearest_is_named(browser: httpx.Client) -> None:

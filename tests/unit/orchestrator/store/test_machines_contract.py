@@ -104,6 +104,8 @@ def test_the_stacks_on_a_node_are_those_that_are_in_no_other_and_are_there(bench
     ]
     assert [each.physical_id for each in machines.residents("n2")] == ["physical-a"]
     assert machines.residents("n3") == []
+    assert machines.residents("n1", project="p") == machines.residents("n1")
+    assert machines.residents("n1", project="other") == []
     since = bench.clock.now
     assert machines.is_looked_at_since("n1", since)
     assert not machines.is_looked_at_since("n1", since + 1)

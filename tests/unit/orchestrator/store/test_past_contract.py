@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
+from orchestrator.store import tables
 from orchestrator.store.history.events import EventRow
 from orchestrator.store.nodes.claims import Ending
 from tests.unit.orchestrator.store.conftest import Bench
@@ -122,3 +123,13 @@ def test_a_deleted_stack_is_found_by_name_and_by_id(bench: Bench) -> None:
     assert past.stack("s-id", project="p").deleted_at is not None
     with pytest.raises(NotFound):
         past.stack("s", project="other")
+
+
+def test_projects_of_a_stack_are_known_by_its_name_and_its_id_also_after_its_deletion(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    projects_of = bench.store.past.projects_of
+    assert projects_of("s") == projects_of("s-id") == {"p"}
+    assert projects_of("other") == frozenset()
+    with bench.store.database.write() as connection:
+        connection.execute(tables.stack.update().values(deleted_at=1.0))
+    assert projects_of("s") == {"p"}
