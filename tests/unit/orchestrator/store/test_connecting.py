@@ -13,7 +13,7 @@ import orchestrator.store
 from orchestrator.store.repository import Repository
 
 #: Reaches for a connection by itself.
-_CONNECTS = re.compile(r"_(db|database)\.(timed_)?(read|write)\(")
+_CONNECTS = re.compile(r"_(db|database)\.((timed_)?write|read|snapshot)\(")
 
 
 @cache

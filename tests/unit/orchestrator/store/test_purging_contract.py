@@ -161,7 +161,8 @@ def test_a_stack_in_a_stack_goes_once_that_one_knows_that_it_is_gone(
     parent_deleted: bool, row: str, goes: bool, bench: Bench
 ) -> None:
     deleted(bench)
-    bench.begin({"r": set()}, stack="outer")
+    # The other resource, with the higher id, is there all the time.
+    bench.begin({"r": set(), "z": set()}, stack="outer")
     nest(bench, parent_deleted=parent_deleted, row=row)
     # In a stack that is in progress nothing goes but the stack that is in it.
     bench.clock.pass_(31 * DAY)

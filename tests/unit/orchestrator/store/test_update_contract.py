@@ -498,6 +498,9 @@ def test_resources_of_a_tree_are_counted_without_those_that_are_gone(bench: Benc
     with bench.store.database.write() as connection:
         connection.execute(gone)
         connection.execute(inside)
+    bench.begin({"y": set()}, stack="zebra")
+    tree = bench.store.families.in_tree("s-id")
+    assert {row.id for row in tree} == {"s-id", "other-id"}
     assert bench.store.families.count_in_tree("s-id", besides="none") == 3
     assert bench.store.families.count_in_tree("s-id", besides="s-id") == 1
 
