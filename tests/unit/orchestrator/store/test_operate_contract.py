@@ -292,3 +292,22 @@ def test_end_is_finished_though_a_step_is_of_a_later_phase_by_name(bench: Bench)
         step = tables.node.c.phase == "operate"
         connection.execute(tables.node.update().where(step).values(state="running"))
     assert is_finished("s-t2")
+
+
+@pytest.mark.parametrize("action", [SUSPEND, CHECK])
+def test_operation_on_a_stack_as_it_is_says_nothing_of_what_is_left_in_nested_ones(
+    bench: Bench, action: str
+) -> None:
+    created(bench, {"a": set()})
+    bench.begin({"x": set()}, stack="inside")
+    place = {"parent_id": "s-id", "parent_resource": "s-a", "root_id": "s-id", "depth": 1}
+    unclean = {"in_service": True, "action": "UPDATE", "status": "FAILED", "reason": "x is left"}
+    with bench.store.database.write() as connection:
+        inside = tables.stack.update().where(tables.stack.c.id == "inside-id")
+        connection.execute(inside.values(**place, **unclean))
+    (order,) = operate(bench, action)
+    (last,) = end(bench, bench.claim(order)).ready
+    assert last.phase == END
+    assert bench.store.traversals.complete("s-t2")
+    stack = bench.store.stacks.find("s-id", project="p")
+    assert (stack.action, stack.status) == (action, "COMPLETE")
