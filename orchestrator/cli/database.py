@@ -24,7 +24,7 @@ def upgrade(shell: Shell, form: str) -> None:
     from orchestrator.store import migrations
 
     if not shell.settings.database_url:
-        prepare_state_directory(shell.settings)
+        prepare_state_directory(shell.settings.state_directory)
     before, after = migrations.upgrade(shell.settings.effective_database_url)
     fields = fields_table({"before": before or "no schema", "after": after})
     show(form, {"before": before, "after": after}, fields)

@@ -170,6 +170,6 @@ def prepare_database(settings: Settings, store: Store) -> None:
     if store.database.postgres or not settings.embedded:
         migrations.require(url)
         return
-    prepare_state_directory(settings)
+    prepare_state_directory(settings.state_directory)
     if migrations.current(url) != migrations.head():
         migrations.upgrade(url)

@@ -48,10 +48,10 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
     check_node_name(node)
     require_broker_login(settings)
     settings = labelled(settings, labels)
-    prepare_state_directory(settings)
     app = agent_app(settings, node)
     with ExitStack() as stack:
         cache = stack.enter_context(closing(agent_cache(settings)))
+        prepare_state_directory(settings.state_directory)
         agent = Agent(node, settings, cache, directory=agent_directory(settings.state_directory, node))
         stack.callback(agent.close)
         seal = Seal(settings)
