@@ -6,8 +6,8 @@ from typing import Final
 from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic_core import ErrorDetails
 
-#: Replaces a value that is not shown.
-MASK: Final = "******"
+from hooks.values.secret_texts import MASK as MASK  # noqa: PLC0414  # where hooks find it
+from hooks.values.secret_texts import masked
 
 _FOUND: Final = {
     bool: "true or false",
@@ -56,10 +56,8 @@ def without_secrets(text: str, options: BaseModel) -> str:
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
-    """Return a text in which each of the secrets is masked."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    return text
+    """Return a text in which each of the secrets is masked, however short."""
+    return masked(text, tuple(secrets), fewest=1)
 
 
 def _secrets(value: object) -> Iterator[str]:

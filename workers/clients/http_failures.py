@@ -1,13 +1,12 @@
 """Failures of requests to HTTP APIs; their messages hold no value that was sent."""
 
-import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from hooks.http.outcome import RequestFailed, one_line
+from hooks.values.secret_texts import longest_form, masked
 from orchestrator.errors import IsothermError, cut
-from workers.clients.masking import masked
 
 #: Statuses of failures that may be temporary.
 PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -27,37 +26,11 @@ class HttpUnavailable(HttpError):
 
 def shown_text(text: str, secrets: Collection[str]) -> str:
     """Return an API's text for use in a sentence: on one line, truncated, without secrets."""
-    forms = {form for secret in secrets for form in _forms(secret)}
-    beginning = masked(text[:_READ_CHARACTERS], forms)
+    beginning = masked(text[:_READ_CHARACTERS], secrets)
     if len(text) > _READ_CHARACTERS:
         # The truncated end may hold half of a secret.
-        beginning = beginning[: max(0, len(beginning) - max(map(len, forms), default=0))]
+        beginning = beginning[: max(0, len(beginning) - longest_form(secrets))]
     return one_line(beginning)
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield the encodings in which an API may repeat a text."""
-    yield secret
-    yield quote(secret, safe="")
-    for ascii_only in (True, False):
-        yield json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
-
-
-def texts_in(value: object) -> Iterator[str]:
-    """Yield all texts and numbers in a value of plain types, without the keys of its maps."""
-    match value:
-        case str():
-            yield value
-        case bool() | None:
-            return
-        case Mapping():
-            for child in value.values():
-                yield from texts_in(child)
-        case list() | tuple():
-            for child in value:
-                yield from texts_in(child)
-        case _:
-            yield str(value)
 
 
 def shown_path(path: str) -> str:

@@ -13,6 +13,7 @@ import structlog
 from hooks.http import outcome
 from hooks.http.client import BoundedClient, Request
 from hooks.http.outcome import RequestFailed, phrase, words_of_system
+from hooks.values.secret_texts import texts_in
 from orchestrator.model.codec import Codec
 from workers.clients.http_failures import (
     PASSING,
@@ -21,7 +22,6 @@ from workers.clients.http_failures import (
     fault_of_path,
     shown_path,
     shown_text,
-    texts_in,
 )
 from workers.clients.http_options import ApiOptions, fault_of_headers, misconfigured, plain_header
 
@@ -173,12 +173,16 @@ class RestApi:
             return
         raise RequestFailed(f"it answered {phrase(status)}{why}", status)
 
+    def secrets(self) -> tuple[str, ...]:
+        """Return the credential as it was read last, and the headers that hold it."""
+        return (self._secret, *self.options.identity.headers(self._secret).values())
+
     def _failure(self, asked: str, request: Request, body: object, error: RequestFailed) -> HttpError:
         why = str(error)
         if error.answer is not None and error.status:
             queried = [value for _, value in request.url.params.multi_items()]
             given = [value for name, value in request.headers.items() if plain_header(name) != "content-type"]
-            own = (self._secret, *self.options.identity.headers(self._secret).values())
+            own = self.secrets()
             words = "" if _is_packed(error.answer) else error.answer.content.decode(errors="replace")
             text = shown_text(words, [*texts_in(body), *given, *queried, *own])
             why = f"it answered {phrase(error.status)}{': ' if text else ''}{text}"

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from hooks.values.secret_texts import texts_in
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import ResourceFailure, RetryableFailure, Wait
 from workers.clients.http import HttpClient
-from workers.clients.http_failures import HttpError, HttpUnavailable, shown_text, texts_in
+from workers.clients.http_failures import HttpError, HttpUnavailable, shown_text
 from workers.clients.rest import Answer
 from workers.resources.http.answers import Phase, found_at, phase_of
 from workers.resources.http.requests import HttpRequest, Requests, texts_that_were_sent

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import uuid4
 
+from hooks.values.secret_texts import masked
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
@@ -13,7 +14,6 @@ from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from workers.agent.commands.readiness import ReadyWhen
 from workers.agent.files.allowed import fault_of_path
 from workers.agent.owners import PROCESS
-from workers.clients.masking import masked
 from workers.resources.nodes.command import parse_command, parse_env, parse_signal
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource, Unfinished
 from workers.resources.nodes.placing import PLACING_PROPERTIES
