@@ -4,7 +4,7 @@ The same values serve validation, the coordinator and the workers. In a check on
 are present; access to another resource raises :class:`~orchestrator.errors.PluginMistake`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Self
@@ -51,10 +51,13 @@ class NodeData:
     attributes: Mapping[AttributePath, Any] = field(default_factory=dict)
     #: Why attributes that others refer to could not be read, by path.
     unread: Mapping[AttributePath, str] = field(default_factory=dict)
+    #: The paths of those of the attributes that are secrets; the empty path: the reference id is one.
+    secrets: Collection[AttributePath] = field(default=(), compare=False)
 
     def to_wire(self) -> list[Any]:
         """Return plain types, the inverse of :meth:`from_wire`: a list, to keep messages small."""
         unread = [[list(path), reason] for path, reason in self.unread.items()]
+        secrets = [[list(path), True] for path in self.secrets]
         return [
             self.uuid,
             self.name,
@@ -64,6 +67,7 @@ class NodeData:
             self.reference_id,
             self.packed_attributes(),
             *([unread] if unread else []),
+            *([secrets] if secrets else []),
         ]
 
     def packed_attributes(self) -> list[Any]:
@@ -89,7 +93,7 @@ class NodeData:
         try:
             uuid, name, action, status, physical_id, reference_id, attributes, *more = data
             paths = {tuple(path): value for path, value in attributes}
-            unread = {tuple(path): reason for entries in more for path, reason in entries}
+            marks = {tuple(path): mark for entries in more for path, mark in entries}
         except (TypeError, ValueError) as error:
             raise PluginMistake(f"node data of an unknown shape: {error}") from error
         return cls(
@@ -100,8 +104,14 @@ class NodeData:
             physical_id=physical_id,
             reference_id=reference_id,
             attributes=paths,
-            unread=unread,
+            unread={path: reason for path, reason in marks.items() if reason is not True},
+            secrets=tuple(path for path, mark in marks.items() if mark is True),
         )
+
+    def secret_values(self) -> Iterator[object]:
+        """Yield the values that are secrets."""
+        for path in self.secrets:
+            yield self.attributes.get(path) if path else self.reference_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,9 @@ import structlog
 from celery.exceptions import Reject
 
 from cache.node_state.errors import StateStoreFailed
+from hooks.values.secret_texts import masked, texts_in
 from orchestrator.config.log_context import about_job
+from orchestrator.config.log_masking import masking_logs
 from orchestrator.engine.job_errors import refusal_of
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
 from orchestrator.model.messages import FINISH_TASK, JOBS, SWEEP_TASK, WATCH_TASK, CheckOrder
@@ -114,13 +116,25 @@ def _name_in(job: object, field: str) -> str:
 
 def _refuse(job: Mapping[str, Any], error: Exception) -> None:
     """Store under the job's id why it was refused, unless it was accepted before the error."""
-    job_id = _name_in(job, "job_id")
+    job_id, refusal = _name_in(job, "job_id"), refusal_of(error)
     if isinstance(error, IsothermError):
         log.warning("a job was refused", job_id=job_id, error=str(error))
     else:
-        log.error("a job met a bug", job_id=job_id, exc_info=error)
+        # Plugins and libraries may quote what the job gave them.
+        given = frozenset(_given_texts(job))
+        refusal["message"] = masked(str(refusal["message"]), given)
+        with masking_logs(lambda text: masked(text, given)):
+            log.error("a job met a bug", job_id=job_id, exc_info=error)
     if job_id:
-        runtime().store.stacks.refuse_job(job_id, refusal_of(error))
+        runtime().store.stacks.refuse_job(job_id, refusal)
+
+
+def _given_texts(job: object) -> Iterator[str]:
+    """Yield the values that a job gives to parameters, as far as they can be found without reading its environments."""
+    if isinstance(job, Mapping):
+        yield from texts_in(job.get("parameters"))
+        for text in texts_in(job.get("environments")):
+            yield from (line.partition(": ")[2].strip(" '\"") for line in text.splitlines())
 
 
 def _begin() -> None:

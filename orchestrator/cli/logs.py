@@ -44,6 +44,7 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     import structlog
 
     from orchestrator.config.log_context import merge_context
+    from orchestrator.config.log_masking import MaskingFormatter
 
     number = logging.getLevelNamesMapping()[level_of(settings, quiet=quiet)]
     processors: list[Any] = [
@@ -52,7 +53,7 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    renderers = _renderers(settings.log_format)
+    renderers = [*_renderers(settings.log_format), _without_secrets]
     logging.basicConfig(
         level=number, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True
     )
@@ -64,6 +65,8 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
         )
         for handler in logging.getLogger().handlers:
             handler.setFormatter(formatter)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(MaskingFormatter(handler.formatter or logging.Formatter()))
     structlog.configure(
         processors=[*processors, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(number),
@@ -84,6 +87,12 @@ def _on_one_line(
     if "stack" in fields:
         fields["stack_name"] = fields.pop("stack")
     return fields
+
+
+def _without_secrets(_logger: object, _method: str, line: str) -> str:
+    from orchestrator.config.log_masking import masked_line
+
+    return masked_line(line)
 
 
 def _encodable(_logger: object, _method: str, line: str) -> str:

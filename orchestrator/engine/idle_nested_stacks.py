@@ -7,9 +7,11 @@ from typing import Any
 import structlog
 
 from orchestrator.config.limits import Limits
+from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, ResourceProxy, StackDefinition
 from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
+from orchestrator.engine.row_secrets import RowSecrets
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.plain import refuse_not_plain
 from orchestrator.planning.matching import node_data_of
@@ -79,7 +81,7 @@ class IdleNestedStacks:
         settings: Settings,
     ) -> None:
         self._store, self._types, self._settings = store, types, settings
-        self._children = NestedStacks(coordinator, store, settings)
+        self._children = NestedStacks(coordinator, store, settings, types)
 
     def stack_resource(self, row: ResourceRow, parent: StackRow, now: float) -> StackResource | None:
         """Return the parent resource of a row, able to change its stack outside a check; None if it has no stack."""
@@ -124,16 +126,26 @@ class IdleNestedStacks:
         if row is None or not row.attributes or row.status != "COMPLETE" or row.lock_traversal is not None:
             return
         parent = self._store.stacks.by_id(row.stack_id)
-        resource = None if parent is None else self.stack_resource(row, parent, self._store.database.time())
+        if parent is None:
+            return
+        resource = self.stack_resource(row, parent, self._store.database.time())
         if resource is None:
             return
-        try:
-            attributes = [[list(path), resource.attribute_at(tuple(path))] for path, _ in row.attributes]
-            limits = self._settings
-            refuse_not_plain(attributes, most_bytes=limits.max_value_bytes, deepest=limits.max_value_depth)
-        except Exception as error:
-            # Plugin code may raise anything: the recorded attributes stay.
-            log.warning("an attribute could not be read", resource=row.name, type=row.type, exc_info=error)
-            return
+        secrets = RowSecrets(
+            store=self._store, types=self._types, settings=self._settings, stack=parent, row=row
+        )
+        with masking_logs(secrets.masked):
+            try:
+                attributes = [[list(path), resource.attribute_at(tuple(path))] for path, _ in row.attributes]
+                limits = self._settings
+                refuse_not_plain(
+                    attributes, most_bytes=limits.max_value_bytes, deepest=limits.max_value_depth
+                )
+            except Exception as error:
+                # Plugin code may raise anything: the recorded attributes stay.
+                log.warning(
+                    "an attribute could not be read", resource=row.name, type=row.type, exc_info=error
+                )
+                return
         if attributes != [[list(path), value] for path, value in row.attributes]:
             self._store.scalings.write_attributes(row, attributes)

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.settings import Settings
 from orchestrator.definition import ResourceProxy, StackDefinition
 from orchestrator.engine.idle_nested_stacks import installed_kind, resource_of
+from orchestrator.engine.row_secrets import RowSecrets
 from orchestrator.errors import Conflict, typed_message
 from orchestrator.model.plain import NotPlain, refuse_not_plain
 from orchestrator.planning.matching import node_data_of
@@ -42,13 +44,17 @@ def live_attributes(
     resource = resource_of(row, kind, within, settings, store.database.time())
     read: dict[str, Any] = {}
     unread: dict[str, str] = {}
+    secrets = RowSecrets(
+        store=store, types=types, settings=settings, stack=stack, row=row, clients=resource.clients
+    )
     for name in kind.attributes_schema:
         try:
-            value = resource.attribute(name)
+            with masking_logs(secrets.masked):
+                value = resource.attribute(name)
             refuse_not_plain(value, most_bytes=settings.max_value_bytes, deepest=settings.max_value_depth)
             read[name] = value
         except NotPlain as error:
             unread[name] = str(error)
         except Exception as error:  # noqa: BLE001  # the boundary to plugins
-            unread[name] = typed_message(error)
+            unread[name] = secrets.masked(typed_message(error))
     return read, unread

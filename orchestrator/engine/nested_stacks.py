@@ -6,14 +6,16 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from orchestrator.config.settings import Settings
-from orchestrator.definition import LazyFiles, StackDefinition
+from orchestrator.definition import AttributePath, LazyFiles, StackDefinition
+from orchestrator.engine.child_secrets import ChildSecrets
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import OPERATE_JOBS, DeleteJob, EnvironmentSource, OperateJob, SnapshotJob
 from orchestrator.model.nested_stack import AtRest, Family, Fence, NestedJob, Nesting
 from orchestrator.planning.stored_templates import load_template
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import Child, ChildState, Member
 from orchestrator.plugins.steps import ResourceFailure
 from orchestrator.queries.outputs import outputs_of
@@ -26,6 +28,7 @@ from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.generated import generated_template
 from orchestrator.template.locations import is_template, location_of
 from orchestrator.template.nested_templates import parent_of
+from orchestrator.template.template import Template
 from orchestrator.views.stacks import OutputView
 
 #: How many characters of the resource's name are in the nested stack's.
@@ -87,8 +90,14 @@ class Occasion:
 class NestedStacks:
     """Makes :class:`ResourceChild` objects, for a claim or for an idle row."""
 
-    def __init__(self, coordinator: ChangesStacks, store: Store, settings: Settings) -> None:
-        self.coordinator, self.store, self.settings = coordinator, store, settings
+    def __init__(
+        self,
+        coordinator: ChangesStacks,
+        store: Store,
+        settings: Settings,
+        types: Mapping[str, type[Resource]],
+    ) -> None:
+        self.coordinator, self.store, self.settings, self.types = coordinator, store, settings, types
 
     def of(
         self,
@@ -160,7 +169,7 @@ class ResourceChild:
     ) -> None:
         """Make the child without reading the store; ``stack`` and ``hidden`` are of the parent resource's stack."""
         self._coordinator, self._store = all_children.coordinator, all_children.store
-        self._settings = all_children.settings
+        self._settings, self._types = all_children.settings, all_children.types
         self._id, self._find_occasion = resource_id, occasion
         self._definition, self._stack, self._hidden = definition, stack, frozenset(hidden)
 
@@ -308,13 +317,35 @@ class ResourceChild:
 
     @cached_property
     def _outputs(self) -> dict[str, OutputView]:
-        row = self._store.stacks.by_id(self.id)
-        if row is None or row.deleted_at is not None:
+        if self._defined is None:
             return {}
-        context = self._store.traversals.context(row.traversal_id)
-        template = load_template(self._store, row.template_id, context, self._settings)
+        row, context, template = self._defined
         views = outputs_of(self._store, row, template, context, self._settings)
         return {view.key: view for view in views}
+
+    @cached_property
+    def _defined(self) -> tuple[StackRow, Mapping[str, Any], Template] | None:
+        """The row of the child, the context of its traversal, and its template; None: it does not exist."""
+        row = self._store.stacks.by_id(self.id)
+        if row is None or row.deleted_at is not None:
+            return None
+        context = self._store.traversals.context(row.traversal_id)
+        return row, context, load_template(self._store, row.template_id, context, self._settings)
+
+    def is_secret(self, path: AttributePath) -> bool:
+        """Return whether the attribute at ``path``, which was read before, is a secret, or may hold one."""
+        # What was read is known; nothing else is read for this.
+        if "_defined" in vars(self) and self._defined is not None:
+            _, context, template = self._defined
+            members = {name: definition.type for name, definition in template.resources.items()}
+            secrets = ChildSecrets(
+                members=members, types=self._types, outputs=template.outputs, context=context
+            )
+        else:
+            secrets = ChildSecrets(
+                members={member.name: member.type for member in self.members()}, types=self._types
+            )
+        return secrets.has(path)
 
     def _job(self, child: Child) -> NestedJob:
         occasion, definition = self._occasion, self._definition

@@ -11,9 +11,11 @@ from typing import Final
 
 import structlog
 
+from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.settings import Settings
 from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.nested_stacks import ChangesStacks, TakenOver
+from orchestrator.engine.row_secrets import RowSecrets
 from orchestrator.engine.signals import SIGNAL_TRIES, UNSIGNALLED, refuse_unstorable, signalled
 from orchestrator.errors import Conflict
 from orchestrator.plugins.resource import Resource
@@ -86,7 +88,10 @@ class Scaler:
             changed = group.row.id if is_left_over else None
             if is_done:
                 return changed
-            scaling = _LEFT_OVER if is_left_over else _scaling(policy, group, busy, details)
+            secrets = RowSecrets(
+                store=self._store, types=self._types, settings=self._settings, stack=stack, row=row
+            )
+            scaling = _LEFT_OVER if is_left_over else _scaling(policy, group, busy, details, secrets)
             if scaling.size is None:
                 if self._store.stacks.write_signal(row, stack.traversal_id, row.metadata, scaling.sentence):
                     return changed
@@ -158,10 +163,15 @@ class Scaler:
         return _Group(row=row, stack=within, resource=resource)
 
 
-def _scaling(policy: ScalingResource, group: _Group, busy: str, details: Mapping[str, object]) -> Scaling:
+def _scaling(
+    policy: ScalingResource, group: _Group, busy: str, details: Mapping[str, object], secrets: RowSecrets
+) -> Scaling:
     if busy:
         return Scaling(sentence=f"{busy}: nothing was done")
-    try:
-        return policy.scaling(group.resource, details)
-    except ResourceFailure as error:
-        raise Conflict(f"resource {policy.name!r} refused the signal: {error}") from error
+    with masking_logs(secrets.masked):
+        try:
+            scaling = policy.scaling(group.resource, details)
+        except ResourceFailure as error:
+            why = secrets.masked(str(error))
+            raise Conflict(f"resource {policy.name!r} refused the signal: {why}") from error
+    return replace(scaling, sentence=secrets.masked(scaling.sentence))

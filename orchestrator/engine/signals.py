@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
+from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.engine.idle_nested_stacks import installed_kind, resource_of
+from orchestrator.engine.row_secrets import RowSecrets
 from orchestrator.errors import Conflict, PluginMistake
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.plain import NotPlain, refuse_no_map
@@ -49,12 +51,22 @@ class Signals:
             row = self._store.stacks.resource(stack.id, resource)
             target = signalled(row, stack, self._types, self._settings, self._store.database.time())
             target.annotations = self._store.annotations.when_looked_at(stack.id, row.name)
-            try:
-                reason = target.handle_signal(details)
-            except ResourceFailure as error:
-                raise Conflict(f"resource {row.name!r} refused the signal: {error}") from error
+            secrets = RowSecrets(
+                store=self._store,
+                types=self._types,
+                settings=self._settings,
+                stack=stack,
+                row=row,
+                clients=target.clients,
+            )
+            with masking_logs(secrets.masked):
+                try:
+                    reason = secrets.masked(str(target.handle_signal(details)))
+                except ResourceFailure as error:
+                    why = secrets.masked(str(error))
+                    raise Conflict(f"resource {row.name!r} refused the signal: {why}") from error
             refuse_unstorable(target, metadata=target.state.metadata)
-            if self._store.stacks.write_signal(row, stack.traversal_id, target.state.metadata, str(reason)):
+            if self._store.stacks.write_signal(row, stack.traversal_id, target.state.metadata, reason):
                 return self._store.nodes.wake_dependents(row.id)
         raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
 

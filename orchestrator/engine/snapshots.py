@@ -11,10 +11,12 @@ from dataclasses import replace
 
 import structlog
 
+from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
+from orchestrator.engine.row_secrets import RowSecrets
 from orchestrator.engine.stack_actions import Begin, operation, refuse_busy, refuse_suspended, takes_part
-from orchestrator.errors import Conflict, cut, typed_message
+from orchestrator.errors import Conflict, cut, text_of, typed_message
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.messages import SnapshotJob
 from orchestrator.model.nested_stack import AtRest, Fence
@@ -164,6 +166,14 @@ def let_go(
             # Nothing can ever read it: the snapshot goes without it.
             log.warning("an entry of a snapshot cannot be read", stack_name=stack.name, resource=entry.name)
             continue
+        secrets = RowSecrets(
+            store=store,
+            types=types,
+            settings=settings,
+            stack=stack,
+            row=row_of_type,
+            clients=clients.of(stack.project),
+        )
         try:
             if isinstance(entry.entry, Mapping) and (inside := entry.entry.get(INSIDE)):
                 let_go_inside(store, inside, types, settings, clients=clients)
@@ -171,12 +181,16 @@ def let_go(
             resource = _resource_of(entry, row_of_type, stack, types, settings)
             resource.clients = clients.of(stack.project)
             resource.annotations = store.annotations.when_looked_at(stack.id, entry.name)
-            resource.handle_delete_snapshot(entry.entry)
+            with masking_logs(secrets.masked):
+                resource.handle_delete_snapshot(entry.entry)
         except Exception as error:
-            sentence = str(error) if isinstance(error, ResourceFailure) else typed_message(error)
-            log.warning(
-                "a snapshot cannot be deleted", stack_name=stack.name, resource=entry.name, exc_info=error
+            sentence = secrets.masked(
+                text_of(error) if isinstance(error, ResourceFailure) else typed_message(error)
             )
+            with masking_logs(secrets.masked):
+                log.warning(
+                    "a snapshot cannot be deleted", stack_name=stack.name, resource=entry.name, exc_info=error
+                )
             faults.append(f"resources.{entry.name}: {sentence}")
     if faults:
         store.snapshots.fail_delete(row.id, cut("; ".join(faults), _LONGEST))

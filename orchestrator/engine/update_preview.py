@@ -101,7 +101,9 @@ class DryRun:
         except ResolveError as error:
             return _plan_of(desired, Action.REFUSE, error.problem.message)
         except PropertyError as error:
-            return _plan_of(desired, Action.REFUSE, definition.redacted(error, self._hidden).full_message)
+            schema = self._kind(desired.type).properties_schema
+            refused = definition.redacted(error, self._hidden, schema)
+            return _plan_of(desired, Action.REFUSE, refused.full_message)
         if match.refusal:
             planned = _plan_of(desired, Action.REFUSE, match.refusal)
         if not match.clean or not self._visited.isdisjoint(desired.requires):
@@ -201,7 +203,7 @@ class DryRun:
             applied = given if may_be(given, row.properties) else row.properties
             if is_validated(kind, was, applied, given, refresh=refresh) or not is_unknown(given):
                 raise
-            refusal = definition.redacted(error, self._hidden).full_message
+            refusal = definition.redacted(error, self._hidden, kind.properties_schema).full_message
             return typed_properties(kind, given, clients=self._clients), refusal
 
     def _given(self, definition: ResourceDefinition) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from orchestrator.model.plan import DesiredResource, Match, Row
 from orchestrator.planning.decision import WHOLE, Action, meaning_of, restricting, takes_its_place
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared, blank_stack
+from orchestrator.plugins.resource import Resource
 from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.resource_history import History
 from orchestrator.store.stacks.stacks import ResourceRow
@@ -79,7 +80,7 @@ class Matcher:
         is_clean = row in clean and not is_taken_back
         if not is_clean or not self._visited.isdisjoint(desired.requires):
             self._visited.add(desired.name)
-        data = node_data_of(row)
+        data = node_data_of(row, kind_of_type(self._types, row.type))
         if _is_complete(row):
             self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         new_metadata = self._has_new_metadata(desired, row)
@@ -254,8 +255,13 @@ class Matcher:
         return None if kind is None else definition_hash(desired.type, properties, kind.type_version)
 
 
-def node_data_of(row: ResourceRow) -> NodeData:
-    """Return the node data of a resource, from its row."""
+def node_data_of(row: ResourceRow, kind: type[Resource] | None = None) -> NodeData:
+    """Return the node data of a resource, from its row; its type says which of them are secrets."""
+    schema = kind.attributes_schema if kind else {}
+    sensitive = {name for name, attribute in schema.items() if attribute.sensitive}
+    secrets = [tuple(path) for path, _ in row.attributes if path[0] in sensitive]
+    if any(row.data.get(name) == row.reference_id for name in sensitive):
+        secrets.append(())
     return NodeData(
         uuid=row.id,
         name=row.name,
@@ -265,6 +271,7 @@ def node_data_of(row: ResourceRow) -> NodeData:
         reference_id=row.reference_id,
         attributes={tuple(path): value for path, value in row.attributes},
         unread={tuple(path): why for path, why in row.unread},
+        secrets=tuple(secrets),
     )
 
 

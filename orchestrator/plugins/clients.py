@@ -6,13 +6,16 @@ project, when first needed, from the settings under ``[clients.NAME]``.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar, Final, Protocol
 
+import structlog
+
 from hooks.loading.overrides import override_mistakes, place_of
 from hooks.values.nearest import Nearest
+from hooks.values.secret_texts import texts_in
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
@@ -28,7 +31,10 @@ from orchestrator.plugins.properties import (
     convert_properties,
     dotted,
 )
+from orchestrator.plugins.sensitive import sensitive_values
 from orchestrator.sandbox.budget import outside
+
+log = structlog.get_logger()
 
 #: The entry point group of client plugins.
 NAMESPACE = "isotherm.clients"
@@ -189,6 +195,15 @@ class ClientPlugin(ABC):
         """Return whether the same request may succeed later."""
         return False
 
+    def secrets(self) -> Iterable[str]:
+        """Return the credentials that no reason, event or log may show, as they are at present.
+
+        By default the options that are declared as ``sensitive``. Must not call the system.
+        """
+        return (
+            text for value in sensitive_values(self.options_schema, self.options) for text in texts_in(value)
+        )
+
     def close(self) -> None:  # noqa: B027  # most have nothing to close
         """Close connections."""
 
@@ -245,6 +260,18 @@ class ProjectClients:
     def is_retryable(self, error: Exception) -> bool:
         """Return whether one of the clients built so far classifies an error as retryable."""
         return any(client.is_retryable(error) for client in list(self._built.values()))
+
+    def secrets(self) -> frozenset[str]:
+        """Return the credentials of the clients built so far; one that fails to name its own is left out."""
+        found: set[str] = set()
+        for client in list(self._built.values()):
+            try:
+                found.update(client.secrets())
+            except Exception as error:  # noqa: BLE001  # the boundary to plugins
+                log.warning(
+                    "a client does not name its secrets", client=client.name, error=type(error).__name__
+                )
+        return frozenset(found)
 
     def close(self) -> None:
         """Close all clients' connections."""

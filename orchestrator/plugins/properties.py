@@ -125,6 +125,8 @@ class Property:
     support_status: SupportStatus = SUPPORTED
     #: Whether the property has an effect; if not, giving a value is refused.
     implemented: bool = True
+    #: Whether its value is a secret, even where the template contains it: no text, event or log shows it.
+    sensitive: bool = False
     _default: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -209,6 +211,8 @@ class Attribute:
     support_status: SupportStatus = SUPPORTED
     #: Attributes of nested stacks are read at every visit, regardless of this.
     cache_mode: CacheMode = CacheMode.LOCAL
+    #: Whether its value is a secret: no reason, event or log of a resource that refers to it shows it.
+    sensitive: bool = False
 
 
 def check_properties(

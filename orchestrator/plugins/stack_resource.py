@@ -182,6 +182,9 @@ class ChildStack(Protocol):
     def outputs(self) -> Mapping[str, Any]:
         """Return the child's outputs; one that cannot be resolved is None."""
 
+    def is_secret(self, path: AttributePath) -> bool:
+        """Return whether the attribute at ``path``, which was read before, is a secret, or may hold one."""
+
     def output(self, name: str) -> Any:
         """Return one output of the child; None if it has none of that name.
 
@@ -253,6 +256,10 @@ class StackResource(Resource):
             return follow(self.attribute(str(path[0])), path[1:])
         member = next((each for each in self.stacks.members() if each.name == inner[0]), None)
         return None if member is None else member.at(inner[1:])
+
+    def is_secret(self, path: AttributePath) -> bool:
+        """Return whether the value at ``path`` is a secret of the child, or may hold one."""
+        return self.stacks.is_secret(path)
 
     # -- called by the engine ----------------------------------------------------------------------------------
 

@@ -8,12 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.definition import AttributePath, StackDefinition
 from orchestrator.errors import PluginMistake, Position, Problem
-from orchestrator.plugins.properties import PropertyError
+from orchestrator.plugins.properties import Property, PropertyError
+from orchestrator.plugins.sensitive import is_sensitive
 from orchestrator.template.dialects import Dialect, dialect_of
 from orchestrator.template.document import PackedPositions, Path, Positions
 from orchestrator.template.expressions import Expression, ExpressionParser
@@ -27,6 +29,8 @@ __all__ = ["OutputDefinition", "ResolveError", "ResourceDefinition"]
 #: The keys of a fragment with positions in the text only: they change when a line is inserted above.
 PLACE_KEYS: Final = frozenset({"f", "w"})
 
+#: Of a type that declares no properties, or is not known.
+NO_SCHEMA: Final[Mapping[str, Property]] = MappingProxyType({})
 DELETE: Final = "Delete"
 RETAIN: Final = "Retain"
 SNAPSHOT: Final = "Snapshot"
@@ -125,12 +129,17 @@ class ResourceDefinition(Definition):
         """
         return self._resolve(self.properties_expression, self.dialect.properties, stack)
 
-    def redacted(self, fault: PropertyError, hidden: Collection[str]) -> PropertyError:
+    def redacted(
+        self, fault: PropertyError, hidden: Collection[str], schema: Mapping[str, Property] = NO_SCHEMA
+    ) -> PropertyError:
         """Return an error of these properties without values that may be secrets.
 
-        A value is kept if the template itself contains it or computes it from parameters that are not ``hidden``.
+        A value is kept if the template itself contains it or computes it from parameters that are not ``hidden``, and
+        the type's ``schema`` does not declare it as sensitive.
         """
         shown = self.properties_expression.covered(fault.path, hidden)
+        if shown is None and is_sensitive(schema, fault.path):
+            shown = fault.path
         return fault if shown is None else fault.veil(shown)
 
     def resolve_metadata(self, stack: StackDefinition) -> dict[str, object]:

@@ -38,6 +38,7 @@ from orchestrator.template.functions.registry import (
     functions_of,
 )
 from orchestrator.template.hiding import HIDDEN
+from orchestrator.template.secret_parts import holds_secret, secret_parts
 
 
 class Expression:
@@ -150,6 +151,16 @@ class Expression:
         with evaluation(self.calls[0].scope.limits) as budget:
             budget.begin_value()
             return _masked(self._value, value, stack, hidden)
+
+    def secret_parts(
+        self, value: object, stack: StackDefinition, hidden: Collection[str]
+    ) -> Iterator[object]:
+        """Yield the parts of ``value``, which this gave, that come from secrets; nothing is evaluated."""
+        return secret_parts(self._value, value, stack, hidden) if self.calls else iter(())
+
+    def reads_secret(self, stack: StackDefinition, hidden: Collection[str]) -> bool:
+        """Return whether a part of the value comes from a secret; nothing is evaluated."""
+        return bool(self.calls) and holds_secret(self._value, stack, hidden)
 
     def replaced_by_secrets(self, value: object, hidden: Collection[str]) -> object:
         """Return ``value``, which this replaces, with ``******`` for each part in whose place a secret is put."""

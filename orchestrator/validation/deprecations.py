@@ -55,7 +55,7 @@ def _of_type(
         # Reported by the examiner.
         return
     for fault in outdated_properties(kind, given):
-        shown = definition.redacted(fault, examined.parameters.hidden)
+        shown = definition.redacted(fault, examined.parameters.hidden, kind.properties_schema)
         yield template.problem((*definition.path, words.properties, *shown.path), shown.message)
 
 

@@ -138,10 +138,10 @@ def property_problems(
         yield error.problem
         return
     except PropertyNotVerified as error:
-        shown = definition.redacted(error.fault, hidden)
+        shown = definition.redacted(error.fault, hidden, kind.properties_schema)
         raise NotVerified(template.problem((*place, *shown.path), shown.message, shown.hint)) from error
     for fault in faults:
-        shown = definition.redacted(fault, hidden)
+        shown = definition.redacted(fault, hidden, kind.properties_schema)
         yield template.problem((*place, *shown.path), shown.message, shown.hint)
 
 

@@ -72,6 +72,20 @@ def read_attributes(
     return read, unread
 
 
+def secret_paths(
+    resource: Resource, attributes: Mapping[AttributePath, Any], reference: str | None
+) -> tuple[AttributePath, ...]:
+    """Return which of the attributes that were read are secrets, with the empty path if the reference id is one."""
+    if isinstance(resource, StackResource):
+        return tuple(path for path in attributes if resource.is_secret(path))
+    sensitive = {name for name, schema in resource.attributes_schema.items() if schema.sensitive}
+    if not sensitive:
+        return ()
+    read = tuple(path for path in attributes if path[0] in sensitive or path[0] in EVERY_ATTRIBUTE)
+    known = (*(attributes[path] for path in read), *(resource.state.data.get(name) for name in sensitive))
+    return (*read, ()) if reference is not None and reference in known else read
+
+
 def _ask(resource: Resource, path: AttributePath) -> object:
     """Return an attribute; the one that stands for all of them is a map."""
     if isinstance(resource, StackResource):

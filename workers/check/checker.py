@@ -89,6 +89,7 @@ class Checker:
             ),
             store,
             settings,
+            types,
         )
         self._context = lru_cache(REMEMBERED)(store.traversals.context)
         self._file = lru_cache(REMEMBERED)(store.templates.file)

@@ -66,15 +66,19 @@ def refuse_unreadable(claim: Claim) -> None:
     raise Unreadable(f"{sentence}; type {claim.type!r} left it behind; another update replaces the resource")
 
 
-def admitted(claim: Claim, outcome: Outcome, settings: Settings) -> Outcome:
+def admitted(
+    claim: Claim, outcome: Outcome, settings: Settings, *, masked: Callable[[str], str] = str
+) -> Outcome:
     """Return the outcome as it can be recorded: with values that are plain, and as a failure if there were others.
 
-    A finished deletion does not fail: what its resource type left behind is needed by nothing any more.
+    Its reason is ``masked``, which takes the secrets out of a text. A finished deletion does not fail: what its
+    resource type left behind is needed by nothing any more.
     """
     faults = dict(_faults(claim, outcome, settings))
-    reason = storable(outcome.reason, most=MOST_OF_A_REASON)
+    reason = storable(masked(outcome.reason), most=MOST_OF_A_REASON)
     if not faults:
         return outcome if reason == outcome.reason else replace(outcome, reason=reason)
+    faults = {name: masked(fault) for name, fault in faults.items()}
     return _without(claim, replace(outcome, reason=reason), faults)
 
 

@@ -3,7 +3,7 @@
 import random
 import uuid
 from asyncio import CancelledError
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from orchestrator.plugins.steps import NothingDone, ResourceFailure, RetryableFa
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.traversals.operation_rows import TakenOver
 from orchestrator.template.template_resource import kind_of_type
-from workers.check.attributes import read_attributes
+from workers.check.attributes import read_attributes, secret_paths
 from workers.check.changing import is_doubted
 from workers.check.creating import with_mark
 from workers.check.operating import is_operation, is_resumed_first
@@ -53,8 +53,10 @@ def pause_seconds(waited_seconds: float, chance: random.Random) -> float:
 class Outcomes:
     """The outcomes of a claim's step."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: Attempt, masked: Callable[[str], str] = str) -> None:
+        """Keep the arguments; ``masked`` takes the secrets out of a text."""
         self._attempt, self._claim, self._check = attempt, attempt.claim, attempt.check
+        self._masked = masked
 
     @property
     def carries_on(self) -> bool:
@@ -207,6 +209,8 @@ class Outcomes:
         attributes, unread = read_attributes(
             resource, self._claim.wanted, again=self._tried_again, recorded=self._recorded_attributes()
         )
+        # Dependents get the sentence, too, and know nothing of this resource's secrets.
+        unread = {path: self._masked(why) for path, why in unread.items()}
         reference = resource.reference_id()
         node_data = NodeData(
             uuid=self._claim.resource_id,
@@ -217,6 +221,7 @@ class Outcomes:
             reference_id=reference,
             attributes=attributes,
             unread=unread,
+            secrets=secret_paths(resource, attributes, reference),
         )
         drift = [f"changed by others: {self._attempt.drift}"] if self._attempt.drift else []
         reason = "; ".join([*drift, *(node_data.why_unread(path) for path in unread)])

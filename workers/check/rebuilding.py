@@ -1,6 +1,6 @@
 """The rebuilding of a claimed resource for its plugin, from the claim and the check context alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
 from typing import Any, Final
@@ -11,8 +11,9 @@ from orchestrator.errors import IsothermError
 from orchestrator.model.messages import CLEANUP
 from orchestrator.planning.decision import is_validated
 from orchestrator.plugins.clients import ProjectClients
-from orchestrator.plugins.properties import PropertyError, convert_properties
+from orchestrator.plugins.properties import Property, PropertyError, convert_properties
 from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.sensitive import is_sensitive
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.steps import ResourceFailure, ResourceState
 from orchestrator.plugins.validating import typed_properties, valid_properties
@@ -65,7 +66,8 @@ class Attempt:
         kind = kind_of_type(self.check.types, claim.type)
         if kind is None:
             raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
-        stack = self._stack()
+        stack = self.stack
+        self.requires = tuple(item.uuid for item in self.inputs)
         as_it_is = claim.order.phase == CLEANUP or is_operation(claim)
         self.given = self._applied() if as_it_is else self._brought_about(kind, stack)
         properties = self._converted(kind, as_it_is=as_it_is)
@@ -144,9 +146,15 @@ class Attempt:
         """The clients of the stack's project."""
         return self.check.clients.of(self.check.context["project"])
 
-    def _stack(self) -> StackDefinition:
-        data = [NodeData.from_wire(wire) for wire in self.check.inputs]
-        self.requires = tuple(item.uuid for item in data)
+    @cached_property
+    def inputs(self) -> Sequence[NodeData]:
+        """The node data of the direct requirements."""
+        return tuple(NodeData.from_wire(wire) for wire in self.check.inputs)
+
+    @cached_property
+    def stack(self) -> StackDefinition:
+        """The stack with the direct requirements."""
+        data = self.inputs
         return StackDefinition.of_context(
             self.check.context,
             source=self.check.source,
@@ -207,13 +215,14 @@ class Attempt:
 
     def is_open(self, path: Path) -> bool:
         """Whether the value at a path of the properties, as they were last applied, may be shown to all users."""
-        definition = self._applied_definition
-        if definition is None:
+        definition = self.applied_definition
+        if definition is None or is_sensitive(self._schema, path):
             return False
         return definition.properties_expression.covered(path, self.check.context.get("hidden", ())) is None
 
     @cached_property
-    def _applied_definition(self) -> ResourceDefinition | None:
+    def applied_definition(self) -> ResourceDefinition | None:
+        """The definition that was applied last; None if there is none, or it cannot be read."""
         fragment = self.check.applied()
         if fragment is None:
             return None
@@ -229,4 +238,9 @@ class Attempt:
         """Return a property's error without a value that may be a secret: all users can read the reason."""
         if self.definition is None:
             return error.veil(error.path[:1])
-        return self.definition.redacted(error, self.check.context.get("hidden", ()))
+        return self.definition.redacted(error, self.check.context.get("hidden", ()), self._schema)
+
+    @property
+    def _schema(self) -> Mapping[str, Property]:
+        kind = kind_of_type(self.check.types, self.claim.type)
+        return {} if kind is None else kind.properties_schema

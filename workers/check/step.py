@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from orchestrator.config.log_masking import masking_logs
 from orchestrator.errors import IsothermError, typed_message
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.plain import NotPlain, refuse_not_plain
@@ -29,6 +30,7 @@ from workers.check.gate import Unreadable, admitted, broken, refuse_unreadable
 from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
 from workers.check.rebuilding import Attempt
+from workers.check.secrets import AttemptSecrets
 
 log = structlog.get_logger()
 
@@ -44,17 +46,19 @@ def take_step(claim: Claim, check: CheckContext) -> Outcome:
     The outcome can be recorded, whatever values the plugin left behind.
     """
     attempt = Attempt(claim, check)
-    try:
-        outcome = _taken(attempt)
-    except Exception as error:
-        # The plugin's own code fails again where its failure is looked at, such as its ``state``.
-        log.warning("a plugin cannot be used", resource=claim.order.key, type=claim.type, exc_info=error)
-        return admitted(claim, broken(claim, attempt, typed_message(error)), check.settings)
-    return admitted(claim, outcome, check.settings)
+    secrets = AttemptSecrets(attempt)
+    with masking_logs(secrets.masked):
+        try:
+            outcome = _taken(attempt, secrets)
+        except Exception as error:
+            # The plugin's own code fails again where its failure is looked at, such as its ``state``.
+            log.warning("a plugin cannot be used", resource=claim.order.key, type=claim.type, exc_info=error)
+            outcome = broken(claim, attempt, typed_message(error))
+        return admitted(claim, outcome, check.settings, masked=secrets.masked)
 
 
-def _taken(attempt: Attempt) -> Outcome:
-    outcomes = Outcomes(attempt)
+def _taken(attempt: Attempt, secrets: AttemptSecrets) -> Outcome:
+    outcomes = Outcomes(attempt, secrets.masked)
     try:
         return _Step(attempt, outcomes).take()
     except (Pause, ReplaceResource) as error:

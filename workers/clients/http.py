@@ -5,7 +5,7 @@ A *path* is looked up by a GET: it exists if the answer is one of success. ``/im
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
@@ -137,6 +137,12 @@ class HttpClient(ClientPlugin):
             if error.retryable or error.status in _NOT_LET_IN or not error.status:
                 raise
         return f"{name}: {options.base_url}"
+
+    def secrets(self) -> Iterable[str]:
+        """Return the credentials of the APIs, as they were read last."""
+        with self._lock:
+            apis = list(self._apis.values())
+        return [secret for api in apis for secret in api.secrets()]
 
     def is_not_found(self, error: Exception) -> bool:
         """Return whether an API reported that there is no such thing (404, 410)."""

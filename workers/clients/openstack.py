@@ -4,7 +4,7 @@ All of them share the settings of ``[clients.openstack]`` and one connection. ``
 ``nova``, ``glance``, ``neutron``, ``cinder`` and ``keystone`` report the version of their service.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
@@ -113,6 +113,10 @@ class OpenStack(ClientPlugin):
         """Return the id of an entity, from the cloud."""
         proxy = self._cloud.proxy(KINDS[entity].service, self._patiently)
         return self._patiently(lambda: look_up(proxy, entity, name))
+
+    def secrets(self) -> Iterable[str]:
+        """Return the secret options of the login in clouds.yaml, and the token."""
+        return self._cloud.secrets()
 
     def probe(self) -> str:
         """Log in; return the cloud and the user."""

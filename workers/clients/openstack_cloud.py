@@ -143,6 +143,20 @@ class Cloud:
                 self._scopes[service] = scope
         return scope
 
+    def secrets(self) -> frozenset[str]:
+        """Return the secret options of the login, and the token if there is one; the cloud is not called."""
+        from keystoneauth1.loading import get_plugin_loader
+
+        with self._lock:
+            region, connection = self._region, self._connection
+        if region is None:
+            return frozenset()
+        given = region.get_auth_args()
+        options = get_plugin_loader(region.config["auth_type"]).get_options()
+        found = {str(given[each.dest]) for each in options if each.secret and given.get(each.dest)}
+        access = getattr(connection and connection.session.auth, "auth_ref", None)
+        return frozenset(found | ({access.auth_token} if access is not None else set()))
+
     def _identity(self, region: "CloudRegion") -> list[str]:
         from keystoneauth1.loading import get_plugin_loader
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from orchestrator.model.codec import Codec
 
-#: The place of the attributes in node data on the wire; after it come those that could not be read, if there are any.
+#: The place of the attributes in node data on the wire; after it come those that could not be read, and those that are
+#: secrets, if there are any.
 _ATTRIBUTES = 6
 
 Paths = Sequence[Sequence[str | int]]
@@ -39,8 +40,10 @@ def part_of(node_data: Sequence[Any], needs: Paths) -> list[Any]:
     kinds = node_data[_ATTRIBUTES:]
     collected = {tuple(path) for entries in kinds for path, _ in entries}
     kept = {_longest(tuple(path), collected) for path in needs}
-    attributes, *unread = ([entry for entry in entries if tuple(entry[0]) in kept] for entries in kinds)
-    return [*node_data[:_ATTRIBUTES], attributes, *(entries for entries in unread if entries)]
+    # The empty path stands for the reference id, which every dependent receives.
+    kept.add(())
+    attributes, *marks = ([entry for entry in entries if tuple(entry[0]) in kept] for entries in kinds)
+    return [*node_data[:_ATTRIBUTES], attributes, *(entries for entries in marks if entries)]
 
 
 def _longest(path: tuple[str | int, ...], collected: set[tuple[str | int, ...]]) -> tuple[str | int, ...]:

@@ -106,7 +106,7 @@ outputs:
         "sequence": text("Old spelling of character_classes, for a single class.", constraints=(_ONE_CLASS,)),
         "salt": text("Has no effect of its own: a change of it makes a new text."),
     }
-    attributes_schema = {"value": Attribute("The text.", PropertyType.STRING)}
+    attributes_schema = {"value": Attribute("The text.", PropertyType.STRING, sensitive=True)}
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

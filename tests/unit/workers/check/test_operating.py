@@ -90,7 +90,7 @@ def step(
     check = CheckContext(
         types={"Test": kind},
         settings=Settings(),
-        context={"id": "1", "name": "s", "project": "p", "parameters": {}, "hidden": hidden},
+        context={"id": "1", "name": "s", "project": "p", "parameters": {"color": "blue"}, "hidden": hidden},
         inputs=[],
         files=lambda digests: digests,
         metadata_of=lambda reference: {},

@@ -96,6 +96,9 @@ class FakeChild:
     def outputs(self) -> Mapping[str, Any]:
         return self._outputs
 
+    def is_secret(self, path: AttributePath) -> bool:
+        return False
+
     def output(self, name: str) -> Any:
         return self._outputs.get(name)
 
