@@ -6,14 +6,17 @@ Handlers receive the agent; everything else about a request is done here, for al
 import inspect
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import structlog
 
 from hooks.values.nearest import Nearest
+from hooks.values.secret_texts import masked, texts_in
+from orchestrator.config.log_masking import masking_logs
 from orchestrator.nodes.rpc.errors import Late, NoSuchRpc, RpcFailed, RpcRetryable
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.operations import Operation
@@ -26,6 +29,12 @@ from workers.agent.journal import AnotherOperation, Delivery, Journal, UnderWay
 from workers.agent.owners import requested_by
 
 log = structlog.get_logger()
+
+#: Arguments that are ids of this project's own.
+_IDS: Final = frozenset({"uuid", "run", "operation_id", "request_id"})
+#: Arguments that users put secrets into: the words of a command behind its program, its variables, a file.
+_CONTENTS: Final = ("argv", "env", "content")
+_LONGEST_SECRET: Final = 16_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,22 @@ class _Recorded(Exception):
         self.fault = fault
 
 
+def _without_arguments(request: Request, text: str) -> str:
+    """Return a log line without the arguments of a request, any of which may be a secret; ids are none."""
+    return masked(text, _texts(value for name, value in request.arguments.items() if name not in _IDS))
+
+
+def _without_contents(request: Request, text: str) -> str:
+    """Return a sentence for the record without those arguments that users put their secrets into."""
+    argv, *others = (request.arguments.get(name) for name in _CONTENTS)
+    return masked(text, _texts([argv[1:] if isinstance(argv, list) else None, *others]))
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    # A longer text, such as that of a file, does not fit into a line.
+    return [text for value in values for text in texts_in(value) if len(text) <= _LONGEST_SECRET]
+
+
 class Answering:
     """Answers reads and carries out changes; thread-safe."""
 
@@ -89,8 +114,12 @@ class Answering:
 
     def answer(self, request: Request) -> Reply:
         """Answer a read. Errors are in the reply: nothing is raised."""
-        began = self._clock()
         request, requester = _without_requester(request)
+        with masking_logs(partial(_without_arguments, request)):
+            return self._answered(request, requester)
+
+    def _answered(self, request: Request, requester: Any) -> Reply:
+        began = self._clock()
 
         def work() -> Any:
             rpc = self._rpc(request)
@@ -113,7 +142,8 @@ class Answering:
             with requested_by(request.node, requester):
                 return self._deliver(request)
 
-        return self._reply(request, began, work)
+        with masking_logs(partial(_without_arguments, request)):
+            return self._reply(request, began, work)
 
     def _deliver(self, request: Request) -> Any:
         try:
@@ -145,7 +175,8 @@ class Answering:
             fault = fault_of(error, request.rpc)
             log.info("a change of this node failed", rpc=request.rpc, reason=fault.message)
             if over is None:
-                delivery.failed(fault)
+                # The record stays on the machine; the caller of this delivery masks what it gets itself.
+                delivery.failed(replace(fault, message=_without_contents(request, fault.message)))
             raise _Recorded(fault) from error
         if isinstance(outcome, Afterwards):
             with fenced(self.fence):

@@ -278,10 +278,17 @@ class SupervisedProcess:
 
 
 def tail(path: Path, *, lines: int) -> str:
-    """Return the last lines of a text file, which may be long; empty if it does not exist."""
+    """Return the last lines of a text file, which may be long; empty if it does not exist.
+
+    A line of which the beginning is left out begins with dots.
+    """
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
+            start = max(0, path.stat().st_size - _TAIL_BYTES)
+            file.seek(start)
+            found = file.read().decode(errors="replace").splitlines()
+            if start and found:
+                found[0] = f"...{found[0]}"
+            return "\n".join(found[-lines:])
     except FileNotFoundError:
         return ""
