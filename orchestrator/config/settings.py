@@ -72,8 +72,8 @@ class Settings(BaseSettings):
         default=(),
         description="Fernet keys; the first encrypts, all decrypt. Encrypted are, in the store, templates, files and "
         "all values of stacks and resources, in check messages node data, and the arguments and results of calls of "
-        "nodes' agents, which need the keys, too. Not encrypted are names, ids, states, reasons, events, and jobs on "
-        "their way from a client to a coordinator.",
+        "nodes' agents, which need the keys, too, and reasons, those of events as well. Not encrypted are names, ids, "
+        "states, the other columns of events, and jobs on their way from a client to a coordinator.",
     )
     clients: dict[str, dict[str, Any]] = Field(
         default={},

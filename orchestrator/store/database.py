@@ -30,9 +30,12 @@ from sqlalchemy.exc import (
 )
 
 from cache.stores.private_files import FILE, narrow
+from hooks.values.words import storable
 from orchestrator.errors import InvalidInput, Problem, Unavailable
+from orchestrator.model.sentences import SentenceSeal
 from orchestrator.store.direct import Direct, driver_of, name_file
 from orchestrator.store.rows import Row, Values
+from orchestrator.store.tables.schema import seal_sentences
 
 log = structlog.get_logger()
 
@@ -203,8 +206,18 @@ class Database:
             **({"isolation_level": "REPEATABLE READ", "postgresql_readonly": True} if self.postgres else {})
         )
         self._pool = self._postgres_engine(autocommit=True) if self.postgres else self.engine
+        self._seal = SentenceSeal()
         #: Called before each direct transaction; simulations set it.
         self.before_direct: Callable[[], None] = lambda: None
+
+    def seal_sentences(self, keys: Sequence[str]) -> None:
+        """Encrypt reasons and other sentences with Fernet keys: the first encrypts, all decrypt."""
+        self._seal = SentenceSeal(keys)
+        seal_sentences(self.engine.dialect, self._seal)
+
+    def sealed(self, sentence: str) -> str:
+        """Return a sentence as textual statements must bind it; columns of SQLAlchemy's statements do so themselves."""
+        return self._seal.sealed(storable(sentence))
 
     @property
     def now(self) -> str:

@@ -110,8 +110,10 @@ class Store:
             # A broker may redeliver a lost job late.
             job_seconds=2 * settings.job_lease_seconds,
         )
-        codec = Codec([key.get_secret_value() for key in settings.encryption_keys])
-        return cls(settings.effective_database_url, codec=codec, timings=timings)
+        keys = [key.get_secret_value() for key in settings.encryption_keys]
+        store = cls(settings.effective_database_url, codec=Codec(keys), timings=timings)
+        store.database.seal_sentences(keys)
+        return store
 
     @classmethod
     def empty(cls) -> "Store":

@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from hooks.values.words import storable
 from orchestrator.model.actions import CHECK
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
@@ -121,7 +122,7 @@ class NodeEndings(Repository):
                 return Finished(accepted=False)
             connection.execute(text_of(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
             if status == "IN_PROGRESS" and outcome.ending is Ending.RETRY:
-                if not claim.looks and (outcome.counts or self._is_news(connection, values)):
+                if not claim.looks and (outcome.counts or self._is_news(connection, values, outcome.reason)):
                     connection.execute(text_of(statements.event_at(self._db.now)), values)
                 return Finished(accepted=True)
             if status == "IN_PROGRESS":
@@ -144,14 +145,14 @@ class NodeEndings(Repository):
         return Finished(accepted=True, ready=self._orders.orders(ready, order))
 
     @staticmethod
-    def _is_news(connection: sa.Connection, values: Values) -> bool:
+    def _is_news(connection: sa.Connection, values: Values, reason: str) -> bool:
         """Return whether the last retry of a resource had another reason, by its events: the row has a new one."""
         event = tables.event
         last = sa.select(event.c.reason).where(
             event.c.stack_id == values["stack_id"], event.c.resource_id == values["resource_id"]
         )
         found = connection.execute(last.where(event.c.cause == RETRY).order_by(event.c.id.desc()).limit(1))
-        return bool(found.scalar() != values["reason"])
+        return bool(found.scalar() != storable(reason))
 
     def _stop(self, claim: Claim, outcome: Outcome, values: Values) -> Finished:
         with self._db.write() as connection:
@@ -254,7 +255,7 @@ class NodeEndings(Repository):
             "status": _STATUS[outcome.ending],
             "resource_action": row_action,
             "resource_status": row_status,
-            "reason": outcome.reason,
+            "reason": self._db.sealed(outcome.reason),
             "seconds": outcome.seconds,
             "retried": int(outcome.ending is Ending.RETRY and outcome.counts),
             "resource": order.key,

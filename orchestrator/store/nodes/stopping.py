@@ -51,7 +51,7 @@ def stop_at_hook(
         **values,
         "action": HOOK,
         "status": "IN_PROGRESS",
-        "reason": f"{claim.action} {paused_until(outcome.hook)}",
+        "reason": database.sealed(f"{claim.action} {paused_until(outcome.hook)}"),
     }
     connection.execute(sa.text(statements.event_at(now)), paused)
     return status

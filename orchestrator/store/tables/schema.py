@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from typing import Final
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
 from hooks.values.words import storable
+from orchestrator.model.sentences import SentenceSeal
 
 
 class Words(sa.types.TypeDecorator[tuple[str, ...]]):
@@ -23,15 +26,32 @@ class Words(sa.types.TypeDecorator[tuple[str, ...]]):
         return () if value is None else tuple(json.loads(value))
 
 
+#: The seals of databases, by the dialect object that each has for itself.
+_seals: Final[WeakKeyDictionary[sa.Dialect, SentenceSeal]] = WeakKeyDictionary()
+_NO_SEAL: Final = SentenceSeal()
+
+
+def seal_sentences(dialect: sa.Dialect, seal: SentenceSeal) -> None:
+    """Encrypt the sentences of the database that has this dialect object."""
+    _seals[dialect] = seal
+
+
 class Sentence(sa.types.TypeDecorator[str]):
-    """A text for people, such as a reason, stored with escapes in place of what no database stores."""
+    """A text for people, such as a reason, stored with escapes in place of what no database stores.
+
+    It is encrypted if the database has a key. Equal texts stay equal; nothing else can be said of them in SQL.
+    """
 
     impl = sa.Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002  # as above
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
         """Return the text that is stored."""
-        return None if value is None else storable(value)
+        return None if value is None else _seals.get(dialect, _NO_SEAL).sealed(storable(value))
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> str | None:
+        """Return the text that was stored."""
+        return None if value is None else _seals.get(dialect, _NO_SEAL).opened(value)
 
 
 metadata = sa.MetaData(

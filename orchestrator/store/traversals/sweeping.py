@@ -249,7 +249,7 @@ class Sweeper(Repository):
             "no": row.no,
             "cause": LOST,
             "worker": row.worker or "",
-            "reason": f"{row.worker or 'its worker'} was not heard of any more",
+            "reason": self._db.sealed(f"{row.worker or 'its worker'} was not heard of any more"),
         }
         connection.execute(sa.text(statements.LOST_EVENT.at(self._db.now)), values)
 

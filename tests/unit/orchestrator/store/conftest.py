@@ -199,10 +199,13 @@ def bench(request: pytest.FixtureRequest, grounds: Callable[[str], Ground]) -> I
     """A bench on each kind of store in turn."""
     kind: str = request.param
     ground = grounds(kind)
+    keys = [KEY] if "encrypted" in kind else []
+    ground.database.seal_sentences(keys)
     store = Store(
         ground.database,
-        codec=Codec([KEY] if "encrypted" in kind else []),
+        codec=Codec(keys),
         timings=Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5),
     )
     yield Bench(store, ground.clock)
     ground.clear()
+    ground.database.seal_sentences(())
