@@ -10,7 +10,6 @@ from functools import cache
 import pytest
 
 import orchestrator.store
-from orchestrator.store.repository import Repository
 
 #: Reaches for a connection by itself.
 _CONNECTS = re.compile(r"_(db|database)\.((timed_)?write|read|snapshot)\(")
@@ -31,11 +30,10 @@ def classes() -> tuple[type, ...]:
 
 def connecting() -> Iterator[str]:
     for each in classes():
-        if issubclass(each, Repository):
-            for name, method in vars(each).items():
-                is_public = not name.startswith("_") and inspect.isfunction(method)
-                if is_public and _CONNECTS.search(inspect.getsource(method)):
-                    yield f"{each.__module__}:{each.__name__}.{name}"
+        for name, method in vars(each).items():
+            is_public = not name.startswith("_") and inspect.isfunction(method)
+            if is_public and _CONNECTS.search(inspect.getsource(method)):
+                yield f"{each.__module__}:{each.__name__}.{name}"
 
 
 @pytest.mark.parametrize("method", [*connecting()])
