@@ -60,14 +60,21 @@ def without(text: str, secrets: Iterable[str]) -> str:
     return masked(text, tuple(secrets), fewest=1)
 
 
-def _secrets(value: object) -> Iterator[str]:
-    if isinstance(value, SecretStr):
-        yield from filter(None, [value.get_secret_value()])
-    elif isinstance(value, SecretBytes):
-        yield from filter(None, [value.get_secret_value().decode(errors="replace")])
-    elif isinstance(value, BaseModel):
-        yield from (secret for _, each in value for secret in _secrets(each))
+def leaves_in(value: object) -> Iterator[object]:
+    """Yield what a value of options or settings holds that is no model, map or list; keys of maps are left out."""
+    if isinstance(value, BaseModel):
+        yield from (leaf for _, each in value for leaf in leaves_in(each))
     elif isinstance(value, Mapping):
-        yield from (secret for each in value.values() for secret in _secrets(each))
+        yield from (leaf for each in value.values() for leaf in leaves_in(each))
     elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from (secret for each in value for secret in _secrets(each))
+        yield from (leaf for each in value for leaf in leaves_in(each))
+    else:
+        yield value
+
+
+def _secrets(value: object) -> Iterator[str]:
+    for leaf in leaves_in(value):
+        if isinstance(leaf, SecretStr):
+            yield from filter(None, [leaf.get_secret_value()])
+        elif isinstance(leaf, SecretBytes):
+            yield from filter(None, [leaf.get_secret_value().decode(errors="replace")])

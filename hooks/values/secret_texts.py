@@ -17,7 +17,7 @@ MASK: Final = "******"
 FEWEST_CHARACTERS: Final = 4
 #: So do these: a hidden flag is no secret that a text could give away.
 _COMMON: Final = frozenset({"true", "false", "null", "none"})
-#: Base64 of fewer bytes is too short to be told from other text.
+#: Base64 of fewer bytes is so short that other text contains it by chance.
 _FEWEST_BYTES: Final = 6
 _PERCENT: Final = re.compile(r"%[0-9A-F]{2}")
 #: What stands where a text was cut.
