@@ -9,8 +9,8 @@ from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.formats import as_json, as_yaml, fields_table, printable, show
 from orchestrator.cli.options import shell_command, wait_option, yes_option
 from orchestrator.cli.progress import last_event
-from orchestrator.cli.secret_file import write_secret_file
 from orchestrator.cli.shell import Shell
+from orchestrator.config.secret_file import write_secret_file
 from orchestrator.views.stacks import StackView
 
 output_option = click.option(
