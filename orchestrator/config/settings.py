@@ -75,6 +75,22 @@ class Settings(BaseSettings):
         "nodes' agents, which need the keys, too, and reasons, those of events as well. Not encrypted are names, ids, "
         "states, the other columns of events, and jobs on their way from a client to a coordinator.",
     )
+    key_file: Path | None = Field(
+        default=None,
+        description="The file of the keys that sign messages on the broker, which `isotherm key create` makes; not "
+        "set: `keys.json` in the state directory. Needed with a broker.",
+    )
+    max_message_bytes: int = Field(
+        default=16 * 1024 * 1024,
+        gt=0,
+        description="A message on the broker with more bytes is refused, and so is a job by its sender.",
+    )
+    max_message_depth: int = Field(
+        default=200,
+        gt=0,
+        description="A message on the broker whose maps and lists are nested deeper is refused, and so is a job by its "
+        "sender.",
+    )
     clients: dict[str, dict[str, Any]] = Field(
         default={},
         repr=False,
@@ -289,6 +305,11 @@ class Settings(BaseSettings):
     def cache_place(self) -> CachePlace:
         """Where the shared caches are, with the defaults filled in."""
         return cache_place(self.cache_backend, self.cache_url, self.broker_url)
+
+    @property
+    def effective_key_file(self) -> Path:
+        """The file of keys."""
+        return self.key_file or self.state_directory / "keys.json"
 
     @property
     def effective_database_url(self) -> str:
