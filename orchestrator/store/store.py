@@ -13,6 +13,7 @@ from orchestrator.store.installation.cache_counters import CacheCounters, CacheF
 from orchestrator.store.installation.identity import Identity
 from orchestrator.store.installation.jobs_in_flight import TakenJobs
 from orchestrator.store.installation.processes import Processes
+from orchestrator.store.installation.refused_messages import RefusedMessages
 from orchestrator.store.installation.sink_cursors import SinkCursors
 from orchestrator.store.machines.machines import Machines
 from orchestrator.store.machines.reservations import Reservations
@@ -95,6 +96,7 @@ class Store:
         self.machines = Machines(*parts)
         self.reservations = Reservations(*parts)
         self.node_counters = NodeCounters(*parts)
+        self.refused_messages = RefusedMessages(*parts)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

@@ -12,6 +12,8 @@ from orchestrator.store.tables.installation import (
     machine,
     node_counter,
     process,
+    refused_count,
+    refused_message,
     reservation,
     sink_cursor,
 )
@@ -61,6 +63,8 @@ __all__ = [
     "operation",
     "operation_call",
     "process",
+    "refused_count",
+    "refused_message",
     "reservation",
     "resource",
     "sink_cursor",

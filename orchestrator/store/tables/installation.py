@@ -152,3 +152,33 @@ sink_cursor = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Index("ix_sink_cursor_stack_id", "stack_id"),
 )
+
+#: The newest messages that processes refused, without their content.
+refused_message = sa.Table(
+    "refused_message",
+    metadata,
+    sa.Column("no", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    #: By the clock of the process that refused it.
+    sa.Column("received_at", sa.Double, nullable=False),
+    #: The queue or the mailbox, why, and in a sentence.
+    sa.Column("place", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("sentence", Sentence, nullable=False),
+    #: What the message said of itself, unproven.
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("message_id", sa.Text, nullable=False),
+    sa.Column("size_bytes", sa.BigInteger, nullable=False),
+    #: SHA-256 of its body.
+    sa.Column("digest", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+#: How many messages were refused, by place and reason.
+refused_count = sa.Table(
+    "refused_count",
+    metadata,
+    sa.Column("place", sa.Text, primary_key=True),
+    sa.Column("reason", sa.Text, primary_key=True),
+    sa.Column("amount", sa.BigInteger, nullable=False),
+    sa.Column("last_at", sa.Double, nullable=False),
+)
