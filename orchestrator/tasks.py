@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import structlog
+from celery import current_task
 from celery.exceptions import Reject
 
 from cache.node_state.errors import StateStoreFailed
@@ -129,6 +130,11 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
         runtime().store.stacks.refuse_job(job_id, refusal)
 
 
+def _identified(job: Mapping[str, Any], message_id: str) -> Mapping[str, Any]:
+    """Return a job with an id: of one without, the message's, so that a repeated delivery is no second job."""
+    return job if not isinstance(job, Mapping) or job.get("job_id") else {**job, "job_id": message_id}
+
+
 def _given_texts(job: object) -> Iterator[str]:
     """Yield the values that a job gives to parameters, as far as they can be found without reading its environments."""
     if isinstance(job, Mapping):
@@ -149,7 +155,7 @@ _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_t
 
 def _task_of(name: str) -> Callable[[Mapping[str, Any]], None]:
     def task(job: Mapping[str, Any]) -> None:
-        carry_out(name, job)
+        carry_out(name, _identified(job, current_task.request.id))
 
     return task
 

@@ -16,6 +16,7 @@ import pytest
 import structlog
 from sqlalchemy import make_url
 
+from tests.keys import forget_keys, provide_keys
 from tests.services.fixtures import or_skip
 from tests.services.fresh import set_up, set_up_of
 from tests.services.http_api import HttpApi
@@ -47,6 +48,11 @@ MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2 * 2**30
 
 
+def pytest_unconfigure() -> None:
+    """Remove what was made for the tests of this process."""
+    forget_keys()
+
+
 def pytest_configure() -> None:
     """Let Ctrl-C reach the programs that tests start, and let no test wait for a disk where there is memory.
 
@@ -56,6 +62,7 @@ def pytest_configure() -> None:
     if "TMPDIR" not in os.environ and is_roomy(MEMORY):
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None
+    provide_keys()
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -14,11 +14,13 @@ from orchestrator.cli.db_purge import purge
 from orchestrator.cli.docs import docs
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.event_sink import event_sink
+from orchestrator.cli.key import key
 from orchestrator.cli.language import functions, versions
 from orchestrator.cli.node import node
 from orchestrator.cli.options import example
 from orchestrator.cli.plugin import plugin
 from orchestrator.cli.processes import agent, coordinator, worker
+from orchestrator.cli.queue import queue
 from orchestrator.cli.resource_type import resource_type
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.stack import stack
@@ -132,6 +134,8 @@ for command in (
     node,
     cache,
     event_sink,
+    key,
+    queue,
     db,
     doctor,
 ):

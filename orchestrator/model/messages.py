@@ -27,6 +27,8 @@ FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
 #: The task that watches machines.
 WATCH_TASK = "node.watch"
+#: The task of a change of a machine, on the machine's own queue.
+NODE_TASK = "node.call"
 
 #: The names of the queues.
 STACKS_QUEUE, CHECKS_QUEUE, COORDINATOR_QUEUE = "stacks", "checks", "coordinator"

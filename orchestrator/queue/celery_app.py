@@ -18,6 +18,7 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.errors import typed_message
+from orchestrator.keys.key_file import LiveKeys
 from orchestrator.model.messages import (
     CHECK_TASK,
     CHECKS_QUEUE,
@@ -32,6 +33,7 @@ from orchestrator.model.messages import (
 )
 from orchestrator.queue.celery_worker import note_worker_name
 from orchestrator.queue.installation import InstallationApp, LazyId
+from orchestrator.queue.serializers import EVENT, SEALED, use_keys
 from orchestrator.store.database import impatient, tried_once
 from orchestrator.store.store import Store
 
@@ -49,11 +51,14 @@ ROUTES = {
     SWEEP_TASK: COORDINATOR_QUEUE,
     WATCH_TASK: COORDINATOR_QUEUE,
 }
-#: The transport and the beat of this package, by the names under which Celery imports them.
+#: The transports and the beat of this package, by the names under which Celery imports them.
 REDIS_TRANSPORT = "orchestrator.queue.redis_transport:Transport"
+AMQP_TRANSPORT = "orchestrator.queue.amqp_transport:Transport"
 BEAT = "orchestrator.queue.beat:Beat"
 # By URL scheme: a transport set in the app would replace the scheme where Flower reads it.
-TRANSPORT_ALIASES.update(redis=REDIS_TRANSPORT, rediss=REDIS_TRANSPORT)
+TRANSPORT_ALIASES.update(
+    redis=REDIS_TRANSPORT, rediss=REDIS_TRANSPORT, amqp=AMQP_TRANSPORT, pyamqp=AMQP_TRANSPORT
+)
 #: How many times during the watch interval due machines are looked for.
 WATCH_LOOKS = 5
 #: Messages that a worker process prefetches. Those of a dead worker are published again by the sweep.
@@ -68,13 +73,16 @@ def make_app(settings: Settings, installation: Callable[[], str] | None = None) 
     default = Exchange("", type="direct")
     app = InstallationApp("isotherm", broker=settings.broker_url or None, set_as_current=False)
     app.settings = settings
+    app.keys = LiveKeys(settings.effective_key_file)
+    use_keys(app.keys)
     if installation is not None:
         app.installation = installation
     app.conf.update(
-        task_serializer="msgpack",
-        result_serializer="msgpack",
-        event_serializer="json",
-        accept_content=["msgpack"],
+        task_serializer=SEALED,
+        result_serializer=SEALED,
+        event_serializer=EVENT,
+        accept_content=[SEALED],
+        worker_consumer="orchestrator.queue.consumer:VerifyingConsumer",
         task_queues=[
             Queue(name, default, routing_key=name) for name in (STACKS_QUEUE, CHECKS_QUEUE, COORDINATOR_QUEUE)
         ],
@@ -119,8 +127,8 @@ def make_app(settings: Settings, installation: Callable[[], str] | None = None) 
     return app
 
 
-def _expiring_after(seconds: float) -> dict[str, float | str]:
-    return {"expires": seconds, "argsrepr": "()", "kwargsrepr": "{}"}
+def _expiring_after(seconds: float) -> dict[str, float]:
+    return {"expires": seconds}
 
 
 def _transport_options(settings: Settings) -> dict[str, float]:
@@ -217,7 +225,6 @@ class QueuePublisher:
             order.task,
             kwargs={"order": order.to_wire()},
             # Shown by Celery's tools, which parse it: names only, never a value.
-            argsrepr="()",
             kwargsrepr=order.summary(),
             producer=producer,
             ignore_result=True,
@@ -242,7 +249,7 @@ def send_job(app: Celery, job: Job, *, stack: str) -> None:
     app.send_task(
         job.task,
         kwargs={"job": job.to_wire()},
-        argsrepr="()",
+        task_id=job.job_id,
         kwargsrepr=repr({"stack": stack}),
         ignore_result=True,
     )

@@ -11,6 +11,7 @@ from celery.platforms import SecurityWarning
 from celery.signals import worker_process_init
 
 from orchestrator.config.ending import leave_to_parent, share_handler
+from orchestrator.queue.monitoring import limit_remote_control
 
 #: The loggers of Celery that write a line when a task is sent, received and done.
 _TASK_LOGGERS: Final = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
@@ -38,6 +39,7 @@ def run(app: Celery, queues: Sequence[str], name: str, *, log_level: str, **opti
         logging.getLogger(each).addFilter(periodic)
     # It is about pickled messages, which no process of this package accepts.
     warnings.filterwarnings("ignore", category=SecurityWarning)
+    limit_remote_control()
     hangup_is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
     class Process(app.Worker):  # type: ignore[misc]  # celery makes it for each app

@@ -7,8 +7,11 @@ then: a client with a wrong database must not stop a coordinator.
 """
 
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import cached_property
+from inspect import signature
 from typing import Any, Final
 
 import structlog
@@ -16,11 +19,17 @@ from celery import Celery, Task
 from celery.worker import state as worker_state
 from celery.worker.control import inspect_command
 from celery.worker.strategy import default
+from kombu.entity import Queue
 from kombu.exceptions import OperationalError
 
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem, Unavailable
+from orchestrator.keys.envelope import CONTENT, Refused
+from orchestrator.keys.key import KeyRing
 from orchestrator.model.messages import JOBS
+from orchestrator.queue.refusals import refusals
+from orchestrator.queue.sealing import sealed
+from orchestrator.queue.serializers import SEALED, unpacked
 from orchestrator.queue.setups import Setup, read_setup
 
 log = structlog.get_logger()
@@ -44,18 +53,62 @@ class InstallationApp(Celery):  # type: ignore[misc]  # celery has no types
     """A Celery app whose messages carry the id of the installation."""
 
     task_cls = "orchestrator.queue.installation:GuardedTask"
+    control_cls = "orchestrator.queue.monitoring:SignedControl"
+    events_cls = "orchestrator.queue.monitoring:SignedEvents"
     #: The settings that it was made from.
     settings: Settings
     #: Returns the id; empty for a client that has no database, such as an agent.
     installation: "Callable[[], str]" = staticmethod(lambda: "")
 
+    #: Returns the keys that it signs and verifies with.
+    keys: "Callable[[], KeyRing]" = staticmethod(KeyRing)
+
     def send_task(
-        self, name: str, *args: Any, headers: Mapping[str, Any] | None = None, **options: Any
+        self,
+        name: str,
+        args: None = None,  # noqa: ARG002  # Celery's order of arguments
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        task_id: str | None = None,
+        queue: Queue | str | None = None,
+        headers: Mapping[str, Any] | None = None,
+        expires: float | None = None,
+        kwargsrepr: str = "{}",
+        **options: Any,
     ) -> Any:
-        """Send a message, with the installation's id in its headers."""
-        own = self.installation()
-        marked = {**(headers or {}), **({HEADER: own} if own else {})}
-        return super().send_task(name, *args, headers=marked or None, **options)
+        """Send a message in a signed envelope; ``expires`` are seconds.
+
+        Raises:
+            InvalidInput: there is no key to sign it with, or receivers would refuse it as too large or too deep.
+        """
+        own, message_id = self.installation(), task_id or str(uuid.uuid4())
+        addressee: Queue | str = queue or self.conf.task_routes[name]["queue"]
+        envelope = sealed(
+            name,
+            kwargs or {},
+            self.keys(),
+            queue=addressee if isinstance(addressee, str) else str(addressee.name),
+            message_id=message_id,
+            installation=own,
+            lifetime_seconds=expires,
+            summary=kwargsrepr,
+            most_bytes=self.settings.max_message_bytes,
+            deepest=self.settings.max_message_depth,
+        )
+        return super().send_task(
+            name,
+            (envelope,),
+            {},
+            task_id=message_id,
+            queue=addressee,
+            headers={**(headers or {}), **({HEADER: own} if own else {})} or None,
+            expires=expires,
+            serializer=SEALED,
+            # Shown by Celery's tools: names only, never a value.
+            argsrepr="()",
+            kwargsrepr=kwargsrepr,
+            **{name: value for name, value in options.items() if name not in ("argsrepr", "serializer")},
+        )
 
 
 class GuardedTask(Task):  # type: ignore[misc]  # as above
@@ -63,6 +116,28 @@ class GuardedTask(Task):  # type: ignore[misc]  # as above
 
     abstract = True
     Strategy = "orchestrator.queue.installation:guarding"
+    Request = "orchestrator.queue.requests:QuietRequest"
+
+    def __call__(self, content: bytes) -> Any:
+        """Carry it out with the arguments in the content of a verified message."""
+        settings = self.app.settings
+        try:
+            arguments = unpacked(
+                content, most_bytes=settings.max_message_bytes, deepest=settings.max_message_depth
+            )
+            if not isinstance(arguments, dict) or arguments.keys() != self.parameters:
+                raise Refused(CONTENT, f"expected a map of {', '.join(sorted(self.parameters)) or 'nothing'}")
+        except Refused as why:
+            queue = self.request.delivery_info["routing_key"]
+            refusals.add(queue, why, content, {"task": self.name, "id": self.request.id})
+            return None
+        return self.run(**arguments)
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of its arguments."""
+        names = signature(self.run).parameters
+        return frozenset(names)
 
 
 class LazyId:

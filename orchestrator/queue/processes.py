@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,12 +13,17 @@ from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugin
 from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
 from orchestrator.errors import InvalidInput, Problem, Unavailable
+from orchestrator.keys.key import ENGINE, JOB, NODE
+from orchestrator.keys.key_file import LiveKeys
 from orchestrator.model.messages import CHECKS_QUEUE, COORDINATOR_QUEUE, STACKS_QUEUE
 from orchestrator.queue.broker_login import ANSWER_SECONDS, require_broker_login
 from orchestrator.queue.celery_app import BEAT, default_app, make_app
 from orchestrator.queue.celery_process import run
 from orchestrator.queue.installation import refuse_foreign_broker
+from orchestrator.queue.refusals import refusals
 from orchestrator.store import migrations
+from orchestrator.store.installation.refused_messages import RefusedMessages
+from orchestrator.store.store import Store
 from orchestrator.tracing.switch import require_tracing
 
 log = structlog.get_logger()
@@ -69,6 +74,7 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
 
 def _require_ready(settings: Settings) -> None:
     require_broker(settings)
+    require_keys(settings, ENGINE, JOB, NODE)
     require_shared_database(settings)
     migrations.require(settings.effective_database_url)
     require_tracing(settings)
@@ -76,9 +82,21 @@ def _require_ready(settings: Settings) -> None:
 
 def _run(settings: Settings, tasks: str, queues: Sequence[str], name: str, **options: object) -> int:
     app = default_app()
+    refusals.keep_in(_once(lambda: Store.of(settings).refused_messages))
     _ask_broker(settings, app.installation())
     app.conf.imports = (tasks,)
     return run(app, queues, node_name(name), log_level=settings.log_level, **options)
+
+
+def _once(make: Callable[[], RefusedMessages]) -> Callable[[], RefusedMessages]:
+    """Return a function that makes it at its first call: no connection may be open when child processes are made."""
+    made = list[RefusedMessages]()
+
+    def get() -> RefusedMessages:
+        made[:] = made or [make()]
+        return made[0]
+
+    return get
 
 
 def _ask_broker(settings: Settings, own: str) -> None:
@@ -125,6 +143,17 @@ def _refusal(settings: Settings, own: str) -> dict[str, Any]:
 def node_name(name: str) -> str:
     """Return the Celery node name: ``name@host``, or ``name`` if it has a host."""
     return str(host_format(default_nodename(name if "@" in name else f"{name}@%h")))
+
+
+def require_keys(settings: Settings, *uses: str, node: str = "") -> None:
+    """Refuse to start a process on a broker without the keys that it signs and verifies with.
+
+    Raises:
+        InvalidInput: a key is missing, or its secret.
+    """
+    ring = LiveKeys(settings.effective_key_file)()
+    for use in uses:
+        ring.signing(use, node=node)
 
 
 def require_broker(settings: Settings) -> None:

@@ -1,12 +1,11 @@
 """An installation that recovers within seconds, and what became of its stacks."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 import redis
@@ -17,6 +16,7 @@ from orchestrator.model.messages import StackJob
 from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, Progress, StackView
+from tests import keys
 from tests.services.engine import EngineProcess
 from tests.waiting import PATIENCE_SECONDS, until
 from tests.warm import start as warm_start
@@ -45,7 +45,8 @@ LOOK_SECONDS = 0.05
 class Installation:
     """A coordinator and workers on one broker and one database, and one who watches them."""
 
-    def __init__(self, directory: Path, *, broker_url: str, database_url: str) -> None:
+    def __init__(self, directory: Path, *, broker_url: str, database_url: str, **more: Any) -> None:
+        """``more``: further settings of all processes."""
         self.directory = directory
         self.files = directory / "files"
         self.files.mkdir()
@@ -55,10 +56,14 @@ class Installation:
             "database_url": database_url,
             "state_directory": str(directory / "state"),
             "log_level": "INFO",
+            **more,
         }
         self.settings = load_settings(**values, node_directories=(self.files,))
-        others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
-        ours = {f"ISOTHERM_{name.upper()}": value for name, value in values.items()}
+        others = keys.others()
+        ours = {
+            f"ISOTHERM_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
+            for name, value in values.items()
+        }
         self.environment = {**others, **ours, "ISOTHERM_NODE_DIRECTORIES": json.dumps([str(self.files)])}
         self.service = Service.open(self.settings)
         #: Those that run, and those that were killed; filled by who starts them.

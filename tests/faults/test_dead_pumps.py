@@ -14,6 +14,7 @@ import pytest
 from orchestrator.config.settings import Settings
 from orchestrator.service import Service
 from orchestrator.store import migrations
+from tests import keys
 from tests.bench.shapes import template
 from tests.faults.installation import PROCESSES, Installation
 from tests.services.engine import running
@@ -128,7 +129,7 @@ def test_a_sink_misses_nothing_when_a_command_without_a_broker_is_killed(
 ) -> None:
     settings = Settings(state_directory=tmp_path / "state")
     (tmp_path / "t.yaml").write_text(template("layers", SIZE))
-    others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+    others = keys.others()
     environment = {**others, **installed, "ISOTHERM_STATE_DIRECTORY": str(settings.state_directory)}
     isotherm = str(Path(sys.executable).with_name("isotherm"))
     creating = subprocess.Popen(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests import keys
 from tests.services.demanding import install
 from tests.waiting import PATIENCE_SECONDS
 from tests.warm import LASTING, start, warm_program
@@ -24,7 +25,7 @@ class Asking:
         package = install(directory / "site")
         given = {"clients": clients, "state_directory": directory / "state", "log_level": "INFO", **settings}
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")},
+            **keys.others(),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(package)]),
             # stevedore remembers entry points in files, by the path.
             "XDG_CACHE_HOME": str(directory / "cache"),

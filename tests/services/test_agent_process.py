@@ -25,6 +25,7 @@ from orchestrator.nodes.rpc.calls import make_request
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.rpc.kombu_transport import KombuTransport
 from orchestrator.nodes.rpc.operations import OperationState
+from tests import keys
 from tests.services.engine import EngineProcess
 from tests.services.servers import RedisServer
 from tests.waiting import until
@@ -57,7 +58,7 @@ class Node:
 
     def start(self, state: str = "state") -> EngineProcess:
         """Start an agent with a state directory, and return when it takes changes."""
-        others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+        others = keys.others()
         ours = {f"ISOTHERM_{name.upper()}": value for name, value in self.values.items()}
         ours["ISOTHERM_STATE_DIRECTORY"] = str(self.directory / state)
         words = ("agent", "--node", NODE, "--label", "rack=r1")
@@ -73,7 +74,7 @@ class Node:
             f"time.time = lambda: right() + {ahead_seconds}; "
             "from orchestrator.cli.start import main; main()"
         )
-        others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+        others = keys.others()
         ours = {f"ISOTHERM_{name.upper()}": value for name, value in self.values.items()}
         process = subprocess.Popen(
             [sys.executable, "-c", program, "agent", "--node", NODE],

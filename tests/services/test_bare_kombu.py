@@ -40,6 +40,7 @@ def session(
     session = Session(tmp_path, replaced={"redis://127.0.0.1:6379/0": redis_url})
     session.environment |= {"ISOTHERM_BROKER_URL": redis_url, "ISOTHERM_DATABASE_URL": postgres_url}
     migrations.upgrade(postgres_url)
+    subprocess.run(["isotherm", "key", "create"], env=session.environment, cwd=tmp_path, check=True)
     with running(
         [session.start_quickly("isotherm coordinator"), session.start_quickly("isotherm worker")]
     ) as engines:

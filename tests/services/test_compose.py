@@ -1,6 +1,5 @@
 """The processes of compose.yaml, started without containers: they become healthy, and do not stay so when stopped."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ import pytest
 import tenacity
 import yaml
 
+from tests import keys
 from tests.services.process import free_port
 from tests.services.servers import RedisServer
 from tests.warm import warm_program
@@ -21,6 +21,8 @@ SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())["
 HASTE = ("--timeout 5", "--timeout 1")
 #: The port that the dashboard has in its container.
 DASHBOARD_PORT = "5555"
+#: Where the service of the keys has the agent's volume.
+AGENT_STATE = "/var/lib/agent"
 
 pytestmark = pytest.mark.slow
 
@@ -34,11 +36,24 @@ class Installation:
         self.environment = {**environment, **options}
         self.directory = directory
 
+    def environment_of(self, name: str) -> dict[str, str]:
+        """Return the variables of a service: of an agent, with the volume that is its own, and without the database."""
+        if name != "agent":
+            return self.environment
+        environment = {**self.environment, "ISOTHERM_STATE_DIRECTORY": str(self.directory / "agent")}
+        del environment["ISOTHERM_DATABASE_URL"]
+        return environment
+
     def start(self, name: str) -> subprocess.Popen[bytes]:
         """Start a service in the background."""
-        command = [*SERVICES[name]["command"], *([] if name == "dashboard" else ["--concurrency", "1"])]
+        command = [
+            *SERVICES[name]["command"],
+            *([] if name in ("dashboard", "agent") else ["--concurrency", "1"]),
+        ]
         with (self.directory / f"{name}.log").open("wb") as log:
-            return subprocess.Popen(command, env=self.environment, cwd=self.directory, stdout=log, stderr=log)
+            return subprocess.Popen(
+                command, env=self.environment_of(name), cwd=self.directory, stdout=log, stderr=log
+            )
 
     def check(self, name: str) -> bool:
         """Run a service's health check once."""
@@ -46,7 +61,7 @@ class Installation:
         command = ["sh", "-c", words[0].replace("$$", "$").replace(*HASTE)] if kind == "CMD-SHELL" else words
         command = [word.replace(f":{DASHBOARD_PORT}/", f":{self.dashboard_port}/") for word in command]
         result = subprocess.run(
-            command, env=self.environment, cwd=self.directory, capture_output=True, check=False
+            command, env=self.environment_of(name), cwd=self.directory, capture_output=True, check=False
         )
         return result.returncode == 0
 
@@ -64,19 +79,23 @@ class Installation:
 def installation(tmp_path: Path, redis_server: RedisServer, postgres_url: str) -> Installation:
     # What makes the tables is a short command; what goes on is the program itself.
     binaries = f"{warm_program().parent}:{Path(sys.executable).parent}"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+    environment = keys.others()
     environment |= {
         "PATH": f"{binaries}:{environment['PATH']}",
         "ISOTHERM_BROKER_URL": redis_server.empty_database(),
         "ISOTHERM_DATABASE_URL": postgres_url,
         "ISOTHERM_STATE_DIRECTORY": str(tmp_path / "state"),
     }
+    # They make the keys themselves.
+    environment = {name: value for name, value in environment.items() if name != keys.VARIABLE}
     installation = Installation(environment, tmp_path)
-    subprocess.run(SERVICES["migrate"]["command"], env=environment, cwd=tmp_path, check=True)
+    for name in ("migrate", "keys"):
+        words = [word.replace(AGENT_STATE, str(tmp_path / "agent")) for word in SERVICES[name]["command"]]
+        subprocess.run(words, env=environment, cwd=tmp_path, check=True)
     return installation
 
 
-@pytest.mark.parametrize("name", ["worker", "coordinator", "dashboard"])
+@pytest.mark.parametrize("name", ["worker", "coordinator", "dashboard", "agent"])
 def test_process_is_healthy_until_it_is_stopped(name: str, installation: Installation) -> None:
     process = installation.start(name)
     try:

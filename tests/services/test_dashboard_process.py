@@ -14,6 +14,7 @@ import tenacity
 from orchestrator.config.settings import Settings
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
+from tests import keys
 from tests.services.process import free_port
 from tests.services.servers import RedisServer
 from tests.waiting import PATIENCE_SECONDS
@@ -57,7 +58,9 @@ def test_a_dashboard_that_was_killed_is_replaced_and_one_that_is_asked_to_stop_d
         list(service.watch(made.id))
     environment = {
         **{
-            name: value for name, value in os.environ.items() if not name.startswith(("ISOTHERM_", "FLOWER_"))
+            name: value
+            for name, value in os.environ.items()
+            if name == keys.VARIABLE or not name.startswith(("ISOTHERM_", "FLOWER_"))
         },
         "ISOTHERM_STATE_DIRECTORY": str(tmp_path),
         "ISOTHERM_DATABASE_URL": embedded.effective_database_url,

@@ -3,20 +3,24 @@
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
+import msgpack
 import pytest
-from celery import Celery
 
 from cache.node_state.errors import NodeTimeout
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
+from orchestrator.keys.envelope import Envelope
 from orchestrator.nodes.rpc.kombu_transport import KombuTransport, mailbox_address, queue_of
 from orchestrator.nodes.rpc.mailbox import Mailbox, Poster
 from orchestrator.nodes.rpc.messages import Reply, Request
+from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.queue.celery_app import make_app
+from orchestrator.queue.serializers import SEALED
 from tests.services.fixtures import or_skip
 from tests.services.process import free_port
 from tests.services.rabbit import RabbitServer
@@ -32,11 +36,13 @@ Promise = Callable[[KombuTransport, "Agent", str], None]
 class Agent:
     """Answers at a node's mailbox with what it was asked, as an agent does that knows nothing."""
 
-    def __init__(self, app: Celery, node: str) -> None:
+    def __init__(self, settings: Settings, node: str) -> None:
         self.node = node
+        app = make_app(settings)
+        self._seal = Seal(settings, app.keys, node=node)
         self._poster = Poster(app)
         self.forget()
-        self.mailbox = Mailbox(app, mailbox_address(node), on_message=self._receive)
+        self.mailbox = Mailbox(app, mailbox_address(node), self._seal, on_message=self._receive)
         self.mailbox.start()
         assert self.mailbox.wait_until_heard(LONG)
 
@@ -46,10 +52,10 @@ class Agent:
         #: Called before an answer; answers leave in the order in which it returns.
         self.before: Callable[[Request], None] = lambda _request: None
 
-    def _receive(self, body: Mapping[str, Any]) -> None:
-        request = Request.from_wire(body["request"])
+    def _receive(self, address: str, data: bytes) -> None:
+        request, reply_to, _ = self._seal.opened_read(data, address=address)
         self.asked.append(request)
-        threading.Thread(target=self._answer, args=(request, body["reply_to"])).start()
+        threading.Thread(target=self._answer, args=(request, reply_to)).start()
 
     def _answer(self, request: Request, reply_to: str) -> None:
         self.before(request)
@@ -64,7 +70,9 @@ class Agent:
             duration_seconds=0.5,
             result=dict(request.arguments),
         )
-        self._poster.post(reply_to, {"reply": reply.to_wire()}, keep_seconds=LONG)
+        self._poster.post(
+            reply_to, self._seal.reply(reply, address=reply_to, seconds=LONG), keep_seconds=LONG
+        )
 
 
 def request(node: str, **arguments: Any) -> Request:
@@ -76,7 +84,7 @@ def request(node: str, **arguments: Any) -> Request:
 @contextmanager
 def agent_of(broker_url: str, node: str) -> Iterator[Agent]:
     """Give an agent that is heard."""
-    agent = Agent(make_app(Settings(broker_url=broker_url)), node)
+    agent = Agent(Settings(broker_url=broker_url), node)
     try:
         yield agent
     finally:
@@ -95,7 +103,11 @@ def asked_over(broker_url: str) -> Iterator[tuple[KombuTransport, Agent]]:
 
 
 def new_name() -> str:
-    return f"n-{uuid.uuid4().hex}"
+    return f"n-{next(_NUMBERS)}"
+
+
+#: Of names for which there are keys.
+_NUMBERS = count()
 
 
 # What every broker promises.
@@ -182,11 +194,17 @@ def mutations_wait_in_their_nodes_queue_in_the_order_of_sending(
         connection.channel() as channel,
     ):
         queue = queue_of(node)(channel)
-        taken = [queue.get(no_ack=True, accept=["msgpack"]) for _ in range(4)]
+        taken = [queue.get(no_ack=True, accept=[SEALED]) for _ in range(4)]
         queue.delete()
     assert taken.pop() is None
     assert [each.headers["task"] for each in taken] == ["node.call"] * 3
-    assert [each.payload[1]["request"]["arguments"] for each in taken] == [{"number": n} for n in range(3)]
+    calls = [msgpack.unpackb(Envelope.content_of(each.body)) for each in taken]
+    settings = Settings(broker_url=broker_url)
+    seal = Seal(settings, make_app(settings).keys, node=node)
+    assert [seal.opened_call(each["request"]).arguments for each in calls] == [
+        {"number": n} for n in range(3)
+    ]
+    assert not [each for each in taken if b"number" in each.body], "arguments are encrypted"
     # Event readers are shown no argument.
     assert "number" not in str([each.headers for each in taken])
 
@@ -217,7 +235,7 @@ def test_on_rabbitmq(rabbit_server: RabbitServer) -> None:
 
 def test_a_redis_that_was_emptied_is_no_matter(redis_server: RedisServer, redis_url: str) -> None:
     settings = Settings(broker_url=redis_url)
-    transport, agent = KombuTransport(settings), Agent(make_app(settings), "n1")
+    transport, agent = KombuTransport(settings), Agent(settings, "n1")
     with redis_server.client(int(redis_url.rpartition("/")[2])) as client:
         transport.read(request("n1"), timeout_seconds=LONG)
         with pytest.raises(NodeTimeout):
@@ -253,7 +271,7 @@ def is_asked(transport: KombuTransport) -> bool:
 def test_a_broker_that_was_restarted_is_listened_to_anew() -> None:
     with or_skip(RedisServer.start) as redis:
         settings = Settings(broker_url=redis.url)
-        transport, agent = KombuTransport(settings), Agent(make_app(settings), "n1")
+        transport, agent = KombuTransport(settings), Agent(settings, "n1")
         transport.read(request("n1"), timeout_seconds=LONG)
         stuck = threading.Event()
         agent.before = lambda _asked: assert_set(stuck)

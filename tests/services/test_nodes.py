@@ -15,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.store import migrations
+from tests import keys
 from tests.faults.installation import HASTE
 from tests.services.engine import EngineProcess, running
 from tests.waiting import until
@@ -46,7 +47,7 @@ class Fleet:
             "node_state_cache": json.dumps(HASTE_OF_NODES),
             "log_level": "INFO",
         }
-        others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+        others = keys.others()
         self.environment = others | {f"ISOTHERM_{name.upper()}": value for name, value in values.items()}
         self.engines: list[EngineProcess] = []
         self.agents: dict[str, EngineProcess] = {}

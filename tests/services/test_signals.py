@@ -12,6 +12,7 @@ import pytest
 from orchestrator.config.settings import Settings
 from orchestrator.service import Service
 from orchestrator.store import migrations
+from tests import keys
 from tests.services.engine import EngineProcess
 from tests.services.servers import RedisServer
 
@@ -81,7 +82,9 @@ def environment(tmp_path: Path, redis_server: RedisServer) -> dict[str, str]:
     migrations.upgrade(settings.effective_database_url)
     return {
         **{
-            name: value for name, value in os.environ.items() if not name.startswith(("ISOTHERM_", "FLOWER_"))
+            name: value
+            for name, value in os.environ.items()
+            if name == keys.VARIABLE or not name.startswith(("ISOTHERM_", "FLOWER_"))
         },
         "ISOTHERM_STATE_DIRECTORY": str(tmp_path),
         "ISOTHERM_DATABASE_URL": settings.effective_database_url,

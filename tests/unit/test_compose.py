@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+WITHOUT_DATABASE = {"agent", "keys"}
 THE_PASSWORD = "${POSTGRES_PASSWORD:?set it in .env}"
 
 each_service = pytest.mark.parametrize("name", SERVICES)
@@ -60,7 +61,7 @@ def health_check(name: str) -> list[str]:
 
 
 def test_the_services_are_those_of_an_installation() -> None:
-    assert set(OURS) == {"migrate", "coordinator", "worker", "agent", "dashboard"}
+    assert set(OURS) == {"migrate", "keys", "coordinator", "worker", "agent", "dashboard"}
     assert set(SERVICES) - set(OURS) == {"postgres", "redis", "memcached"}
     assert SERVICES["worker"]["deploy"]["replicas"] == 3
 
@@ -79,6 +80,26 @@ def test_command_is_one_that_isotherm_has(name: str, command: str) -> None:
     program, *arguments = OURS[name]["command"]
     assert program == "isotherm"
     assert parse(isotherm, arguments).command.name == command
+
+
+def test_the_keys_are_made_before_any_process_and_the_agent_gets_its_own() -> None:
+    shell, option, script = OURS["keys"]["command"]
+    assert (shell, option) == ("sh", "-c")
+    commands = [shlex.split(line) for line in script.split("&&")]
+    parsed = [parse(isotherm, arguments) for _, *arguments in commands]
+    assert [program for program, *_ in commands] == ["isotherm"] * 2
+    assert [each.command.name for each in parsed] == ["create", "export"]
+    assert [each.params["node"] for each in parsed] == ["host1", "host1"]
+    mounted = dict(each.split(":") for each in OURS["keys"]["volumes"])
+    (agents,) = (each.split(":") for each in OURS["agent"]["volumes"])
+    written = Path(parsed[1].params["output"])
+    in_agent = Path(agents[1]) / written.relative_to(mounted[agents[0]])
+    assert in_agent == settings_of("agent", key_file=None).effective_key_file
+    for name in set(OURS) - {"migrate", "keys"}:
+        assert OURS[name]["depends_on"]["keys"] == {"condition": "service_completed_successfully"}
+        if name != "agent":
+            assert set(OURS[name]["volumes"]) <= set(OURS["keys"]["volumes"])
+            assert not set(OURS[name]["volumes"]) & set(OURS["agent"]["volumes"])
 
 
 def test_the_dashboard_knows_its_options_and_is_reached_from_outside_of_its_container() -> None:
@@ -137,7 +158,7 @@ def test_what_a_service_waits_for_can_happen(name: str) -> None:
             assert "healthcheck" in SERVICES[target]
 
 
-@pytest.mark.parametrize("name", sorted(set(OURS) - {"migrate", "agent"}))
+@pytest.mark.parametrize("name", sorted(set(OURS) - {"migrate", "keys", "agent"}))
 def test_no_process_starts_before_the_schema_is_up_to_date(name: str) -> None:
     assert OURS[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
 
@@ -148,7 +169,7 @@ def test_volumes_are_declared(name: str) -> None:
     assert set(sources) <= set(COMPOSE["volumes"])
 
 
-def settings_of(name: str, **others: str) -> Settings:
+def settings_of(name: str, **others: str | None) -> Settings:
     """Return the settings that the processes of a service have."""
     environment: dict[str, str] = OURS[name]["environment"]
     given = {
@@ -164,7 +185,7 @@ def test_settings_are_known_and_valid(name: str) -> None:
     settings = settings_of(name)
     assert not settings.embedded
     hosts = {"broker_url": "redis", "cache_url": "memcached"}
-    if name != "agent":
+    if name not in WITHOUT_DATABASE:
         hosts["database_url"] = "postgres"
     for setting, host in hosts.items():
         assert host in SERVICES
@@ -236,7 +257,7 @@ def test_no_password_is_written_down() -> None:
         if "PASSWORD" in variable
     ]
     assert set(passwords) == {THE_PASSWORD}
-    assert len(passwords) == len({"postgres", *OURS} - {"agent"})
+    assert len(passwords) == len({"postgres", *OURS} - WITHOUT_DATABASE)
 
 
 def test_the_agent_sees_nothing_of_the_database() -> None:

@@ -8,19 +8,22 @@ restarted or cut off needs no other repair.
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from celery import Celery
 from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
+from kombu.message import Message
 from kombu.messaging import Consumer
 
 from orchestrator.config.broker_urls import BROKER_REMEDY
 from orchestrator.errors import Unavailable
+from orchestrator.nodes.rpc.sealing import Seal
+from orchestrator.queue.serializers import SEALED
 
 log = structlog.get_logger()
 
@@ -35,7 +38,6 @@ FIRST_ECHO_SECONDS: Final = 0.2
 PAUSE_SECONDS: Final = 0.5
 #: How long one read of the connection lasts.
 _LOOK_SECONDS: Final = 1.0
-_ECHO: Final = "echo"
 
 
 class _Deaf(Exception):
@@ -51,8 +53,8 @@ class Poster:
         self._exchange = mailboxes_of(connection)
         self._lost = (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
 
-    def post(self, address: str, body: Mapping[str, object], *, keep_seconds: float) -> None:
-        """Post a message, which msgpack can pack, to an address; it is dropped if no listener is connected.
+    def post(self, address: str, data: bytes, *, keep_seconds: float) -> None:
+        """Post a sealed message to an address; it is dropped if no listener is connected.
 
         Raises:
             Unavailable: the broker is out of reach.
@@ -60,8 +62,8 @@ class Poster:
         try:
             with self._app.producer_or_acquire() as producer:
                 producer.publish(
-                    dict(body),
-                    serializer="msgpack",
+                    data,
+                    serializer=SEALED,
                     exchange=self._exchange,
                     routing_key=address,
                     declare=[self._exchange],
@@ -81,18 +83,21 @@ class Mailbox:
         self,
         app: Celery,
         address: str,
+        seal: Seal,
         *,
-        on_message: Callable[[Mapping[str, Any]], None],
+        on_message: Callable[[str, bytes], None],
         on_lost: Callable[[], None] | None = None,
     ) -> None:
         """Prepare a mailbox.
 
         ``address`` holds letters, digits, ``_``, ``.`` and ``-``: brokers take other characters for patterns.
-        ``on_message`` must not block; ``on_lost`` is called when messages may have been lost.
+        ``on_message`` receives the address and a message of which nothing is proven yet, and must not block;
+        ``on_lost`` is called when messages may have been lost.
         """
         self.address = address
         self._app = app
         self._poster = Poster(app)
+        self._seal = seal
         self._on_message = on_message
         self._on_lost = on_lost
         self._heard = threading.Event()
@@ -128,7 +133,7 @@ class Mailbox:
             return
         # An echo wakes the thread.
         with suppress(Unavailable):
-            self._poster.post(self.address, {_ECHO: ""}, keep_seconds=_LOOK_SECONDS)
+            self._poster.post(self.address, self._seal.echo(self.address, ""), keep_seconds=_LOOK_SECONDS)
         self._thread.join(DEAF_AFTER_SECONDS)
 
     def _run(self) -> None:
@@ -171,21 +176,28 @@ class Mailbox:
             auto_delete=True,
         )
 
-        def receive(body: object, _message: object) -> None:
-            if not isinstance(body, Mapping):
-                log.warning("a mailbox got what is no message", address=self.address)
-            elif _ECHO in body:
-                echo.hear(body[_ECHO])
+        def receive(message: Message) -> None:
+            data = message.body if isinstance(message.body, bytes) else b""
+            if (word := self._seal.echoed(data, address=self.address)) is not None:
+                echo.hear(word)
             else:
-                self._on_message(body)
+                self._on_message(self.address, data)
 
-        with Consumer(connection, [queue], callbacks=[receive], accept=["msgpack"], no_ack=True):
+        # Without decoding: a message proves where it is from before anything of it is read.
+        def refuse(_message: Message, _error: Exception) -> None:
+            # Without this, a message that kombu cannot decompress would break the connection, and others be lost.
+            self._on_message(self.address, b"")
+
+        with Consumer(
+            connection, [queue], on_message=receive, on_decode_error=refuse, accept=[SEALED], no_ack=True
+        ):
             # The first read sends the subscription to the broker.
             self._look(connection, 0.001)
             while not self._stopping.is_set():
                 word = echo.due(time.monotonic())
                 if word:
-                    self._poster.post(self.address, {_ECHO: word}, keep_seconds=DEAF_AFTER_SECONDS)
+                    echoed = self._seal.echo(self.address, word)
+                    self._poster.post(self.address, echoed, keep_seconds=DEAF_AFTER_SECONDS)
                 self._look(connection, echo.pause_seconds)
                 if connection.supports_heartbeats and connection.get_heartbeat_interval():
                     connection.heartbeat_check()

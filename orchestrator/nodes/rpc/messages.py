@@ -3,12 +3,9 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from cache.node_state.requests import SCHEMA_VERSION
-
-#: The Celery task of a mutation, on the queue of its machine.
-NODE_TASK: Final = "node.call"
 
 
 def node_queue(node: str) -> str:

@@ -25,6 +25,7 @@ from orchestrator.model.messages import (
     FINISH_TASK,
     JOBS,
     JOIN,
+    NODE_TASK,
     OPERATE_JOBS,
     CancelJob,
     CheckOrder,
@@ -37,7 +38,7 @@ from orchestrator.model.plan import FAN_IN, JOINS
 from orchestrator.nodes.rpc.calls import OPERATION_RPC
 from orchestrator.nodes.rpc.kombu_transport import mailbox_address
 from orchestrator.nodes.rpc.mailbox import EXCHANGE
-from orchestrator.nodes.rpc.messages import NODE_TASK, Reply, Request, node_queue
+from orchestrator.nodes.rpc.messages import Reply, Request, node_queue
 from orchestrator.queue.celery_app import ROUTES
 from orchestrator.store import tables
 from orchestrator.store.nodes.orders import MESSAGE_BYTES, MESSAGE_REQUIREMENTS

@@ -24,6 +24,7 @@ from isotherm.errors import PluginMistake
 from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.custom import CustomConstraints
 from orchestrator.plugins.registry import ResourceTypes
+from tests import keys
 from tests.scenarios.telling import reason
 from tests.scenarios.world import World
 from tests.unit.packages import install
@@ -372,7 +373,7 @@ def test_a_helper_of_its_own_is_no_mistake(directory: Path) -> None:
 
 def run(directory: Path, words: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")},
+        **keys.others(),
         "PYTHONPATH": os.pathsep.join([str(directory), *filter(None, sys.path)]),
         "ISOTHERM_STATE_DIRECTORY": str(directory / "state"),
     }

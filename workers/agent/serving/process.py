@@ -15,16 +15,20 @@ from cache.node_state.requests import MachineState, MachineStateRequest
 from orchestrator.config.settings import Settings
 from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.codec import UnreadableSecret
+from orchestrator.keys.envelope import Refused
+from orchestrator.keys.key import AGENT
+from orchestrator.model.messages import NODE_TASK
 from orchestrator.nodes.rpc.kombu_transport import LISTEN_SECONDS, queue_of
-from orchestrator.nodes.rpc.messages import NODE_TASK, node_queue
+from orchestrator.nodes.rpc.messages import node_queue
 from orchestrator.nodes.rpc.names import agent_directory, agent_worker, check_node_name
 from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.nodes.rpc.state_cache import MEMORY, make_node_state_cache, where
 from orchestrator.queue.broker_login import require_broker_login
 from orchestrator.queue.celery_app import make_app
 from orchestrator.queue.celery_process import run
-from orchestrator.queue.processes import node_name, require_broker
+from orchestrator.queue.installation import InstallationApp
+from orchestrator.queue.processes import node_name, require_broker, require_keys
+from orchestrator.queue.refusals import refusals
 from workers.agent.agent import Agent
 from workers.agent.serving.presence import Presence
 from workers.agent.serving.reads import Reads
@@ -46,6 +50,7 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
     """
     require_broker(settings)
     check_node_name(node)
+    require_keys(settings, AGENT, node=node)
     require_broker_login(settings)
     settings = labelled(settings, labels)
     app = agent_app(settings, node)
@@ -54,7 +59,7 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         prepare_state_directory(settings.state_directory)
         agent = Agent(node, settings, cache, directory=agent_directory(settings.state_directory, node))
         stack.callback(agent.close)
-        seal = Seal(settings)
+        seal = Seal(settings, app.keys, node=node)
         register(app, agent, seal, cache.store.now)
         reads = Reads(app, node, agent.answer, seal, may_answer=agent.may_answer, now=cache.store.now)
 
@@ -130,7 +135,7 @@ def agent_cache(settings: Settings) -> NodeStateCache:
     return make_node_state_cache(settings, refuse_fetch)
 
 
-def agent_app(settings: Settings, node: str) -> Celery:
+def agent_app(settings: Settings, node: str) -> InstallationApp:
     """Return the Celery app of an agent, which consumes its node's queue and no other."""
     app = make_app(settings)
     # No prefetching beyond its threads: should this agent die, the next one takes what waits in the queue.
@@ -145,13 +150,12 @@ def register(app: Celery, agent: Agent, seal: Seal, now: Callable[[], float | No
     that end is on record; a duplicate is recognized by its operation.
     """
 
-    def carry_out(task: Any, request: Mapping[str, Any]) -> None:
+    def carry_out(request: Mapping[str, Any], life: Mapping[str, Any]) -> None:
         try:
-            read = seal.opened_request(request)
-        except (TypeError, UnreadableSecret) as error:
-            log.error("what came by the node's queue cannot be read", error=str(error))
+            read = seal.opened_call(request)
+        except Refused as why:
+            refusals.add(node_queue(seal.node), why)
             return
-        life = {name: task.request.get(name) for name in ("sent_at", "lifetime_seconds")}
         agent.carry_out(read.received(life, now()))
 
-    app.task(name=NODE_TASK, bind=True, acks_late=True, reject_on_worker_lost=True)(carry_out)
+    app.task(name=NODE_TASK, acks_late=True, reject_on_worker_lost=True)(carry_out)

@@ -2,22 +2,22 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from celery import Celery
 
 from orchestrator.errors import Unavailable
-from orchestrator.model.codec import UnreadableSecret
+from orchestrator.keys.envelope import Refused
 from orchestrator.nodes.rpc.calls import OPERATION_RPC
 from orchestrator.nodes.rpc.kombu_transport import mailbox_address
 from orchestrator.nodes.rpc.mailbox import Mailbox, Poster
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
-from orchestrator.nodes.rpc.sealing import Seal, without_arguments
+from orchestrator.nodes.rpc.sealing import Seal
+from orchestrator.queue.refusals import refusals
 
 log = structlog.get_logger()
 
@@ -49,11 +49,11 @@ class Reads:
         self._answer_to, self._seal, self._may_answer, self._now = answer, seal, may_answer, now
         self._poster = Poster(app)
         #: Reads that came before the lease was acquired; None: it is.
-        self._held: list[Mapping[str, Any]] | None = []
+        self._held: list[tuple[str, bytes]] | None = []
         self._holding = threading.Lock()
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")
         self._waiters = ThreadPoolExecutor(WAIT_THREADS, thread_name_prefix="wait")
-        self._mailbox = Mailbox(app, mailbox_address(node), on_message=self._receive)
+        self._mailbox = Mailbox(app, mailbox_address(node), seal, on_message=self._receive)
 
     def start(self, patience_seconds: float) -> None:
         """Begin to listen, and return once connected, or after so long with a log line; nothing is answered yet."""
@@ -65,8 +65,8 @@ class Reads:
         """Answer reads from now on, held ones included: the lease is acquired."""
         with self._holding:
             held, self._held = self._held or [], None
-        for body in held:
-            self._receive(body)
+        for address, data in held:
+            self._receive(address, data)
 
     def close(self) -> None:
         """Stop listening; answers under way are given up."""
@@ -74,21 +74,17 @@ class Reads:
         for pool in (self._readers, self._waiters):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _receive(self, body: Mapping[str, Any]) -> None:
+    def _receive(self, address: str, data: bytes) -> None:
         with self._holding:
             if self._held is not None:
-                self._held = [*self._held[-MOST_HELD:], body]
+                self._held = [*self._held[-MOST_HELD:], (address, data)]
                 return
         try:
-            request, reply_to = self._seal.opened_request(body["request"]), str(body["reply_to"])
-            request = request.received(body, self._now())
-        except (KeyError, TypeError) as error:
-            log.warning("what came to the node's mailbox is no request", error=repr(error))
+            request, reply_to, life = self._seal.opened_read(data, address=address)
+        except Refused as why:
+            refusals.add(address, why, data)
             return
-        except UnreadableSecret as error:
-            log.error("a question cannot be read", error=str(error))
-            self._readers.submit(self._refuse, without_arguments(body["request"]), str(body["reply_to"]))
-            return
+        request = request.received(life, self._now())
         pool = self._waiters if request.rpc == OPERATION_RPC else self._readers
         pool.submit(self._answer, request, reply_to)
 
@@ -111,14 +107,6 @@ class Reads:
             # The caller times out, and calls again.
             log.warning("an answer was not sent", rpc=request.rpc, error=str(error))
 
-    def _refuse(self, request: Request, reply_to: str) -> None:
-        """Reply to a client with other encryption keys that these are the reason of the refusal."""
-        sentence = f"node {request.node!r} has none of the encryption keys with which it is asked"
-        fault = Fault(kind="failed", message=f"{sentence} (setting encryption_keys)")
-        reply = self._answer_to(replace(request, rpc=OPERATION_RPC))
-        with suppress(Unavailable):
-            self._post(request, replace(reply, result=None, error=fault), reply_to)
-
     def _post(self, request: Request, reply: Reply, reply_to: str) -> None:
         seconds_left = request.seconds_left(time.time())
         if seconds_left <= 0:
@@ -129,4 +117,5 @@ class Reads:
                 seconds_late=round(-seconds_left, 1),
             )
         else:
-            self._poster.post(reply_to, {"reply": self._seal.reply(reply)}, keep_seconds=seconds_left)
+            data = self._seal.reply(reply, address=reply_to, seconds=seconds_left)
+            self._poster.post(reply_to, data, keep_seconds=seconds_left)

@@ -1,6 +1,7 @@
 """A stand-in for the service: a few stacks in memory, and operations that end when their progress is asked for."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.model.messages import AdoptJob, StackJob
 from orchestrator.model.purge import Removed
 from orchestrator.model.tags import has_tags
+from orchestrator.store.installation.refused_messages import RefusedCount, RefusedMessage
 from orchestrator.views.caches import CacheView, FlushView
 from orchestrator.views.operations import FailureView, GraphPicture, Timeline
 from orchestrator.views.sinks import SinkView
@@ -171,6 +173,7 @@ class FakeService:
     resets: list[str | None] = field(default_factory=list)
     #: What becomes of a flush.
     flushes_held: list[FlushView] = field(default_factory=list)
+    refused_held: list[RefusedMessage] = field(default_factory=list)
     sinks_held: list[SinkView] = field(default_factory=list)
     nodes_held: Any = None
     #: Its pictures; without any, followers see none.
@@ -391,6 +394,22 @@ class FakeService:
         yield from self.purged
         if self.interrupt and not dry_run:
             raise self.interrupt
+
+    def refused_counts(self) -> list[RefusedCount]:
+        found = Counter((each.place, each.reason) for each in self.refused_held)
+        return [RefusedCount(place=p, reason=r, amount=n, last_at=0.0) for (p, r), n in found.items()]
+
+    def refused_messages(self, limit: int = 20) -> list[RefusedMessage]:
+        return self.refused_held[:limit]
+
+    def refused_message(self, no: int) -> RefusedMessage:
+        for each in self.refused_held:
+            if each.no == no:
+                return each
+        raise NotFound(f"there is no refused message {no}")
+
+    def purge_refused_messages(self) -> int:
+        return len(self.refused_held)
 
     def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
         self.resets += [client] if reset else []

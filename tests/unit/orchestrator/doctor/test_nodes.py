@@ -15,6 +15,7 @@ from orchestrator.doctor.nodes import check_nodes
 from orchestrator.nodes.rpc.kombu_transport import mailbox_address
 from orchestrator.nodes.rpc.mailbox import Mailbox, Poster
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
+from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.nodes.rpc.state_cache import make_node_state_store
 from orchestrator.queue.celery_app import make_app
 
@@ -56,13 +57,13 @@ class Answering:
 
     def __init__(self, settings: Settings, node: str, reply: Callable[[Request], Reply]) -> None:
         app = make_app(settings)
-        poster = Poster(app)
+        poster, seal = Poster(app), Seal(settings, app.keys, node=node)
 
-        def receive(body: Any) -> None:
-            said = reply(Request.from_wire(body["request"]))
-            poster.post(body["reply_to"], {"reply": said.to_wire()}, keep_seconds=5)
+        def receive(address: str, data: bytes) -> None:
+            request, reply_to, _ = seal.opened_read(data, address=address)
+            poster.post(reply_to, seal.reply(reply(request), address=reply_to, seconds=5), keep_seconds=5)
 
-        self.mailbox = Mailbox(app, mailbox_address(node), on_message=receive)
+        self.mailbox = Mailbox(app, mailbox_address(node), seal, on_message=receive)
         self.mailbox.start()
         assert self.mailbox.wait_until_heard(20)
 

@@ -23,6 +23,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.validation.job import examine_job
+from tests import keys
 from tests.unit.orchestrator.documentation.reading import broken_links, read
 from tests.unit.orchestrator.plugins.conftest import Install, install
 
@@ -217,7 +218,7 @@ class Warehouse(ClientPlugin):
 '''
     )
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")},
+        **keys.others(),
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "ISOTHERM_STATE_DIRECTORY": str(tmp_path / "state"),

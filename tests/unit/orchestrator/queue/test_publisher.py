@@ -10,6 +10,7 @@ import redis
 from kombu.exceptions import OperationalError
 
 from orchestrator.config.settings import Settings
+from orchestrator.keys.envelope import Envelope
 from orchestrator.model.messages import CHECKS_QUEUE, CheckOrder
 from orchestrator.queue.celery_app import QueuePublisher, make_app
 from orchestrator.queue.installation import InstallationApp
@@ -43,7 +44,7 @@ def sent(app: InstallationApp) -> list[CheckOrder]:
     found: list[CheckOrder] = []
     with app.connection_for_read() as connection, connection.channel() as channel:
         while message := channel.basic_get(CHECKS_QUEUE):
-            _, arguments, _ = msgpack.unpackb(message.body)
+            arguments = msgpack.unpackb(Envelope.content_of(message.body))
             found.append(CheckOrder.from_wire(arguments["order"]))
             message.ack()
     return sorted(found, key=lambda order: order.no)

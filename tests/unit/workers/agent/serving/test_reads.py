@@ -2,21 +2,27 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
 from orchestrator.config.settings import Settings
+from orchestrator.keys.key import AGENT as AGENT_USE
+from orchestrator.keys.key import KeyRing
+from orchestrator.keys.rotation import OWN, created
 from orchestrator.nodes.rpc.messages import Reply, Request
 from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.queue.celery_app import make_app
+from orchestrator.queue.refusals import refusals
 from workers.agent.serving import reads as module
 from workers.agent.serving.reads import Reads
 
 LONG = 300.0
+ADDRESS = "node.n1"
+_KEYS = KeyRing([*created([], OWN), *created([], [AGENT_USE], node="n1")])
+ENGINE, AGENT = Seal(Settings(), lambda: _KEYS), Seal(Settings(), lambda: _KEYS, node="n1")
 
 
 class Answering:
@@ -48,10 +54,8 @@ class Posted:
         self.replies: list[Reply] = []
         self.changed = threading.Condition()
 
-    def post(self, address: str, body: Mapping[str, Any], *, keep_seconds: float) -> None:
-        reply = Reply.from_wire(body["reply"])
-        if isinstance(reply.result, threading.Event):
-            raise TypeError("it cannot be packed")
+    def post(self, address: str, data: bytes, *, keep_seconds: float) -> None:
+        reply = ENGINE.opened_reply(data, address=address)
         with self.changed:
             self.replies.append(reply)
             self.changed.notify_all()
@@ -74,25 +78,26 @@ def posted() -> Posted:
 
 @pytest.fixture
 def reads(agent: Answering, posted: Posted) -> Iterator[Reads]:
-    made = Reads(make_app(Settings(broker_url="memory://")), agent.name, agent.answer, Seal(Settings()))
+    made = Reads(make_app(Settings(broker_url="memory://")), agent.name, agent.answer, AGENT)
     made._poster = posted  # type: ignore[assignment]
     made.answer_all()
     yield made
     made.close()
 
 
-def body(rpc: str = "look", *, seconds: float = LONG, **arguments: Any) -> dict[str, Any]:
+def asked(rpc: str = "look", *, seconds: float = LONG, **arguments: Any) -> tuple[str, bytes]:
+    """Return the address and the message of a read."""
     request = Request(id=rpc, node="n1", rpc=rpc, arguments=arguments, deadline=time.time() + seconds)
-    return {"request": request.to_wire(), "reply_to": "asker"}
+    return ADDRESS, ENGINE.read(request, address=ADDRESS, reply_to="asker", life={})
 
 
 def test_nobody_is_answered_before_the_name_is_held(agent: Answering, posted: Posted) -> None:
-    reads = Reads(make_app(Settings(broker_url="memory://")), agent.name, agent.answer, Seal(Settings()))
+    reads = Reads(make_app(Settings(broker_url="memory://")), agent.name, agent.answer, AGENT)
     reads._poster = posted  # type: ignore[assignment]
-    reads._receive(body(number=1))
+    reads._receive(*asked(number=1))
     assert posted.replies == []
     reads.answer_all()
-    reads._receive(body(number=2))
+    reads._receive(*asked(number=2))
     assert sorted(reply.result["number"] for reply in posted.wait(2)) == [1, 2]
     reads.close()
 
@@ -104,11 +109,11 @@ def test_agent_that_has_lost_its_lease_leaves_reads_to_the_other(agent: Answerin
         looked.release()
         return not lost[0]
 
-    app, seal = make_app(Settings(broker_url="memory://")), Seal(Settings())
+    app, seal = make_app(Settings(broker_url="memory://")), AGENT
     reads = Reads(app, agent.name, agent.answer, seal, may_answer=may_answer)
     reads._poster = posted  # type: ignore[assignment]
     reads.answer_all()
-    reads._receive(body(number=1))
+    reads._receive(*asked(number=1))
     posted.wait(1)
 
     def lose(request: Request) -> Any:
@@ -118,7 +123,7 @@ def test_agent_that_has_lost_its_lease_leaves_reads_to_the_other(agent: Answerin
 
     agent.result = lose
     with capture_logs() as logs:
-        reads._receive(body(number=2))
+        reads._receive(*asked(number=2))
         assert all(looked.acquire(timeout=LONG) for _ in range(2))
         reads._readers.shutdown(wait=True)
     assert [reply.result for reply in posted.replies] == [{"number": 1}]
@@ -127,24 +132,12 @@ def test_agent_that_has_lost_its_lease_leaves_reads_to_the_other(agent: Answerin
 
 
 def test_what_is_no_request_is_left_aside(reads: Reads, posted: Posted) -> None:
-    for wrong in ({}, {"request": {"id": "1"}, "reply_to": "a"}, {"request": body()["request"]}):
-        reads._receive(wrong)
-    reads._receive(body(number=1))
+    before = refusals._counts[ADDRESS, "unsigned"]
+    for wrong in (b"", b"\x80", b"I"):
+        reads._receive(ADDRESS, wrong)
+    assert refusals._counts[ADDRESS, "unsigned"] - before == 3
+    reads._receive(*asked(number=1))
     assert [reply.result for reply in posted.wait(1)] == [{"number": 1}]
-
-
-def test_who_asks_with_other_keys_is_told_so(agent: Answering, posted: Posted) -> None:
-    reads = Reads(make_app(Settings(broker_url="memory://")), agent.name, agent.answer, Seal(Settings()))
-    reads._poster = posted  # type: ignore[assignment]
-    reads.answer_all()
-    keys = (Fernet.generate_key().decode(),)
-    asking = Seal(Settings(encryption_keys=keys))  # type: ignore[arg-type]  # pydantic makes secrets of them
-    asked = body(number=1)
-    reads._receive({**asked, "request": asking.request(Request.from_wire(asked["request"]))})
-    (reply,) = posted.wait(1)
-    assert reply.error is not None
-    assert "none of the encryption keys" in reply.error.message
-    reads.close()
 
 
 def test_those_who_wait_for_operations_hold_up_nobody_who_asks(
@@ -153,8 +146,8 @@ def test_those_who_wait_for_operations_hold_up_nobody_who_asks(
     released = threading.Event()
     agent.result = lambda request: released.wait(LONG) if request.rpc == "operation" else "quick"
     for _ in range(module.READ_THREADS + 1):
-        reads._receive(body("operation"))
-    reads._receive(body())
+        reads._receive(*asked("operation"))
+    reads._receive(*asked())
     assert [reply.result for reply in posted.wait(1)] == ["quick"]
     released.set()
     posted.wait(module.READ_THREADS + 2)
@@ -162,7 +155,7 @@ def test_those_who_wait_for_operations_hold_up_nobody_who_asks(
 
 def test_answer_that_cannot_travel_is_an_error(reads: Reads, agent: Answering, posted: Posted) -> None:
     agent.result = lambda request: threading.Event()
-    reads._receive(body())
+    reads._receive(*asked())
     (reply,) = posted.wait(1)
     assert reply.result is None
     assert reply.error is not None
@@ -180,16 +173,16 @@ def test_nobody_is_sent_what_nobody_waits_for(reads: Reads, agent: Answering, po
         return request.arguments
 
     agent.result = late
-    reads._receive(body(seconds=0.01, late=True))
+    reads._receive(*asked(seconds=0.01, late=True))
     assert answered.wait(LONG)
-    reads._receive(body(late=False))
+    reads._receive(*asked(late=False))
     assert [reply.result for reply in posted.wait(1)] == [{"late": False}]
 
 
 def test_clock_that_may_be_wrong_is_logged(reads: Reads, posted: Posted) -> None:
     with capture_logs() as logged:
-        reads._receive(body(seconds=-20.0))
-        reads._receive(body())
+        reads._receive(*asked(seconds=-20.0))
+        reads._receive(*asked())
         posted.wait(1)
         reads._readers.shutdown()
     (line,) = logged
