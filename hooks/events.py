@@ -6,7 +6,7 @@ event's id marks where to continue.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from hooks.errors import Fault
 from hooks.hook import Hook, HookOptions
@@ -15,6 +15,10 @@ from hooks.values.nearest import nearest
 
 #: The entry point group of event sinks.
 NAMESPACE = "isotherm.event_sinks"
+
+#: The key of the :class:`hooks.http.targets.Targets` that sinks of environments may send requests to, in the context of
+#: the validation of their options. Without it, there is no limit.
+TARGETS: Final = "outgoing_targets"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,7 @@ class EventSink(Hook):
     #: that stack and its nested stacks only; an object per stack, made anew whenever there are events to deliver.
     in_environments: ClassVar[bool] = False
     #: The options allowed in an environment; the sink is made with these instead of ``Options``. None: the same.
+    #: They are validated with a context that has ``TARGETS``: a sink must send nothing anywhere else.
     EnvironmentOptions: ClassVar[type[HookOptions] | None] = None
 
     def consume(self, events: Sequence[Event]) -> None:

@@ -24,6 +24,8 @@ import tenacity
 from hooks.http.cutting import Cutter
 from hooks.http.options import HttpOptions
 from hooks.http.outcome import NEVER_SENT, Answer, RequestFailed, of_transport
+from hooks.http.permitted import PermittedTransport
+from hooks.http.targets import NotATarget, Targets
 
 # httpx logs whole URLs and headers, which may hold secrets.
 for _name in ("httpx", "httpcore"):
@@ -71,6 +73,7 @@ class BoundedClient:
         *,
         headers: Mapping[str, str] | None = None,
         secure: bool = True,
+        targets: Targets | None = None,
         read_seconds: float = math.inf,
         max_connections: int = sys.maxsize,
         max_retry_after_seconds: float = math.inf,
@@ -83,6 +86,7 @@ class BoundedClient:
             options: Time-outs, retries and trust.
             headers: Sent with every request.
             secure: Whether TLS may be used.
+            targets: Where requests may go, redirects included; None: anywhere, and by proxies of the environment.
             read_seconds: The longest wait for the next bytes.
             max_connections: The limit of concurrent requests.
             max_retry_after_seconds: A longer Retry-After is not waited for.
@@ -94,6 +98,7 @@ class BoundedClient:
         """
         self._options, self._passing, self._sleep = options, passing, sleep
         self._read_seconds, self._max_retry_after_seconds = read_seconds, max_retry_after_seconds
+        self._targets = targets
         self._headers = {
             "Accept": "application/json",
             "Accept-Encoding": "identity",
@@ -151,6 +156,8 @@ class BoundedClient:
         for _ in range(_REDIRECTS + 1):
             try:
                 answer, onwards = self._exchange(request, url, headers, deadline)
+            except NotATarget as error:
+                raise RequestFailed(str(error), undone=True) from None
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 is_cut = time.monotonic() > deadline and not isinstance(error, NEVER_SENT)
                 cause = httpx.ReadTimeout("the answer is too slow") if is_cut else error
@@ -233,11 +240,14 @@ class BoundedClient:
             self._room.release()
 
     def _new(self) -> tuple[httpx.Client, Cutter]:
+        limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0)
         try:
             client = httpx.Client(
                 headers=self._headers,
                 verify=self._tls,
-                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0),
+                limits=limits,
+                # httpx reads the proxies of the environment only without a transport.
+                transport=PermittedTransport(self._targets, self._tls, limits) if self._targets else None,
                 # Cookies of an answer must not be sent with the next request.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )

@@ -5,7 +5,7 @@ from typing import Final
 
 from hooks.http.targets import NotATarget, Targets
 
-#: Says what to do; follows the target in a message.
+#: The message of a refusal, after the target.
 REFUSED: Final = "requests may not be sent there; an operator permits targets in outgoing_targets"
 
 

@@ -16,6 +16,7 @@ from hooks.http.client import BoundedClient, Request
 from hooks.http.options import SenderOptions
 from hooks.http.outcome import Answer, RequestFailed, one_line
 from hooks.http.signing import HEADER, signature
+from hooks.http.targets import Targets
 from hooks.values.masking import without
 
 
@@ -26,10 +27,13 @@ class SignedSender:
         self,
         options: SenderOptions,
         *,
+        targets: Targets | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Prepare the connection; nothing is sent yet.
+
+        With ``targets``, messages are sent to these alone; without, wherever the options say.
 
         Raises:
             ValueError: a file of secrets or certificates is invalid.
@@ -39,7 +43,8 @@ class SignedSender:
         self._base = httpx.URL(options.url)
         self._known = options.all_secrets()
         try:
-            self._client = BoundedClient(options, secure=self._base.scheme == "https", sleep=sleep)
+            secure = self._base.scheme == "https"
+            self._client = BoundedClient(options, secure=secure, targets=targets, sleep=sleep)
         except ValueError as error:
             raise ValueError(f"ca_file: no certificates can be loaded from {error}") from None
 

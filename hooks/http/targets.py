@@ -109,11 +109,11 @@ class Targets:
 
 def _parsed(text: str) -> _Entry:
     plain = text.strip().lower()
-    try:
-        if "/" in plain or _address(plain) is not None:
+    if _address(plain.partition("/")[0]) is not None:
+        try:
             return _Entry(network=ip_network(_address(plain) or plain))
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no network: {error}") from None
+        except ValueError as error:
+            raise ValueError(f"{text!r} is no network: {error}") from None
     found = _NAMED.fullmatch(plain)
     port = int(found["port"]) if found and found["port"] else None
     if found is None or port == 0 or (port or 0) > 65535:

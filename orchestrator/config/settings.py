@@ -18,6 +18,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from hooks.http.targets import OWN_MACHINE, Targets
 from orchestrator.config.broker_urls import require_scheme
 from orchestrator.config.caches import CachePlace, ConstraintCacheSettings, cache_place
 from orchestrator.config.lifecycle import LifecycleEffectSettings
@@ -120,7 +121,14 @@ class Settings(BaseSettings):
     environment_event_sinks: tuple[str, ...] = Field(
         default=(),
         description="The event sinks that environments of stacks may name. Authors of environments then "
-        "decide what this machine sends where.",
+        "decide what this machine sends, to the servers in `outgoing_targets`.",
+    )
+    outgoing_targets: tuple[str, ...] | None = Field(
+        default=None,
+        description="The servers that coordinators and workers may send requests to where an environment names them: "
+        "a host, `host:port`, `*.domain`, an address, or a network such as `10.8.0.0/16`. `*` and `*.domain` permit "
+        "public addresses alone. By default none, and without a broker this machine and public addresses. Servers in "
+        "the settings themselves need not be listed.",
     )
     max_sink_backlog_events: int = Field(
         default=100_000,
@@ -295,6 +303,18 @@ class Settings(BaseSettings):
     )
 
     _has_scheme = field_validator("broker_url")(require_scheme)
+
+    @field_validator("outgoing_targets")
+    @classmethod
+    def _are_targets(cls, entries: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        Targets(entries or ())
+        return entries
+
+    @property
+    def targets(self) -> Targets:
+        """Where requests may be sent whose target an environment names, with the default filled in."""
+        default = OWN_MACHINE if self.embedded else ()
+        return Targets(default if self.outgoing_targets is None else self.outgoing_targets)
 
     @property
     def embedded(self) -> bool:

@@ -29,6 +29,7 @@ MUST_AGREE: Final = (
     "lifecycle_nested_stacks",
     "lifecycle_effects",
     "environment_event_sinks",
+    "outgoing_targets",
     "availability_zones",
     "aws_region",
     "max_nested_stack_depth",

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from hooks.events import EventSink, find_event_sinks
+from hooks.events import TARGETS, EventSink, find_event_sinks
 from hooks.hook import HookOptions, HookSettings
+from hooks.http.targets import Targets
 from hooks.values.masking import sentence_of
 from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
@@ -46,7 +47,7 @@ class EnvironmentSinks:
             ValueError: the stored options are not valid any more.
         """
         try:
-            made = self._kinds[kind](self._options(kind).model_validate(dict(options)))
+            made = self._kinds[kind](self._validated(kind, options, self._settings.targets))
         except ValidationError as error:
             faults = "; ".join(sentence_of(each) for each in error.errors(include_url=False))
             raise ValueError(f"its options are wrong by now: {faults}") from None
@@ -58,7 +59,7 @@ class EnvironmentSinks:
 
         Args:
             given: The sinks, each a map with a ``type``.
-            is_allowed_here: Whether the settings must allow their types.
+            is_allowed_here: Whether the settings must allow their types, and where they send to.
         """
         if len(given) > MOST_SINKS:
             message = f"there are {len(given)} event sinks; at most {MOST_SINKS} are allowed"
@@ -74,15 +75,19 @@ class EnvironmentSinks:
                 hint = f"whoever runs Isotherm here allows it with environment_event_sinks = [{kind!r}]"
                 yield each.problem(f"environments may not name the event sink {kind!r} here", hint)
             else:
-                yield from self._option_problems(kind, each)
+                targets = self._settings.targets if is_allowed_here else None
+                yield from self._option_problems(kind, each, targets)
 
     def _options(self, kind: str) -> type[HookOptions]:
         return self._kinds[kind].EnvironmentOptions or self._kinds[kind].Options
 
-    def _option_problems(self, kind: str, given: Given) -> Iterator[Problem]:
+    def _validated(self, kind: str, options: Mapping[str, Any], targets: Targets | None) -> HookOptions:
+        return self._options(kind).model_validate(dict(options), context={TARGETS: targets})
+
+    def _option_problems(self, kind: str, given: Given, targets: Targets | None) -> Iterator[Problem]:
         model = self._options(kind)
         try:
-            self._kinds[kind](model.model_validate(options_of(given.value)))
+            self._kinds[kind](self._validated(kind, options_of(given.value), targets))
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_context=False):
                 message, hint = sentence_of(fault), ""

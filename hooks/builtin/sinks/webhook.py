@@ -4,14 +4,18 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+import httpx
+from pydantic import Field, PrivateAttr, SecretStr, ValidationError, ValidationInfo, model_validator
 
 from hooks.builtin.sinks.choice import EventChoice, StackChoice
 from hooks.builtin.sinks.document import VERSION, document
-from hooks.events import Event, EventSink
+from hooks.events import TARGETS, Event, EventSink
 from hooks.hook import HookOptions
+from hooks.http.look_up import REFUSED
 from hooks.http.options import SenderOptions
+from hooks.http.permitted import host_and_port
 from hooks.http.sender import SignedSender
+from hooks.http.targets import Targets
 from hooks.values.masking import sentence_of
 
 #: The share of a call's time-out for sending: it ends by itself before the call is given up.
@@ -36,9 +40,10 @@ class EnvironmentWebhookOptions(EventChoice):
         description="The secrets that sign messages, of 16 characters at least; several during a rotation. "
         "Secrets of the settings are never used for sinks of environments."
     )
+    _targets: Targets | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
-    def _can_be_sent_to(self) -> "EnvironmentWebhookOptions":
+    def _can_be_sent_to(self, info: ValidationInfo) -> "EnvironmentWebhookOptions":
         try:
             self.sending()
         except ValidationError as error:
@@ -50,7 +55,16 @@ class EnvironmentWebhookOptions(EventChoice):
                 for fault in error.errors(include_url=False, include_context=False)
             ]
             raise ValueError("; ".join(problems)) from None
+        self._targets = (info.context or {}).get(TARGETS)
+        host, port = host_and_port(httpx.URL(self.target))
+        if self._targets is not None and not self._targets.may_permit(host, port):
+            raise ValueError(f"target: {host}:{port}: {REFUSED}")
         return self
+
+    @property
+    def targets(self) -> Targets | None:
+        """Where messages may be sent to; None: anywhere."""
+        return self._targets
 
     def sending(self) -> WebhookOptions:
         """Return the equivalent options of the settings."""
@@ -69,8 +83,11 @@ class WebhookSink(EventSink):
 
     def __init__(self, options: WebhookOptions | EnvironmentWebhookOptions) -> None:
         super().__init__(options)
-        self._options = options.sending() if isinstance(options, EnvironmentWebhookOptions) else options
-        self._sender = SignedSender(self._options)
+        if isinstance(options, EnvironmentWebhookOptions):
+            self._options, targets = options.sending(), options.targets
+        else:
+            self._options, targets = options, None
+        self._sender = SignedSender(self._options, targets=targets)
 
     def consume(self, events: Sequence[Event]) -> None:
         """Send the events that pass the filter, in order; when this returns, the receiver has accepted them all.

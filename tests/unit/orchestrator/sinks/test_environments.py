@@ -132,3 +132,52 @@ def test_a_sink_is_made_with_what_the_environment_says_and_the_limit_of_the_sett
     assert EnvironmentSinks(settings("target")).limit_seconds("target") == Target.time_limit_seconds
     with pytest.raises(ValueError, match="its options are wrong by now: it must be given"):
         sinks.make("target", {})
+
+
+HOOK = "- {type: webhook, target: 'http://%s/x', secrets: [a secret of length]}"
+
+
+def webhooks(**given: object) -> Settings:
+    return Settings.model_validate({"environment_event_sinks": ("webhook",), **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "host", "is_permitted"),
+    [
+        ({}, "127.0.0.1:8000", True),
+        ({}, "hooks.example.com", True),
+        ({}, "10.0.0.1", False),
+        ({}, "169.254.169.254", False),
+        ({"outgoing_targets": ()}, "hooks.example.com", False),
+        ({"outgoing_targets": ("10.0.0.0/8",)}, "10.0.0.1", True),
+        ({"broker_url": "redis://broker"}, "hooks.example.com", False),
+        ({"broker_url": "redis://broker"}, "127.0.0.1:8000", False),
+        ({"broker_url": "redis://broker", "outgoing_targets": ("*.example.com",)}, "hooks.example.com", True),
+    ],
+)
+def test_a_target_is_permitted_by_the_settings_when_a_job_comes_in_and_when_it_is_sent_to(
+    given: dict[str, object], host: str, is_permitted: bool
+) -> None:
+    settings = webhooks(**given)
+    options = {"target": f"http://{host}/x", "secrets": ["a secret of length"]}
+    if is_permitted:
+        assert prepare(job(HOOK % host), ResourceTypes.load(), settings).event_sinks
+        EnvironmentSinks(settings).make("webhook", options).close()
+        return
+    with pytest.raises(InvalidInput) as error:
+        prepare(job(HOOK % host), ResourceTypes.load(), settings)
+    (problem,) = error.value.problems
+    assert problem.path == "event_sinks[0]"
+    assert problem.message.startswith(f"target: {host}")
+    assert "outgoing_targets" in problem.message
+    with pytest.raises(ValueError, match="outgoing_targets"):
+        EnvironmentSinks(settings).make("webhook", options)
+
+
+def test_whoever_only_validates_need_not_know_the_targets_either() -> None:
+    assert validate_job(job(HOOK % "10.0.0.1"), webhooks())
+
+
+def test_a_target_that_is_none_is_named_by_its_setting() -> None:
+    with pytest.raises(ValueError, match="'https://x' is no target: expected a host"):
+        webhooks(outgoing_targets=("https://x",))

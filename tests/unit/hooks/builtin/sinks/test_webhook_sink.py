@@ -7,8 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from hooks.builtin.sinks.webhook import EnvironmentWebhookOptions, WebhookOptions, WebhookSink
+from hooks.events import TARGETS
 from hooks.http.outcome import RequestFailed
 from hooks.http.signing import header_of, verify
+from hooks.http.targets import Targets
 from tests.services.receiver import Receiver, Reply
 from tests.unit.hooks.builtin.sinks.histories import event, stack_event
 
@@ -116,3 +118,27 @@ def test_what_an_environment_must_not_say_is_refused(said: dict[str, Any], sente
         EnvironmentWebhookOptions.model_validate(whole)
     told = [fault["msg"] for fault in refused.value.errors()]
     assert "hunter2" not in str(told)
+
+
+def test_an_environment_names_a_target_that_the_operator_permits(
+    sinks: list[WebhookSink], receiver: Receiver
+) -> None:
+    said = {"target": receiver.url, "secrets": [SECRET]}
+    permitted = {TARGETS: Targets(["127.0.0.1"])}
+    sinks.append(WebhookSink(EnvironmentWebhookOptions.model_validate(said, context=permitted)))
+    sinks[-1].consume([event(1)])
+    with pytest.raises(ValidationError, match=r"target: 127\.0\.0\.1:\d+: .* outgoing_targets") as refused:
+        EnvironmentWebhookOptions.model_validate(said, context={TARGETS: Targets(["*"])})
+    assert SECRET not in str([fault["msg"] for fault in refused.value.errors()])
+    assert batches(receiver) == [[1]]
+
+
+def test_what_a_permitted_name_leads_to_is_known_when_it_is_sent(
+    sinks: list[WebhookSink], receiver: Receiver
+) -> None:
+    said = {"target": f"http://localhost:{receiver.port}", "secrets": [SECRET]}
+    permitted = {TARGETS: Targets(["*"])}
+    sinks.append(WebhookSink(EnvironmentWebhookOptions.model_validate(said, context=permitted)))
+    with pytest.raises(RequestFailed, match="outgoing_targets"):
+        sinks[-1].consume([event(1)])
+    assert receiver.messages == []
