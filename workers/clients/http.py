@@ -15,10 +15,10 @@ from jmespath.exceptions import JMESPathError
 
 from hooks.values.nearest import Nearest
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
+from orchestrator.plugins.clients import PROJECTS, ClientContext, ClientPlugin, LookupCache
 from orchestrator.plugins.properties import Property
 from workers.clients.http_failures import HttpError, HttpUnavailable, fault_of_path
-from workers.clients.http_options import DEFAULT, OPTIONS_SCHEMA, apis_of, misconfigured
+from workers.clients.http_options import DEFAULT, OPTIONS_SCHEMA, ApiOptions, apis_of, misconfigured
 from workers.clients.rest import RestApi
 
 #: The kinds of look-ups: a path of an API, and an API by its name in the settings, which needs no request.
@@ -52,6 +52,10 @@ class HttpClient(ClientPlugin):
         """
         super().__init__(context, options, cache)
         self._options = apis_of(options)
+        configured = context.settings.clients if context.settings else {}
+        #: The options that hold for this project alone.
+        self._own = frozenset(configured.get(self.section(), {}).get(PROJECTS, {}).get(context.project, {}))
+        self._has_tenants = context.settings is not None and not context.settings.embedded
         self._lock = threading.Lock()
         self._apis: dict[str, RestApi] = {}
         self._version: str | None = None
@@ -60,7 +64,8 @@ class HttpClient(ClientPlugin):
         """Return one of the APIs; each is made once.
 
         Raises:
-            ClientMisconfigured: there is none of that name, or it lacks a secret or a certificate.
+            ClientMisconfigured: there is none of that name, it lacks a secret or a certificate, or its credentials
+                would serve projects that it cannot tell apart.
         """
         with self._lock:
             if name not in self._apis:
@@ -69,8 +74,25 @@ class HttpClient(ClientPlugin):
                     known = f"[clients.http] has {', '.join(map(repr, sorted(self._options)))}"
                     hint = Nearest().hint(name, self._options, known)
                     raise misconfigured("apis", f"the settings know no HTTP API {name!r}", hint)
+                self._refuse_shared(options)
                 self._apis[name] = RestApi(options, self.context.project)
             return self._apis[name]
+
+    def _refuse_shared(self, options: ApiOptions) -> None:
+        """Refuse credentials with which one project could change the objects of another, or take them to its server."""
+        has_own_server = options.name == DEFAULT and "base_url" in self._own
+        is_apart = not has_own_server and (options.shared or options.project_header)
+        is_own = ("auth" if options.name == DEFAULT else "apis") in self._own
+        if not self._has_tenants or not options.identity.has_secret or is_apart or is_own:
+            return
+        place = "auth" if options.name == DEFAULT else f"apis.{options.name}.auth"
+        project = self.context.project
+        raise misconfigured(
+            place,
+            f"the credentials of the API {options.name!r} are not those of the project {project!r} alone",
+            f"give it its own in [clients.http.projects.{project}], or let the API tell projects apart "
+            "(project_header), or say that all may do everything there (shared = true)",
+        )
 
     @property
     def api_version(self) -> str:

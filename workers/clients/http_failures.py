@@ -45,6 +45,8 @@ def fault_of_path(path: str) -> str:
         return "a path begins with one slash"
     if not path.isprintable() or any(character in path for character in " \\#"):
         return "a path holds no blanks, backslashes, '#', or what cannot be printed"
-    if any(unquote(segment) in {".", ".."} for segment in way.split("/")):
+    # Servers decode %2F, and some take what follows a semicolon for a parameter of a segment.
+    segments = unquote(way).replace("\\", "/").split("/")
+    if any(segment.partition(";")[0] in {".", ".."} for segment in segments):
         return "a path holds neither '.' nor '..' between its slashes"
     return ""

@@ -59,6 +59,11 @@ IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
         type=PropertyType.MAP, default={}, description="Headers of every request, without secrets."
     ),
     "project_header": _text("The header that names the project of the stack to the API; none by default."),
+    "shared": Property(
+        type=PropertyType.BOOLEAN,
+        default=False,
+        description="Whether the credentials serve all projects although the API cannot tell these apart.",
+    ),
     "verify": Property(
         type=PropertyType.BOOLEAN,
         default=True,
@@ -189,13 +194,18 @@ class Identity:
         place = {"file" if secrets[0].endswith("_file") else "variable": given_parts[secrets[0]]}
         return cls(user=given_parts.get("user", ""), header=header, **place)
 
+    @property
+    def has_secret(self) -> bool:
+        """Whether there are credentials."""
+        return bool(self.file or self.variable)
+
     def read(self) -> str:
         """Return the secret, stripped of white space; empty where there is none.
 
         Raises:
             ClientMisconfigured: it is missing, or cannot be sent in a header.
         """
-        if not self.file and not self.variable:
+        if not self.has_secret:
             return ""
         where = f"the file {self.file!r}" if self.file else f"the environment variable {self.variable}"
         try:
@@ -238,6 +248,7 @@ class ApiOptions(HttpOptions):
     identity: Identity
     headers: dict[str, str]
     project_header: str = ""
+    shared: bool = False
     api_version: str = ""
     api_version_path: str = ""
     api_version_json: str

@@ -20,9 +20,9 @@ def clients(request: pytest.FixtureRequest) -> Iterator[Callable[..., Clients]]:
     """Return the clients of a process whose settings say this of HTTP APIs."""
     made: list[Clients] = []
 
-    def build(**options: Any) -> Clients:
+    def build(*, broker_url: str = "", **options: Any) -> Clients:
         patience = {"retry_base_seconds": 0.001, "retry_max_seconds": 0.001}
-        settings = Settings(_env_file=None, clients={"http": {**patience, **options}})  # type: ignore[call-arg]
+        settings = Settings(broker_url=broker_url, clients={"http": {**patience, **options}})
         made.append(Clients(settings))
         return made[-1]
 
@@ -119,6 +119,78 @@ def test_the_project_header_keeps_projects_apart(http_api: HttpApi, clients: Cal
     assert http(both, "blue").find(PATH, "/images/secret")
     with pytest.raises(EntityNotFound):
         http(both, "red").find(PATH, "/images/secret")
+
+
+AUTH = {"auth": {"token_env": "OURS"}}
+RED = {"auth": {"token_env": "RED"}}
+
+
+@pytest.mark.parametrize(
+    ("options", "api", "is_refused"),
+    [
+        (AUTH, "default", True),
+        ({**AUTH, "shared": True}, "default", False),
+        ({**AUTH, "project_header": "X-Project"}, "default", False),
+        ({**AUTH, "projects": {"red": RED}}, "default", False),
+        ({**AUTH, "projects": {"blue": RED}}, "default", True),
+        ({**AUTH, "projects": {"red": {"retries": 0}}}, "default", True),
+        # The credentials of all would go to the server of one.
+        ({**AUTH, "shared": True, "projects": {"red": {"base_url": "http://red"}}}, "default", True),
+        ({**AUTH, "project_header": "X", "projects": {"red": {"base_url": "http://red"}}}, "default", True),
+        ({**AUTH, "projects": {"red": {"base_url": "http://red", **RED}}}, "default", False),
+        ({}, "default", False),
+        ({"apis": {"images": AUTH}}, "images", True),
+        ({"apis": {"images": {**AUTH, "shared": True}}}, "images", False),
+        # Neither what the API in [clients.http] itself says nor its credentials hold for the others.
+        ({"shared": True, "project_header": "X-Project", "apis": {"images": AUTH}}, "images", True),
+        ({"apis": {"images": AUTH}, "projects": {"red": RED}}, "images", True),
+        ({"projects": {"red": {"apis": {"images": AUTH}}}}, "images", False),
+    ],
+)
+def test_with_a_broker_credentials_serve_a_project_that_has_them_or_that_the_api_can_tell(
+    clients: Callable[..., Clients],
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    api: str,
+    is_refused: bool,
+) -> None:
+    for name in ("OURS", "RED"):
+        monkeypatch.setenv(name, f"{name}-token")
+    with HttpApi(tokens={"OURS-token": "ours", "RED-token": "ours"}) as server:
+        server.put("/networks/1", tenant="ours")
+        where = {"base_url": server.url}
+        apis = {name: {**where, **given} for name, given in options.get("apis", {}).items()}
+        projects = {
+            project: given | ({"apis": {name: {**where, **each} for name, each in given["apis"].items()}})
+            if "apis" in given
+            else given
+            for project, given in options.get("projects", {}).items()
+        }
+        said = {**where, **options, "apis": apis, "projects": projects}
+        served = http(clients(broker_url="redis://broker", **said), "red")
+        if is_refused:
+            with pytest.raises(ClientMisconfigured, match="not those of the project 'red' alone") as refused:
+                served.api(api).ask("DELETE", "/networks/1")
+            assert "[clients.http.projects.red]" in str(refused.value)
+        else:
+            served.api(api)
+        assert server.count() == 0
+        # On one's own machine all projects are the same user's.
+        assert http(clients(**said), "red").api(api)
+
+
+def test_one_project_cannot_delete_what_another_made_with_the_operators_credentials(
+    clients: Callable[..., Clients], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OURS", "our-token")
+    with HttpApi(tokens={"our-token": "ours"}) as server:
+        server.put("/networks/of-blue", tenant="ours")
+        served = clients(broker_url="redis://broker", base_url=server.url, **AUTH)
+        with pytest.raises(ClientMisconfigured):
+            http(served, "red").api().ask("DELETE", "/networks/of-blue")
+        with pytest.raises(ClientMisconfigured):
+            http(served, "red").find(PATH, "/networks/of-blue")
+        assert server.objects("/networks", tenant="ours").keys() == {"of-blue"}
 
 
 def test_the_version_is_given_or_asked_once(http_api: HttpApi, clients: Callable[..., Clients]) -> None:

@@ -65,6 +65,11 @@ def test_paths_come_after_the_base_url_and_stay_below_it(http_api: HttpApi) -> N
         for path in (
             "/../secret",
             "/a/%2e%2e/b",
+            "/a%2f..%2f..%2fsecret",
+            "/%2E%2E%2Fsecret",
+            "/a/..%5c..%5csecret",
+            "/..;/secret",
+            "/a/%2e%2e%3bx/secret",
             "//other.example/x",
             "a",
             "",
