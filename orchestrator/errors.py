@@ -30,6 +30,8 @@
     ├── CircularDependency    resources require each other; becomes a problem of InvalidInput
     │                         (orchestrator.model.graph)                                      (exit 1)
     ├── UnreadableValue       stored bytes are no value, such as those of an older version
+    │   │                     (orchestrator.model.codec)                                      (exit 1)
+    │   └── MisplacedValue    stored for another row, or changed: restore the row
     │                         (orchestrator.model.codec)                                      (exit 1)
     └── UnreadableSecret      stored with a key that is not configured: configure it
                               (orchestrator.model.codec)                                      (exit 1)

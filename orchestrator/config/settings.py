@@ -76,6 +76,12 @@ class Settings(BaseSettings):
         "nodes' agents, which need the keys, too, and reasons, those of events as well. Not encrypted are names, ids, "
         "states, the other columns of events, and jobs on their way from a client to a coordinator.",
     )
+    refuse_unbound_values: bool = Field(
+        default=False,
+        description="Read no stored value that is plain, or of the form of earlier versions, which is bound to no row: "
+        "for use with `encryption_keys`, once everything is encrypted anew. The database itself says so from "
+        "then on, where those who can write to it can change that; here they cannot.",
+    )
     key_file: Path | None = Field(
         default=None,
         description="The file of the keys that sign messages on the broker, which `isotherm key create` makes; not "

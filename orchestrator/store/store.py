@@ -114,6 +114,9 @@ class Store:
         )
         keys = [key.get_secret_value() for key in settings.encryption_keys]
         store = cls(settings.effective_database_url, codec=Codec(keys), timings=timings)
+        store.codec.refuses_unbound = (
+            (lambda: True) if settings.refuse_unbound_values else store.identity.is_reencrypted
+        )
         store.database.seal_sentences(keys)
         return store
 

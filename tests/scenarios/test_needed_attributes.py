@@ -161,7 +161,7 @@ def test_a_resource_receives_what_its_definition_refers_to_and_no_more(
 
 def attributes_in(order: CheckOrder) -> dict[str, list[Any]]:
     """Return the attributes in a message, by resource."""
-    found = [NodeData.from_wire(Codec().unpack(packed)) for packed in order.node_data or ()]
+    found = [NodeData.from_wire(Codec().unpack(packed, ())) for packed in order.node_data or () if packed]
     return {data.name: sorted(data.attributes, key=repr) for data in found}
 
 

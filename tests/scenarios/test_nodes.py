@@ -458,7 +458,9 @@ def test_which_change_is_waited_for_is_on_record(site: Site) -> None:
     (row,) = rows_of(site.world, stack_id)["data"]
     token = sa.select(tables.resource.c.token).where(tables.resource.c.id == row.id)
     with site.world.store.database.read() as connection:
-        (said, _) = site.world.store.codec.unpack(connection.execute(token).scalar_one())
+        (said, _) = site.world.store.codec.unpack(
+            connection.execute(token).scalar_one(), ("resource", "token", row.id)
+        )
     asked = [operation for _, name, operation in site.nodes.calls if name == "storage_create"]
     assert said == {"stage": "settled", "operation": asked[0]}
 

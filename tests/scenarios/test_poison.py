@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.live_attributes import live_attributes
 from orchestrator.errors import InvalidInput, PluginMistake
-from orchestrator.model.codec import Codec
+from orchestrator.model.codec import plain
 from orchestrator.model.messages import SignalJob
 from orchestrator.plugins.properties import Attribute
 from orchestrator.plugins.resource import Resource
@@ -398,7 +398,7 @@ def test_what_a_nul_does_not_hurt_is_stored_as_it_is(world: World) -> None:
 
 # -- what is on record already -------------------------------------------------------------------------------------
 
-UNREADABLE = Codec().pack({(1, 2): 3})
+UNREADABLE = plain({(1, 2): 3})
 
 
 def put_on_record(world: World, column: str, table: str = "resource") -> None:
@@ -489,7 +489,7 @@ def test_what_an_older_version_left_in_an_attribute_is_no_value_of_an_output(wor
     value, _ = VALUES[kind]
     world.create(TEMPLATE)
     world.settle()
-    packed = Codec().pack([[["it"], value()]])
+    packed = plain([[["it"], value()]])
     with world.store.database.write() as connection:
         sql = "UPDATE resource SET attributes = :it WHERE name = 'it'"
         connection.execute(sa.text(sql), {"it": packed})

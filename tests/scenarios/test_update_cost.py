@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.model.codec import Codec
+from orchestrator.model.codec import Codec, Place
 from orchestrator.store import tables
 from tests.scenarios.test_updates import Story, done, template, value
 from tests.scenarios.world import World
@@ -68,9 +68,9 @@ def test_an_update_reads_as_much_after_many_others_as_after_none(monkeypatch: py
     read: list[int] = []
     unpack = Codec.unpack
 
-    def counted(codec: Codec, data: bytes) -> Any:
+    def counted(codec: Codec, data: bytes, place: Place) -> Any:
         read[-1] += 1
-        return unpack(codec, data)
+        return unpack(codec, data, place)
 
     monkeypatch.setattr(Codec, "unpack", counted)
     for size in range(30):

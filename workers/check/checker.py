@@ -130,10 +130,14 @@ class Checker:
             inputs = self._store.nodes.inputs(claim)
         except UnreadableValue as error:
             return unread_inputs(claim, error)
+        try:
+            context = self._context(order.traversal_id)
+        except UnreadableValue as error:
+            return unread_inputs(claim, error, of="what all resources of this operation need")
         check = CheckContext(
             types=self._types,
             settings=self._settings,
-            context=self._context(order.traversal_id),
+            context=context,
             inputs=inputs,
             files=self._files,
             metadata_of=lambda reference: self._store.stacks.metadata_of(order.stack_id, reference),

@@ -53,10 +53,15 @@ class Unreadable(Exception):
 def refuse_unreadable(claim: Claim) -> None:
     """Refuse to go on with a resource whose record cannot be read, unless it is deleted.
 
+    Without its definition, which may have it kept, it is not deleted either.
+
     Raises:
         Unreadable: it cannot.
         ReplaceResource: it has failed already, so that an update replaces it.
     """
+    if "fragment" in claim.unreadable or (claim.misplaced and claim.action != "DELETE"):
+        # The object is not to blame: it is not replaced for this.
+        raise Unreadable("; ".join(claim.misplaced) or "what is planned for it cannot be read")
     names = [_READ[name] for name in claim.unreadable if name in _READ]
     if not names or claim.action == "DELETE":
         return
@@ -95,9 +100,9 @@ def broken(claim: Claim, attempt: Attempt, reason: str) -> Outcome:
     return failure_of(claim, reason, physical_id=physical_id, requires=attempt.requires)
 
 
-def unread_inputs(claim: Claim, error: UnreadableValue) -> Outcome:
-    """Return the outcome of a step that cannot begin: what a requirement left behind cannot be read."""
-    return failure_of(claim, f"the data of what it requires: {error}", physical_id=claim.physical_id)
+def unread_inputs(claim: Claim, error: UnreadableValue, of: str = "the data of what it requires") -> Outcome:
+    """Return the outcome of a step that cannot begin: what it needs besides its own record cannot be read."""
+    return failure_of(claim, f"{of}: {error}", physical_id=claim.physical_id)
 
 
 def _faults(claim: Claim, outcome: Outcome, settings: Settings) -> Iterator[tuple[str, str]]:

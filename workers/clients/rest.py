@@ -14,7 +14,7 @@ from hooks.http import outcome
 from hooks.http.client import BoundedClient, Request
 from hooks.http.outcome import RequestFailed, phrase, words_of_system
 from hooks.values.secret_texts import texts_in
-from orchestrator.model.codec import Codec
+from orchestrator.model.codec import plain
 from workers.clients.http_failures import (
     PASSING,
     HttpError,
@@ -47,7 +47,7 @@ class Answer(outcome.Answer):
         try:
             document = outcome.Answer.document(self)
             # Numbers too long, lone surrogates and maps too deep would fail later, with no hint at their origin.
-            Codec().pack(document)
+            plain(document)
         except (RequestFailed, ValueError, OverflowError, RecursionError):
             message = f"{self.asked}: it answered {self.status} with something that is no JSON we can keep"
             raise HttpUnavailable(message) from None

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from hooks.events import Event
-from orchestrator.model.codec import Codec, UnreadableSecret
+from orchestrator.model.codec import Codec, UnreadableSecret, UnreadableValue
 from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
@@ -107,7 +107,7 @@ class SinkCursors:
     def claim(self, name: str, *, owner: str, lease_seconds: float) -> CursorClaim | None:
         """Claim a cursor; None if it does not exist, another process holds it, or it failed and is not due yet.
 
-        Also None if no configured key decrypts its options or state, which is recorded as a failure.
+        Also None if its options or state cannot be read, such as without their key, which is recorded as a failure.
         """
         cursor = tables.sink_cursor
         with self._db.timed_write() as (connection, now):
@@ -126,10 +126,12 @@ class SinkCursors:
         try:
             return replace(
                 claim,
-                options=self._codec.unpack(row.options) if row.options else {},
-                state=self._codec.unpack(row.state) if row.state else b"",
+                options=self._codec.unpack(row.options, ("sink_cursor", "options", name))
+                if row.options
+                else {},
+                state=self._codec.unpack(row.state, ("sink_cursor", "state", name)) if row.state else b"",
             )
-        except UnreadableSecret as error:
+        except (UnreadableSecret, UnreadableValue) as error:
             self.fail(claim, str(error), pause_seconds=_LOCKED_SECONDS)
             return None
 
@@ -186,7 +188,7 @@ class SinkCursors:
             claim,
             lease_seconds,
             position=position,
-            state=self._codec.pack(state) if state else None,
+            state=self._codec.pack(state, ("sink_cursor", "state", claim.name)) if state else None,
             failing_since=None,
             failures=0,
             error="",

@@ -197,7 +197,8 @@ class Reservations(Repository):
         found: dict[str, GroupRow] = {}
         for some in chunked(ids):
             for row in self._db.rows(sql.where(resource.c.id.in_(some))):
-                properties = {} if row.properties is None else self._codec.unpack(row.properties)
+                place = "resource", "properties", row.id
+                properties = {} if row.properties is None else self._codec.unpack(row.properties, place)
                 found[row.id] = GroupRow.of(row, properties=properties)
         return found
 

@@ -2,9 +2,9 @@
 
 import functools
 import json
-from typing import Any
+from typing import Any, Final
 
-from orchestrator.model.codec import UnreadableValue
+from orchestrator.model.codec import MisplacedValue, UnreadableValue
 from orchestrator.model.messages import CheckOrder
 from orchestrator.store.database import retrying
 from orchestrator.store.direct import Direct
@@ -16,6 +16,8 @@ from orchestrator.store.rows import AnyRow, Values
 
 #: How often a claim is tried whose resource is released, or changed by another transaction, at the same moment.
 CLAIM_TRIES = 3
+#: The packed columns of a claim that are the node's; the others are the resource's.
+_OF_NODE: Final = frozenset({"fragment", "wanted", "node_data"})
 
 
 class NodeClaims(Repository):
@@ -100,14 +102,22 @@ class NodeClaims(Repository):
 
     def _claimed(self, order: CheckOrder, row: AnyRow, worker: str) -> Claim:
         unreadable: dict[str, bytes] = {}
+        misplaced: list[str] = []
+        key_of_node = order.no, order.traversal_id
 
         def read(name: str) -> Any:
             packed: bytes | None = getattr(row, name)
+            if packed is None:
+                return None
+            of_node = name in _OF_NODE
+            place = ("node", name, *key_of_node) if of_node else ("resource", name, row.resource_id)
             try:
-                return self._unpack(packed)
-            except UnreadableValue:
+                return self._codec.unpack(packed, place)
+            except UnreadableValue as error:
                 # Stored by an older version. The resource can be deleted all the same.
-                unreadable[name] = packed or b""
+                unreadable[name] = packed
+                if isinstance(error, MisplacedValue):
+                    misplaced.append(str(error))
                 return None
 
         # A token of another action is kept for the node that continues that action.
@@ -120,8 +130,8 @@ class NodeClaims(Repository):
             action=row.action,
             now=row.now,
             retries=row.retries,
-            fragment=self._unpack(row.fragment) or {},
-            wanted=self._unpack(row.wanted) or (),
+            fragment=read("fragment") or {},
+            wanted=read("wanted") or (),
             dependents=numbers_of(row.dependents),
             requirements=numbers_of(row.requirements),
             needs=row.needs,
@@ -144,10 +154,8 @@ class NodeClaims(Repository):
             hooks=frozenset(json.loads(row.hooks)) if row.hooks else frozenset(),
             looks=bool(row.looks),
             unreadable=unreadable,
+            misplaced=misplaced,
         )
-
-    def _unpack(self, data: bytes | None) -> Any:
-        return None if data is None else self._codec.unpack(data)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -60,6 +60,8 @@ class Claim:
     hooks: frozenset[str] = frozenset()
     #: The packed values on record that cannot be read, by column; they are None or empty above.
     unreadable: Mapping[str, bytes] = field(default_factory=dict)
+    #: Why, of those that were stored for another row, or changed.
+    misplaced: Sequence[str] = ()
     #: Whether it stops before the action: the row is unchanged, and the step only finds out whether there is a change.
     looks: bool = False
 

@@ -102,7 +102,9 @@ class NodeEndings(Repository):
                 released = _released(connection.execute(text_of(down), values).all())
                 return Finished(accepted=True, ready=self._orders.orders(released, order))
             reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
-            end = fail_traversal(connection, self._db, self._timings, order.traversal_id, reason)
+            end = fail_traversal(
+                connection, self._db, self._timings, order.traversal_id, reason, codec=self._codec
+            )
         return Finished(accepted=True, ready=(end,) if end else self._orders.wake_resource(claim.resource_id))
 
     def _go_on(self, claim: Claim, outcome: Outcome, values: Values) -> Finished:
@@ -191,11 +193,14 @@ class NodeEndings(Repository):
         connection.execute(resource.update().where(old).values(replaced_by=new_id, **as_applied))
         traversal = node.c.traversal_id == claim.order.traversal_id
         # The marks of an existing row do not apply to the new one.
+        place = "node", "fragment", claim.order.no, claim.order.traversal_id
         fragment = {**claim.fragment, "old": False, "refresh": False, "replace": ""}
         connection.execute(
             node.update()
             .where(traversal, node.c.no == claim.order.no)
-            .values(resource_id=new_id, action="CREATE", retries=0, fragment=self._codec.pack(fragment))
+            .values(
+                resource_id=new_id, action="CREATE", retries=0, fragment=self._codec.pack(fragment, place)
+            )
         )
         # A cleanup that was held back is a join, which then counts as not deleted.
         cleanup = (node.c.resource_id == claim.resource_id) & node.c.phase.in_((CLEANUP, JOIN))
@@ -246,6 +251,11 @@ class NodeEndings(Repository):
         # An operation on a resource as it is leaves its reference and attributes as they are.
         is_applied = done and order.phase != OPERATE
         row_action, row_status = _after(claim, outcome)
+
+        def pack(column: str, value: object, table: str = "resource") -> bytes | None:
+            key = (order.no, order.traversal_id) if table == "node" else (claim.resource_id,)
+            return None if value is None else self._codec.pack(value, (table, column, *key))
+
         return {
             "stack_id": order.stack_id,
             "traversal_id": order.traversal_id,
@@ -266,21 +276,23 @@ class NodeEndings(Repository):
             "on_node": outcome.on_node,
             "untouched": outcome.untouched,
             "new_reference": is_applied,
-            "reference_id": self._pack(outcome.reference_id),
-            "properties": self._pack(outcome.properties),
+            "reference_id": pack("reference_id", outcome.reference_id),
+            "properties": pack("properties", outcome.properties),
             "definition_hash": outcome.definition_hash,
-            "attributes": self._pack(list(outcome.attributes)) if is_applied else None,
+            "attributes": pack("attributes", list(outcome.attributes)) if is_applied else None,
             "requires": _required(claim, outcome),
             "applied_traversal": order.traversal_id if done and order.phase == CONVERGE else None,
             "applied_no": order.no if done and order.phase == CONVERGE else None,
-            "metadata": self._pack(outcome.metadata),
+            "metadata": pack("metadata", outcome.metadata),
             "metadata_hash": outcome.metadata_hash,
             # What could not be read is kept, so that the next step does not take it for nothing.
-            "data": (not outcome.data and claim.unreadable.get("data")) or self._pack(dict(outcome.data)),
-            "token": self._pack([outcome.token, outcome.in_flight])
+            "data": (not outcome.data and claim.unreadable.get("data")) or pack("data", dict(outcome.data)),
+            "token": pack("token", [outcome.token, outcome.in_flight])
             if outcome.ending is Ending.WAITING or outcome.is_over
             else None,
-            "node_data": self._pack(outcome.node_data if outcome.entry is None else outcome.entry),
+            "node_data": pack(
+                "node_data", outcome.node_data if outcome.entry is None else outcome.entry, "node"
+            ),
             "dependents": self._db.integers(claim.dependents) if claim.dependents else None,
             "redeliver_seconds": self._timings.redeliver_seconds,
             "changed": outcome.changed,
@@ -288,9 +300,6 @@ class NodeEndings(Repository):
             "counts": outcome.counts,
             "worker": claim.worker,
         }
-
-    def _pack(self, value: object) -> bytes | None:
-        return None if value is None else self._codec.pack(value)
 
     @retrying
     def release_join(self, order: CheckOrder) -> Finished:

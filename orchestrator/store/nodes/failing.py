@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time
@@ -38,7 +39,13 @@ def held_status(connection: sa.Connection, traversal_id: str, *, to_change: bool
 
 
 def fail_traversal(
-    connection: sa.Connection, database: Database, timings: Timings, traversal_id: str, reason: str
+    connection: sa.Connection,
+    database: Database,
+    timings: Timings,
+    traversal_id: str,
+    reason: str,
+    *,
+    codec: Codec,
 ) -> CheckOrder | None:
     """Fail a traversal in the caller's transaction: nothing new starts, and its end becomes ready.
 
@@ -60,7 +67,7 @@ def fail_traversal(
         connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(options="{}"))
         values |= {"in_service": True, "completed_template_id": template.scalar_subquery()}
     connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
-    fail_snapshot(connection, traversal_id, reason)
+    fail_snapshot(connection, codec, traversal_id, reason)
     hold_nodes(connection, database, "traversal_id = :traversal_id", {"traversal_id": traversal_id})
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)

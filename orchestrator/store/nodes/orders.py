@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from orchestrator.model.codec import UnreadableSecret, UnreadableValue
 from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
+from orchestrator.store import tables
 from orchestrator.store.database import retrying, text_of
 from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.nodes import statements
@@ -20,6 +21,13 @@ from orchestrator.store.rows import AnyRow, Values
 MESSAGE_REQUIREMENTS = 64
 #: The most bytes of node data that travel with a message, for the same reason.
 MESSAGE_BYTES = 256 * 1024
+
+
+class _Needs(NamedTuple):
+    """Which attributes of its requirements' data a node needs, as they are stored, and the number of the node."""
+
+    packed: bytes | None
+    no: int
 
 
 class NodeOrders(Repository):
@@ -41,7 +49,7 @@ class NodeOrders(Repository):
         missing = sorted(few - data.keys())
         if missing:
             data |= self._node_data(place.traversal_id, missing)
-        parts = NodeDataParts(self._codec, data)
+        parts = NodeDataParts(self._codec, place.traversal_id, data)
         return tuple(
             CheckOrder(
                 stack_id=place.stack_id,
@@ -51,13 +59,13 @@ class NodeOrders(Repository):
                 phase=JOIN if _passes(row) else row.phase,
                 stack=place.stack,
                 action=row.action,
-                node_data=self._in_message(parts, data, inputs[row.no], row.needs),
+                node_data=self._in_message(parts, data, inputs[row.no], _Needs(row.needs, row.no)),
             )
             for row in rows
         )
 
     def _in_message(
-        self, parts: NodeDataParts, data: Collection[int], numbers: Sequence[int], needs: bytes | None
+        self, parts: NodeDataParts, data: Collection[int], numbers: Sequence[int], needs: _Needs
     ) -> tuple[bytes, ...] | None:
         """Return the node data that travel with an order; None if the check is to read them from the store."""
         if len(numbers) > MESSAGE_REQUIREMENTS:
@@ -70,11 +78,15 @@ class NodeOrders(Repository):
         return found if sum(map(len, found)) <= MESSAGE_BYTES else None
 
     def _parts_of(
-        self, parts: NodeDataParts, data: Collection[int], numbers: Sequence[int], needs: bytes | None
+        self, parts: NodeDataParts, data: Collection[int], numbers: Sequence[int], needs: _Needs
     ) -> tuple[bytes, ...]:
-        """Return what a node needs of the data of its requirements ``numbers``; those without data are left out."""
-        needed = [None] * len(numbers) if needs is None or not numbers else self._codec.unpack(needs)
-        return tuple(parts.part(no, paths) for no, paths in zip(numbers, needed, strict=True) if no in data)
+        """Return what a node needs of the data of its requirements ``numbers``; of those without data, no bytes."""
+        needed = [None] * len(numbers)
+        if needs.packed is not None and numbers:
+            needed = self._codec.unpack(needs.packed, ("node", "needs", needs.no, parts.traversal_id))
+        return tuple(
+            parts.part(no, paths) if no in data else b"" for no, paths in zip(numbers, needed, strict=True)
+        )
 
     def _node_data(self, traversal_id: str, numbers: Sequence[int]) -> dict[int, bytes]:
         sql = f"SELECT no, node_data FROM node WHERE traversal_id = :id AND no {self._db.in_list('numbers')}"
@@ -84,12 +96,18 @@ class NodeOrders(Repository):
 
     def inputs(self, claim: Claim) -> list[Any]:
         """Return the node data of the direct requirements, from the message or else from the store."""
-        packed: Iterable[bytes] | None = claim.order.node_data
-        if packed is None:
-            data = self._node_data(claim.order.traversal_id, claim.requirements)
-            parts = NodeDataParts(self._codec, data)
-            packed = self._parts_of(parts, data, claim.requirements, claim.needs)
-        return [self._codec.unpack(data) for data in packed]
+        order, numbers = claim.order, claim.requirements
+        packed = order.node_data
+        # None at all belong to a node that needs none. Other numbers are those of a version that left some out.
+        if packed is None or len(packed) not in (0, len(numbers)):
+            data = self._node_data(order.traversal_id, numbers)
+            parts = NodeDataParts(self._codec, order.traversal_id, data)
+            packed = self._parts_of(parts, data, numbers, _Needs(claim.needs, order.no))
+        return [
+            self._codec.unpack(data, tables.place_of_node_data(no, order.traversal_id))
+            for no, data in zip(numbers, packed, strict=False)
+            if data
+        ]
 
     @retrying
     def heartbeat(self, claims: Iterable[tuple[str, int, int]]) -> None:

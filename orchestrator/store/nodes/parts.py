@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.model.codec import Codec
+from orchestrator.store import tables
 
 #: The place of the attributes in node data on the wire; after it come those that could not be read, and those that are
 #: secrets, if there are any.
@@ -15,8 +16,9 @@ Paths = Sequence[Sequence[str | int]]
 class NodeDataParts:
     """Parts of some nodes' data, packed; the data of each node is unpacked once at most."""
 
-    def __init__(self, codec: Codec, packed: Mapping[int, bytes]) -> None:
+    def __init__(self, codec: Codec, traversal_id: str, packed: Mapping[int, bytes]) -> None:
         self._codec, self._packed = codec, packed
+        self.traversal_id = traversal_id
         self._unpacked: dict[int, list[Any]] = {}
         self._parts: dict[tuple[int, str], bytes] = {}
 
@@ -25,13 +27,13 @@ class NodeDataParts:
         if needs is None:
             return self._packed[number]
         # Many dependents often need the same.
-        key = number, repr(needs)
+        key, place = (number, repr(needs)), tables.place_of_node_data(number, self.traversal_id)
         if key not in self._parts:
             if number not in self._unpacked:
-                self._unpacked[number] = self._codec.unpack(self._packed[number])
+                self._unpacked[number] = self._codec.unpack(self._packed[number], place)
             whole = self._unpacked[number]
             part = part_of(whole, needs)
-            self._parts[key] = self._packed[number] if part == whole else self._codec.pack(part)
+            self._parts[key] = self._packed[number] if part == whole else self._codec.pack(part, place)
         return self._parts[key]
 
 

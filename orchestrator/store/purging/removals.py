@@ -111,5 +111,8 @@ class Removals(Repository):
             .limit(BATCH // 10)
         ):
             for row in rows:
-                yield row.id, StoredTemplate.from_wire(self._codec.unpack(row.body))
+                yield (
+                    row.id,
+                    StoredTemplate.from_wire(self._codec.unpack(row.body, ("template", "body", row.id))),
+                )
             after = rows[-1].id

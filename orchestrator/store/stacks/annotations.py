@@ -29,7 +29,10 @@ class Annotations(Repository):
             .where(annotation.c.stack_id == stack_id, annotation.c.resource == resource)
             .order_by(annotation.c.plugin)
         )
-        return {row.plugin: self._unpacked(row.value) for row in self._db.rows(sql)}
+        return {
+            row.plugin: self._unpacked(row.value, stack_id, row.plugin, resource)
+            for row in self._db.rows(sql)
+        }
 
     def when_looked_at(self, stack_id: str, resource: str) -> PluginAnnotations:
         """Return a mapping with the result of :meth:`of`, which is read at its first use."""
@@ -42,9 +45,11 @@ class Annotations(Repository):
         for some in chunked(stack_ids):
             sql = sa.select(annotation).where(annotation.c.stack_id.in_(some))
             for row in self._db.rows(sql.order_by(annotation.c.plugin)):
-                found.setdefault((row.stack_id, row.resource), {})[row.plugin] = self._unpacked(row.value)
+                found.setdefault((row.stack_id, row.resource), {})[row.plugin] = self._unpacked(
+                    row.value, row.stack_id, row.plugin, row.resource
+                )
         return found
 
-    def _unpacked(self, packed: bytes) -> Mapping[str, Any]:
-        value: Mapping[str, Any] = frozen(self._codec.unpack(packed))
+    def _unpacked(self, packed: bytes, *key: str) -> Mapping[str, Any]:
+        value: Mapping[str, Any] = frozen(self._codec.unpack(packed, ("annotation", "value", *key)))
         return value

@@ -7,7 +7,7 @@ was updated.
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -29,6 +29,15 @@ class History:
     applied: Mapping[str, Fragment]
     #: Ids of the rows that the traversal in force may still change.
     unsettled: frozenset[str]
+
+
+#: The parts of a node's key.
+_KEY: Final = ("no", "traversal")
+
+
+def _fragment() -> sa.Select[tuple[bytes | None, int, str]]:
+    node = tables.node
+    return sa.select(node.c.fragment, node.c.no, node.c.traversal_id)
 
 
 @functools.cache
@@ -53,6 +62,7 @@ def _fragments_of_stack() -> Query:
             resource.c.id,
             planned.c.fragment.label("planned"),
             applied.c.fragment.label("applied"),
+            *(resource.c[f"{which}_{part}"] for which in ("planned", "applied") for part in _KEY),
             (resource.c.applied_no.is_not(None) & ~is_another).label("is_one"),
         )
         .select_from(resource)
@@ -94,11 +104,11 @@ class Histories(Repository):
         rows = self._db.rows(_fragments_of_stack(), {"stack_id": stack_id})
         was_planned, was_applied = {}, {}
         for row in rows:
-            fragment = was_planned[row.id] = self._codec.unpack(row.planned)
+            fragment = was_planned[row.id] = self._read(row.planned, row.planned_no, row.planned_traversal)
             if row.is_one:
                 was_applied[row.id] = fragment
             elif row.applied is not None:
-                was_applied[row.id] = self._codec.unpack(row.applied)
+                was_applied[row.id] = self._read(row.applied, row.applied_no, row.applied_traversal)
         return was_planned, was_applied
 
     def applied(self, resource_id: str) -> Fragment | None:
@@ -107,16 +117,12 @@ class Histories(Repository):
         at_applied = (node.c.no == resource.c.applied_no) & (
             node.c.traversal_id == resource.c.applied_traversal
         )
-        return self._first(
-            sa.select(node.c.fragment).join(resource, at_applied).where(resource.c.id == resource_id)
-        )
+        return self._first(_fragment().join(resource, at_applied).where(resource.c.id == resource_id))
 
     def of_node(self, traversal_id: str, no: int) -> Fragment | None:
         """Return the template fragment of a node; None if it has none, or is purged."""
         node = tables.node
-        return self._first(
-            sa.select(node.c.fragment).where(node.c.traversal_id == traversal_id, node.c.no == no)
-        )
+        return self._first(_fragment().where(node.c.traversal_id == traversal_id, node.c.no == no))
 
     def begun(self, resource_id: str) -> Fragment | None:
         """Return the template fragment of the last begun convergence of a row that never was complete; None for none.
@@ -125,7 +131,7 @@ class Histories(Repository):
         """
         node, traversal = tables.node, tables.traversal
         sql = (
-            sa.select(node.c.fragment)
+            _fragment()
             .join(traversal, traversal.c.id == node.c.traversal_id)
             .where(node.c.resource_id == resource_id, node.c.phase == CONVERGE, node.c.attempt > 0)
             # A node that stood at a hook before its action had not begun.
@@ -135,8 +141,13 @@ class Histories(Repository):
         return self._first(sql)
 
     def _first(self, sql: Query) -> Fragment | None:
-        packed = self._db.value(sql)
-        fragment: Fragment | None = None if packed is None else self._codec.unpack(packed)
+        row = self._db.first(sql)
+        if row is None or row.fragment is None:
+            return None
+        return self._read(row.fragment, row.no, row.traversal_id)
+
+    def _read(self, packed: bytes, no: int, traversal_id: str) -> Fragment:
+        fragment: Fragment = self._codec.unpack(packed, ("node", "fragment", no, traversal_id))
         return fragment
 
     def _unsettled(self, traversal_id: str) -> frozenset[str]:

@@ -82,10 +82,11 @@ class Scalings(Repository):
     def _write(self, connection: sa.Connection, decided: Decided) -> float:
         now = database_time(connection, self._db)
         policy, group = decided.policy, decided.group
-        metadata = {"metadata": self._codec.pack(dict(decided.metadata))}
+        metadata = {"metadata": self._codec.pack(dict(decided.metadata), ("resource", "metadata", policy.id))}
         self._change(connection, policy, metadata, tables.resource.c.id == policy.id)
         # Without the hash, the next update visits the group, also if this process dies now.
-        data = {"data": self._codec.pack(dict(decided.data)), "definition_hash": None}
+        packed = self._codec.pack(dict(decided.data), ("resource", "data", group.id))
+        data = {"data": packed, "definition_hash": None}
         self._change(connection, group, data, _at_rest(group))
         signal = {"action": "SIGNAL", "status": "COMPLETE", "reason": decided.sentence}
         for row, traversal_id in zip((policy, group), decided.traversals, strict=True):
@@ -100,7 +101,8 @@ class Scalings(Repository):
         """
         try:
             with self._db.write() as connection:
-                packed = {"attributes": self._codec.pack(list(attributes))}
+                place = "resource", "attributes", group.id
+                packed = {"attributes": self._codec.pack(list(attributes), place)}
                 self._change(connection, group, packed, _at_rest(group))
         except _Changed:
             return False

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.codec import Codec
 from orchestrator.store import tables
+from orchestrator.store.rows import AnyRow
 
 #: A sink as an environment names it: its type, and its options.
 Sink = tuple[str, Mapping[str, Any]]
@@ -37,7 +38,7 @@ def write_stack_sinks(
         return
     done = [row.name for row in known if row.until is not None and row.position >= row.until]
     left: list[tuple[str, Sink]] = [
-        (row.name, (row.type, codec.unpack(row.options) if row.options else {}))
+        (row.name, (row.type, _options(codec, row)))
         for row in known
         # A sink that has received everything after its removal is a new one if it is named again.
         if row.name not in done
@@ -67,16 +68,23 @@ def write_stack_sinks(
     first = 1 + max((int(row.name.rpartition(":")[2]) for row in known), default=-1)
     rows = [
         {
-            "name": f"{stack_id}:{number}",
+            "name": (name := f"{stack_id}:{number}"),
             "stack_id": stack_id,
             "type": kind,
-            "options": codec.pack(dict(options)),
+            "options": codec.pack(dict(options), ("sink_cursor", "options", name)),
             "position": position,
             "created_at": now,
         }
         for number, (kind, options) in enumerate(new, start=first)
     ]
     connection.execute(cursor.insert(), rows)
+
+
+def _options(codec: Codec, row: AnyRow) -> Mapping[str, Any]:
+    options: Mapping[str, Any] = {}
+    if row.options:
+        options = codec.unpack(row.options, ("sink_cursor", "options", row.name))
+    return options
 
 
 def _sinks(entries: Sequence[Mapping[str, Any]]) -> Iterator[Sink]:

@@ -1,7 +1,6 @@
 """Snapshots of stacks: each begins and ends in the transactions of its traversal, and is deleted outside of one."""
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +8,10 @@ import sqlalchemy as sa
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.model.codec import UnreadableValue
+from orchestrator.model.codec import Codec, Place, UnreadableSecret, UnreadableValue
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
+from orchestrator.store.database import bulk_insert, retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Query, Values
 
@@ -96,21 +95,21 @@ def insert_snapshot(
     )
 
 
-def complete_snapshot(connection: sa.Connection, traversal_id: str) -> None:
+def complete_snapshot(connection: sa.Connection, codec: Codec, traversal_id: str) -> None:
     """Complete a traversal's snapshot with its entries, in the transaction that completes the traversal."""
-    _end_snapshot(connection, traversal_id, status="COMPLETE", reason="")
+    _end_snapshot(connection, codec, traversal_id, status="COMPLETE", reason="")
 
 
-def fail_snapshot(connection: sa.Connection, traversal_id: str, reason: str) -> None:
+def fail_snapshot(connection: sa.Connection, codec: Codec, traversal_id: str, reason: str) -> None:
     """Fail a traversal's snapshot, if it takes one, in the transaction that ends the traversal.
 
     The entries so far are kept, so that they can be deleted.
     """
-    _end_snapshot(connection, traversal_id, status="FAILED", reason=reason)
+    _end_snapshot(connection, codec, traversal_id, status="FAILED", reason=reason)
 
 
-def _end_snapshot(connection: sa.Connection, traversal_id: str, **values: str) -> None:
-    snapshot, node, resource = tables.snapshot, tables.node, tables.resource
+def _end_snapshot(connection: sa.Connection, codec: Codec, traversal_id: str, **values: str) -> None:
+    snapshot = tables.snapshot
     made = connection.execute(_being_made(), {"of_traversal_id": traversal_id}).scalar_one_or_none()
     if made is None:
         return
@@ -122,14 +121,25 @@ def _end_snapshot(connection: sa.Connection, traversal_id: str, **values: str) -
     ).scalar_one_or_none()
     if ended is None:
         return
-    left = (
-        sa.select(sa.literal(ended), node.c.key, resource.c.type, node.c.node_data)
-        .select_from(node)
-        .join(resource, resource.c.id == node.c.resource_id)
-        .where(_left_behind(traversal_id))
-    )
-    columns = ["snapshot_id", "name", "type", "entry"]
-    connection.execute(tables.snapshot_resource.insert().from_select(columns, left))
+    rows = [
+        {
+            "snapshot_id": ended,
+            "name": row.name,
+            "type": row.type,
+            "entry": _moved(codec, row, ("snapshot_resource", "entry", ended, row.name)),
+        }
+        for row in connection.execute(_left_behind(traversal_id))
+    ]
+    bulk_insert(connection, tables.snapshot_resource, rows)
+
+
+def _moved(codec: Codec, row: AnyRow, place: Place) -> bytes:
+    """Return an entry as it is stored at a place; as it was, which is refused there, where it cannot be read."""
+    packed: bytes = row.node_data
+    try:
+        return codec.packed_again(packed, tables.place_of_node_data(row.no, row.traversal_id), place)
+    except (UnreadableSecret, UnreadableValue):
+        return packed
 
 
 @functools.cache
@@ -143,9 +153,16 @@ def _being_made() -> Query:
     return sa.select(snapshot.c.id).where(mine, being_made)
 
 
-def _left_behind(traversal_id: str) -> sa.ColumnElement[bool]:
-    node = tables.node
-    return tables.in_traversal(traversal_id) & (node.c.phase == OPERATE) & node.c.node_data.is_not(None)
+def _left_behind(traversal_id: str) -> Query:
+    """Return the statement that reads the entries that a traversal has made so far."""
+    node, resource = tables.node, tables.resource
+    columns = node.c.key.label("name"), resource.c.type, node.c.node_data, node.c.no, node.c.traversal_id
+    made = (node.c.phase == OPERATE) & node.c.node_data.is_not(None)
+    return (
+        sa.select(*columns)
+        .join(resource, resource.c.id == node.c.resource_id)
+        .where(tables.in_traversal(traversal_id), made)
+    )
 
 
 class Snapshots(Repository):
@@ -181,23 +198,22 @@ class Snapshots(Repository):
     @retrying
     def entries(self, row: SnapshotRow) -> list[Entry]:
         """Return the entries of a snapshot; a failed one has those that were finished."""
-        held, node, resource = tables.snapshot_resource, tables.node, tables.resource
+        held = tables.snapshot_resource
         kept = sa.select(held.c.name, held.c.type, held.c.entry).where(held.c.snapshot_id == row.id)
-        left = (
-            sa.select(node.c.key.label("name"), resource.c.type, node.c.node_data.label("entry"))
-            .select_from(node)
-            .join(resource, resource.c.id == node.c.resource_id)
-            .where(_left_behind(row.traversal_id))
-        )
+        entries = {}
         with self._db.read() as connection:
             # Steps that ran when it failed may have finished since.
-            rows: Sequence[AnyRow] = [*connection.execute(left).all(), *connection.execute(kept).all()]
-        packed = {each.name: each for each in rows}
-        return [self._entry(packed[name]) for name in sorted(packed)]
+            for left in connection.execute(_left_behind(row.traversal_id)).all():
+                place = tables.place_of_node_data(left.no, left.traversal_id)
+                entries[left.name] = self._entry(left, left.node_data, place)
+            for each in connection.execute(kept).all():
+                place = "snapshot_resource", "entry", row.id, each.name
+                entries[each.name] = self._entry(each, each.entry, place)
+        return [entries[name] for name in sorted(entries)]
 
-    def _entry(self, row: AnyRow) -> Entry:
+    def _entry(self, row: AnyRow, packed: bytes, place: Place) -> Entry:
         try:
-            return Entry(name=row.name, type=row.type, entry=self._codec.unpack(row.entry))
+            return Entry(name=row.name, type=row.type, entry=self._codec.unpack(packed, place))
         except UnreadableValue as error:
             return Entry(name=row.name, type=row.type, entry=None, fault=str(error))
 

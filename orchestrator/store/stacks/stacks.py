@@ -257,27 +257,28 @@ class Stacks(Repository):
         return sa.select(*(resource.c[name] for name in names))
 
     def _resource(self, row: AnyRow) -> ResourceRow:
-        def unpack(data: bytes | None, default: Any) -> Any:
+        def unpack(column: str, default: Any) -> Any:
+            data = getattr(row, column)
             try:
-                return default if data is None else self._codec.unpack(data)
+                return default if data is None else self._codec.unpack(data, ("resource", column, row.id))
             except UnreadableValue:
                 # Stored by an older version. A check fails with the reason; the stack can be shown and deleted.
                 return default
 
         # An attribute that could not be read has null and the reason in place of a value.
-        attributes = unpack(row.attributes, ())
+        attributes = unpack("attributes", ())
         return ResourceRow(
             **{
                 **row._mapping,
-                "reference_id": unpack(row.reference_id, None),
-                "properties": unpack(row.properties, None),
+                "reference_id": unpack("reference_id", None),
+                "properties": unpack("properties", None),
                 "attributes": [each for each in attributes if len(each) == 2],
                 "unread": [
                     (path, reason) for path, *_, reason in (each for each in attributes if len(each) > 2)
                 ],
                 "requires": tuple(json.loads(row.requires)),
-                "metadata": unpack(row.metadata, {}),
-                "data": unpack(row.data, {}),
+                "metadata": unpack("metadata", {}),
+                "data": unpack("data", {}),
             }
         )
 
@@ -285,9 +286,11 @@ class Stacks(Repository):
         """Return the present metadata of the resource with this row id or physical id; empty for none."""
         resource = tables.resource
         pointed = (resource.c.id == resource_id) | (resource.c.physical_id == resource_id)
-        sql = sa.select(resource.c.metadata).where(resource.c.stack_id == stack_id, pointed)
-        packed = self._db.value(sql.order_by(resource.c.created_at.desc()))
-        metadata: dict[str, Any] = {} if packed is None else self._codec.unpack(packed)
+        sql = sa.select(resource.c.id, resource.c.metadata).where(resource.c.stack_id == stack_id, pointed)
+        row = self._db.first(sql.order_by(resource.c.created_at.desc()))
+        if row is None or row.metadata is None:
+            return {}
+        metadata: dict[str, Any] = self._codec.unpack(row.metadata, ("resource", "metadata", row.id))
         return metadata
 
     @retrying
@@ -303,7 +306,10 @@ class Stacks(Repository):
             written = connection.execute(
                 resource.update()
                 .where(resource.c.id == row.id, resource.c.metadata_version == row.metadata_version)
-                .values(metadata=self._codec.pack(dict(metadata)), metadata_version=row.metadata_version + 1)
+                .values(
+                    metadata=self._codec.pack(dict(metadata), ("resource", "metadata", row.id)),
+                    metadata_version=row.metadata_version + 1,
+                )
             )
             if written.rowcount != 1:
                 return False
@@ -346,7 +352,7 @@ class Stacks(Repository):
         row = self._db.first(sa.select(job).where(job.c.id == job_id))
         if row is None:
             return None
-        refusal = None if row.refusal is None else self._codec.unpack(row.refusal)
+        refusal = None if row.refusal is None else self._codec.unpack(row.refusal, ("job", "refusal", job_id))
         return JobRow.of(row, refusal=refusal)
 
     def accepted(self, job_id: str) -> str | None:
@@ -356,7 +362,8 @@ class Stacks(Repository):
 
     def refuse_job(self, job_id: str, refusal: Mapping[str, object]) -> None:
         """Record that a job was refused, and why. The first result of a job stands."""
-        self._end_job(id=job_id, status="refused", refusal=self._codec.pack(dict(refusal)))
+        packed = self._codec.pack(dict(refusal), ("job", "refusal", job_id))
+        self._end_job(id=job_id, status="refused", refusal=packed)
 
     def accept_job(self, job_id: str, stack_id: str | None) -> None:
         """Record that a job was accepted and had nothing to do. The first result of a job stands."""

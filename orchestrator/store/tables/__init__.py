@@ -38,6 +38,7 @@ from orchestrator.store.tables.traversals import (
     node,
     operation,
     operation_call,
+    place_of_node_data,
     taken_job,
     traversal,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "node_counter",
     "operation",
     "operation_call",
+    "place_of_node_data",
     "process",
     "refused_count",
     "refused_message",

@@ -4,12 +4,15 @@ import sqlalchemy as sa
 
 from orchestrator.store.tables.schema import Sentence, Words, metadata
 
-#: The id of the installation: one row.
+#: The installation itself: one row.
 identity = sa.Table(
     "identity",
     metadata,
     sa.Column("one", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("id", sa.Text, nullable=False),
+    #: When everything was first found to be encrypted with the newest key and bound to its row: since then, no value in
+    #: an earlier form is read.
+    sa.Column("reencrypted_at", sa.Double),
 )
 
 #: The processes of the engine, each of which refreshes its row regularly.

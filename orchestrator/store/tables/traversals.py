@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from orchestrator.model.codec import Place
 from orchestrator.store.tables.schema import Sentence, metadata, partial_index
 
 traversal = sa.Table(
@@ -85,6 +86,11 @@ node = sa.Table(
     # Few nodes ever stand at a hook.
     partial_index("ix_node_hook", "traversal_id", where="hook IS NOT NULL"),
 )
+
+
+def place_of_node_data(no: int, traversal_id: str) -> Place:
+    """Return the place of a node's data; parts of them, in messages, are packed for the same."""
+    return node.name, node.c.node_data.name, no, traversal_id
 
 
 def in_traversal(traversal_id: str | sa.ColumnElement[str]) -> sa.ColumnElement[bool]:

@@ -71,7 +71,9 @@ class Ledger(Repository):
                 values = {
                     **{name: getattr(new, name) for name in NewOperation.__dataclass_fields__},
                     "state": ENTERING,
-                    "shown": None if new.shown is None else self._codec.pack(new.shown),
+                    "shown": None
+                    if new.shown is None
+                    else self._codec.pack(new.shown, ("operation", "shown", new.id)),
                     "owner": owner,
                     "leased_until": now + lease_seconds,
                     "attempt": 1,
@@ -118,7 +120,8 @@ class Ledger(Repository):
         Raises:
             TakenOver: another process holds the operation.
         """
-        packed = None if annotations is None else self._codec.pack(annotations)
+        place = "operation_call", "annotations", row.id, position
+        packed = None if annotations is None else self._codec.pack(annotations, place)
         with self._db.write() as connection:
             self._hold(connection, row, (ENTERING,), lease_seconds)
             self._call(connection, row, position, state=AGREED, annotations=packed, asked_seconds=seconds)
@@ -326,7 +329,9 @@ class Ledger(Repository):
         row = connection.execute(sa.select(operation).where(operation.c.id == operation_id)).one()
         return OperationRow.of(
             row,
-            shown=None if row.shown is None else self._codec.unpack(row.shown),
+            shown=None
+            if row.shown is None
+            else self._codec.unpack(row.shown, ("operation", "shown", row.id)),
             calls=self._calls(connection, operation_id),
         )
 
@@ -336,7 +341,11 @@ class Ledger(Repository):
         return tuple(
             CallRow.of(
                 each,
-                annotations=None if each.annotations is None else self._codec.unpack(each.annotations),
+                annotations=None
+                if each.annotations is None
+                else self._codec.unpack(
+                    each.annotations, ("operation_call", "annotations", operation_id, each.position)
+                ),
             )
             for each in connection.execute(mine.order_by(call.c.position))
         )

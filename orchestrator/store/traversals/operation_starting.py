@@ -36,7 +36,12 @@ def _annotate(connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_
         before = annotation.c.plugin.in_(list(agreed.annotations))
         connection.execute(annotation.delete().where(annotation.c.stack_id == stack_id, before))
     rows = [
-        {"stack_id": stack_id, "plugin": plugin, "resource": resource, "value": codec.pack(value)}
+        {
+            "stack_id": stack_id,
+            "plugin": plugin,
+            "resource": resource,
+            "value": codec.pack(value, ("annotation", "value", stack_id, plugin, resource)),
+        }
         for plugin, by_resource in agreed.annotations.items()
         for resource, value in by_resource.items()
     ]

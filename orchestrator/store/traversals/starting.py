@@ -3,7 +3,7 @@
 import functools
 import json
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 
 import sqlalchemy as sa
@@ -89,7 +89,9 @@ class TraversalStarts(Repository):
                 )
                 self._write_traversal(connection, new, now, is_new=True)
                 if new.refused:
-                    fail_traversal(connection, self._db, self._timings, new.id, new.refused)
+                    fail_traversal(
+                        connection, self._db, self._timings, new.id, new.refused, codec=self._codec
+                    )
         except IntegrityError as error:
             if self._db.postgres or "stack" in str(error.orig):
                 raise Conflict(
@@ -135,7 +137,7 @@ class TraversalStarts(Repository):
             hold_nodes(connection, self._db, "traversal_id = :traversal_id", {"traversal_id": expected})
             for statement in end_nodes:
                 connection.execute(statement, {"of_traversal_id": expected, "now": now})
-            fail_snapshot(connection, expected, f"{new.plan.action} came before it was complete")
+            fail_snapshot(connection, self._codec, expected, f"{new.plan.action} came before it was complete")
             if new.snapshot is not None:
                 insert_snapshot(
                     connection,
@@ -218,7 +220,7 @@ class TraversalStarts(Repository):
                 action=action,
                 status="IN_PROGRESS",
                 options=json.dumps(dict(new.options)),
-                context=self._codec.pack(new.context),
+                context=self._codec.pack(new.context, ("traversal", "context", new.id)),
                 template_id=new.template_id,
                 deadline=now + new.timeout_minutes * 60,
                 created_at=now,
@@ -306,12 +308,16 @@ class TraversalStarts(Repository):
         if not new.adopted:
             return {}
         adopted = new.adopted[resource_id]
+
+        def pack(column: str, values: Mapping[str, object]) -> bytes:
+            return self._codec.pack(dict(values), ("resource", column, resource_id))
+
         return {
             "action": "ADOPT",
             "status": "IN_PROGRESS",
             "physical_id": adopted.physical_id,
-            "metadata": self._codec.pack(dict(adopted.metadata)) if adopted.metadata else None,
-            "data": self._codec.pack(dict(adopted.data)),
+            "metadata": pack("metadata", adopted.metadata) if adopted.metadata else None,
+            "data": pack("data", adopted.data),
         }
 
     def _node_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, object]]:
@@ -319,16 +325,23 @@ class TraversalStarts(Repository):
             ready = node.state == "ready"
             fragment = dict(node.fragment or {})
             hooks = fragment.pop("hooks", None)
+            key = node.no, new.id
+            packed = {
+                "needs": node.needs,
+                "fragment": fragment or None,
+                "wanted": node.wanted or None,
+                "node_data": node.node_data,
+            }
             yield {
                 "traversal_id": new.id,
                 **{name: getattr(node, name) for name in _AS_PLANNED},
                 "dependents": json.dumps(node.dependents),
                 "requirements": json.dumps(node.requirements),
-                "needs": self._codec.pack(node.needs) if node.needs is not None else None,
-                "fragment": self._codec.pack(fragment) if fragment else None,
                 "hooks": json.dumps(hooks) if hooks else None,
-                "wanted": self._codec.pack(node.wanted) if node.wanted else None,
                 "ready_at": now if ready else None,
                 "due_at": now + self._timings.redeliver_seconds if ready else None,
-                "node_data": self._codec.pack(node.node_data) if node.node_data is not None else None,
+                **{
+                    name: None if value is None else self._codec.pack(value, ("node", name, *key))
+                    for name, value in packed.items()
+                },
             }

@@ -284,7 +284,7 @@ class Sweeper(Repository):
         reason = f"Stack {row.action} timed out after {minutes:g} minutes"
         with self._db.write() as connection:
             reason += self._stood(connection, row.id)
-            end = fail_traversal(connection, self._db, self._timings, row.id, reason)
+            end = fail_traversal(connection, self._db, self._timings, row.id, reason, codec=self._codec)
             self._fail_waiting(connection, row.id, reason, now)
         return end
 

@@ -81,9 +81,14 @@ class Templates(Repository):
         """
         with self._db.timed_write() as (connection, now):
             for digest, content in sorted(files.items()):
-                values = {"id": digest, "value": self._codec.pack(content), "now": now}
+                values = {
+                    "id": digest,
+                    "value": self._codec.pack(content, ("file", "content", digest)),
+                    "now": now,
+                }
                 connection.execute(_save("file", "content"), values)
-            values = {"id": template.id, "value": self._codec.pack(template.to_wire()), "now": now}
+            packed = self._codec.pack(template.to_wire(), ("template", "body", template.id))
+            values = {"id": template.id, "value": packed, "now": now}
             connection.execute(_save("template", "body"), values)
         return template.id
 
@@ -94,7 +99,9 @@ class Templates(Repository):
             NoResultFound: there is no such template, or it is purged.
         """
         sql = sa.select(tables.template.c.body).where(tables.template.c.id == template_id)
-        return StoredTemplate.from_wire(self._codec.unpack(self._db.one(sql).body))
+        return StoredTemplate.from_wire(
+            self._codec.unpack(self._db.one(sql).body, ("template", "body", template_id))
+        )
 
     def file(self, digest: str) -> str:
         """Return a file's content by its digest.
@@ -103,7 +110,7 @@ class Templates(Repository):
             NoResultFound: there is no such file, or it is purged.
         """
         sql = sa.select(tables.file.c.content).where(tables.file.c.id == digest)
-        text: str = self._codec.unpack(self._db.one(sql).content)
+        text: str = self._codec.unpack(self._db.one(sql).content, ("file", "content", digest))
         return text
 
 

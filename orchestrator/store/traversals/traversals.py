@@ -123,7 +123,7 @@ class Traversals(Repository):
                 connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(**failed))
             values: dict[str, Any] = {"status": status, "reason": reason, "updated_at": now}
             if row.action == SNAPSHOT:
-                complete_snapshot(connection, traversal_id)
+                complete_snapshot(connection, self._codec, traversal_id)
             if row.action == "DELETE":
                 values |= {"deleted_at": now, "in_service": False}
             elif row.action in DEFINING and not (faults and to_nothing):
@@ -208,7 +208,9 @@ class Traversals(Repository):
                 "status": "accepted",
             }
             connection.execute(job.insert().values(**accepted, created_at=now))
-            return fail_traversal(connection, self._db, self._timings, traversal_id, reason)
+            return fail_traversal(
+                connection, self._db, self._timings, traversal_id, reason, codec=self._codec
+            )
 
     @retrying
     def fence(self, traversal_id: str) -> CheckOrder | None:
@@ -225,7 +227,9 @@ class Traversals(Repository):
                 sa.select(traversal.c.action).where(traversal.c.id == traversal_id)
             ).scalar_one()
             reason = f"Stack {action} gave way to another operation"
-            return fail_traversal(connection, self._db, self._timings, traversal_id, reason)
+            return fail_traversal(
+                connection, self._db, self._timings, traversal_id, reason, codec=self._codec
+            )
 
     @staticmethod
     def _keep_from_others(connection: sa.Connection, traversal_id: str) -> str | None:
@@ -294,7 +298,8 @@ class Traversals(Repository):
             NoResultFound: there is no such traversal, or it is purged.
         """
         sql = sa.select(tables.traversal.c.context).where(tables.traversal.c.id == traversal_id)
-        context: dict[str, Any] = self._codec.unpack(self._db.one(sql).context)
+        place = "traversal", "context", traversal_id
+        context: dict[str, Any] = self._codec.unpack(self._db.one(sql).context, place)
         return context
 
 

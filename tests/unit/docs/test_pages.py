@@ -18,7 +18,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData
 from orchestrator.engine.job_errors import refusal_of
 from orchestrator.errors import InvalidInput, NotFound, Problem
-from orchestrator.model.codec import Codec
+from orchestrator.model.codec import Codec, plain
 from orchestrator.model.messages import (
     CHECK_TASK,
     END,
@@ -217,7 +217,7 @@ def test_requests_and_replies_of_nodes_are_those_of_the_tables() -> None:
 def test_a_check_is_as_small_as_the_page_says() -> None:
     row = "2ee2bd34-a5d5-4f5c-a3ef-fd0a36e0fef8"
     data = NodeData(uuid=row, name="password", action="CREATE", status="COMPLETE", physical_id=row)
-    packed = Codec().pack(data.to_wire())
+    packed = plain(data.to_wire())
     sizes = []
     for requirements in (0, 1, 2):
         order = CheckOrder(
@@ -241,14 +241,14 @@ def test_the_answer_has_the_columns_and_the_refusal_that_the_page_says() -> None
     columns = ["id", "status", "stack_id", "traversal_id", "refusal", "created_at"]
     assert [row[0] for row in table(text)] == columns
     assert {row[0] for row in table(text)} == set(tables.job.c.keys())
-    refused = Codec().pack(refusal_of(InvalidInput([Problem(message="no")])))
+    refused = plain(refusal_of(InvalidInput([Problem(message="no")])))
     assert refused[:1] == b"\x00"
     told = msgpack.unpackb(refused[1:])
     assert set(told) == {"kind", "problems"}
     assert set(told["problems"][0]) == {"message", "path", "position", "hint"}
     assert set(refusal_of(NotFound("gone"))) == {"kind", "message"}
     key = "aXNvdGhlcm1pc290aGVybWlzb3RoZXJtaXNvdGhlcm0="
-    assert Codec([key]).pack(told)[:1] == b"\x01"
+    assert Codec([key]).pack(told, ("job", "refusal", "j"))[:1] == b"\x02"
 
 
 # -- engine.md and operations.md -----------------------------------------------------------------------------

@@ -221,8 +221,8 @@ class World:
     def counted(self) -> int:
         """Return what the sink saved last."""
         with self.database.read() as connection:
-            state = connection.execute(sa.select(tables.sink_cursor.c.state)).scalar_one()
-        return int(Codec().unpack(state)) if state else 0
+            row = connection.execute(sa.select(tables.sink_cursor.c.state, tables.sink_cursor.c.name)).one()
+        return int(Codec().unpack(row.state, ("sink_cursor", "state", row.name))) if row.state else 0
 
     def arrived_first(self) -> dict[str, list[int]]:
         """Return the ids of the events that arrived, by stack, each where it came first."""

@@ -14,7 +14,12 @@ from tests.unit.orchestrator.store.conftest import Bench
 def say(bench: Bench, said: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> None:
     """Put on record what plugins said, by stack, plugin and resource."""
     rows = [
-        {"stack_id": stack, "plugin": plugin, "resource": resource, "value": bench.store.codec.pack(value)}
+        {
+            "stack_id": stack,
+            "plugin": plugin,
+            "resource": resource,
+            "value": bench.store.codec.pack(value, ("annotation", "value", stack, plugin, resource)),
+        }
         for (stack, plugin, resource), value in said.items()
     ]
     with bench.store.database.write() as connection:

@@ -376,8 +376,9 @@ def test_a_job_is_answered_once_and_its_first_answer_stands(bench: Bench) -> Non
 
 def test_nothing_of_a_stack_is_readable_in_an_encrypted_store(bench: Bench) -> None:
     secret = "correct-horse"
-    packed = bench.store.codec.pack({"password": secret})
-    assert bench.store.codec.unpack(packed) == {"password": secret}
+    place = "resource", "data", "s-a"
+    packed = bench.store.codec.pack({"password": secret}, place)
+    assert bench.store.codec.unpack(packed, place) == {"password": secret}
     assert (secret.encode() in packed) == (packed[:1] == b"\x00")
 
 
@@ -405,7 +406,7 @@ def test_a_reference_id_is_read_as_it_was_written_and_is_packed_between(bench: B
     assert bench.store.stacks.resource("s-id", "a").reference_id == "reference-a"
     with bench.store.database.read() as connection:
         packed = connection.execute(sa.text("SELECT reference_id FROM resource")).scalar_one()
-    assert bench.store.codec.unpack(bytes(packed)) == "reference-a"
+    assert bench.store.codec.unpack(bytes(packed), ("resource", "reference_id", "s-a")) == "reference-a"
 
 
 @pytest.mark.parametrize("pointer", ["s-a", "physical-a"])

@@ -242,7 +242,8 @@ def test_letting_on_counts_the_dependents_down(bench: Bench) -> None:
     (order,) = cleared(bench)
     assert order.key == "b"
     assert order.node_data is not None
-    assert [bench.store.codec.unpack(data) for data in order.node_data] == [DATA]
+    place = tables.place_of_node_data(node(bench).no, order.traversal_id)
+    assert [bench.store.codec.unpack(data, place) for data in order.node_data] == [DATA]
     assert node(bench, "b").changed
     assert standing(bench) == []
     (end,) = bench.finish(bench.claim(order)).ready

@@ -128,8 +128,9 @@ def test_an_operation_leaves_alone_what_others_are_told(bench: Bench) -> None:
 def test_a_claim_leaves_what_is_not_fit_as_it_is(bench: Bench, operation: str) -> None:
     states = {"-".join(state).lower(): state for state in STATES}
     created(bench, {name: set() for name in states})
-    token = bench.store.codec.pack(["old", None])
+    tokens = {}
     for name, (action, status) in states.items():
+        token = tokens[name] = bench.store.codec.pack(["old", None], ("resource", "token", f"s-{name}"))
         put(bench, name, action=action, status=status, reason="why", token=token, started_at=7.0)
     planned = [
         Row(id=f"s-{name}", name=name, type="Test", action=action, status=status, requires=())
@@ -148,7 +149,12 @@ def test_a_claim_leaves_what_is_not_fit_as_it_is(bench: Bench, operation: str) -
         assert not claim.started
         end(bench, claim, Ending.FAULT, reason="not fit", untouched=True)
         left = row(bench, order.key)
-        assert (left.action, left.status, left.reason, left.token) == (action, status, "why", token)
+        assert (left.action, left.status, left.reason, left.token) == (
+            action,
+            status,
+            "why",
+            tokens[order.key],
+        )
         assert left.lock_traversal is None
 
 

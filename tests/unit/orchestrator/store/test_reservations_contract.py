@@ -250,7 +250,7 @@ def test_groups_are_found_by_their_ids_within_their_project(bench: Bench) -> Non
     with bench.store.database.write() as connection:
         connection.execute(another.values(project="other"))
     with bench.store.database.write() as connection:
-        packed = bench.store.codec.pack({"policy": "same_host"})
+        packed = bench.store.codec.pack({"policy": "same_host"}, ("resource", "properties", "s-a"))
         mine = resource.update().where(resource.c.id == "s-a")
         connection.execute(mine.values(properties=packed, on_node="n1", physical_id="n1/adopted"))
     found = bench.store.reservations.groups(["s-a", "s-b", "none"], project="p", kind="Test")

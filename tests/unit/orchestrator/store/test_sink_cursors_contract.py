@@ -217,7 +217,7 @@ def test_what_a_sink_saves_is_as_secret_as_all_values(bench: Bench) -> None:
     cursors.advance(taken(cursors), 0, state=b"customers", lease_seconds=LEASE)
     with bench.store.database.read() as connection:
         stored = connection.execute(sa.select(tables.sink_cursor.c.state)).scalar_one()
-    encrypted = bench.store.codec.pack(b"customers")[:1] == b"\x01"
+    encrypted = bench.store.codec.prefix != b"\x00"
     assert (b"customers" in stored) is not encrypted
 
 
@@ -227,7 +227,7 @@ def test_a_cursor_that_no_key_opens_failed(bench: Bench) -> None:
     cursors.advance(taken(cursors), 0, state=b"customers", lease_seconds=LEASE)
     cursors.release("mail", owner="me", attempt=1)
     keyless = SinkCursors(bench.store.database, Codec([Fernet.generate_key().decode()]), cursors.horizon)
-    if bench.store.codec.pack(b"")[:1] != b"\x01":
+    if bench.store.codec.prefix == b"\x00":
         # What is not locked needs no key.
         assert taken(keyless).state == b"customers"
         return

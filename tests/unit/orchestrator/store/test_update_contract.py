@@ -537,8 +537,9 @@ def test_trouble_at_any_depth_is_that_of_the_row_above_it(bench: Bench) -> None:
 def test_attribute_that_could_not_be_read_has_its_reason_and_no_value(bench: Bench) -> None:
     created(bench, {"a": set()})
     entries = [(["read"], 1), (["unread"], None, "the disk is full")]
+    packed = bench.store.codec.pack(entries, ("resource", "attributes", "s-a"))
     with bench.store.database.write() as connection:
-        connection.execute(tables.resource.update().values(attributes=bench.store.codec.pack(entries)))
+        connection.execute(tables.resource.update().values(attributes=packed))
     (row,) = bench.store.stacks.resources("s-id")
     assert [tuple(path) for path, _ in row.attributes] == [("read",)]
     assert [(tuple(path), reason) for path, reason in row.unread] == [(("unread",), "the disk is full")]
