@@ -85,7 +85,8 @@ def write_row(store: Store, table: sa.Table, values: Mapping[str, Any], row: str
         plain[column.name] = "" if isinstance(column.type, sa.Text | sa.types.TypeDecorator) else 0
     for column in table.c:
         if isinstance(column.type, sa.LargeBinary):
-            value = VALUES.get(column.name, lambda own: {"own": own})(own_text(row))
+            own = own_text(row)
+            value = VALUES[column.name](own) if column.name in VALUES else {"own": own}
             place: Place = (table.name, column.name, *(plain[key.name] for key in table.primary_key))
             plain[column.name] = store.codec.pack(value, place)
     with store.database.write() as connection:
