@@ -52,6 +52,7 @@ from orchestrator.queries.observer import Observer
 from orchestrator.queries.progress import progress_of
 from orchestrator.queries.stacks import StackQueries, begun_view, stack_view
 from orchestrator.sinks.admin import forget_sink, sink_views
+from orchestrator.store.installation.reencryption import Reencryption
 from orchestrator.store.installation.refused_messages import RefusedCount, RefusedMessage
 from orchestrator.store.store import Store
 from orchestrator.views.caches import CacheView, FlushView
@@ -443,6 +444,13 @@ class Service(StackQueries):
     def purge_refused_messages(self) -> int:
         """Remove all refused messages and their counts; return how many were counted."""
         return self._store.refused_messages.purge()
+
+    # -- what is at rest ---------------------------------------------------------------------------------------
+
+    @property
+    def reencryption(self) -> Reencryption:
+        """Rewrites of what is at rest in the database with the newest encryption key."""
+        return self._store.reencryption
 
     # -- constraint caches -------------------------------------------------------------------------------------
 

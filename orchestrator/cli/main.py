@@ -15,6 +15,7 @@ from orchestrator.cli.docs import docs
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.event_sink import event_sink
 from orchestrator.cli.key import key
+from orchestrator.cli.key_reencrypt import reencrypt
 from orchestrator.cli.language import functions, versions
 from orchestrator.cli.node import node
 from orchestrator.cli.options import example
@@ -121,6 +122,7 @@ for child in (mark_unhealthy, metadata):
 for child in (functions, versions):
     template.add_command(child)
 db.add_command(purge)
+key.add_command(reencrypt)
 for command in (
     stack,
     template,

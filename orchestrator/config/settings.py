@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     refuse_unbound_values: bool = Field(
         default=False,
         description="Read no stored value that is plain, or of the form of earlier versions, which is bound to no row: "
-        "for use with `encryption_keys`, once everything is encrypted anew. The database itself says so from "
+        "for use with `encryption_keys`, once `isotherm key reencrypt` has completed. The database itself says so from "
         "then on, where those who can write to it can change that; here they cannot.",
     )
     key_file: Path | None = Field(

@@ -215,6 +215,11 @@ class Database:
         self._seal = SentenceSeal(keys)
         seal_sentences(self.engine.dialect, self._seal)
 
+    @property
+    def seal(self) -> SentenceSeal:
+        """What encrypts this database's sentences."""
+        return self._seal
+
     def sealed(self, sentence: str) -> str:
         """Return a sentence as textual statements must bind it; columns of SQLAlchemy's statements do so themselves."""
         return self._seal.sealed(storable(sentence))

@@ -13,6 +13,7 @@ from orchestrator.store.installation.cache_counters import CacheCounters, CacheF
 from orchestrator.store.installation.identity import Identity
 from orchestrator.store.installation.jobs_in_flight import TakenJobs
 from orchestrator.store.installation.processes import Processes
+from orchestrator.store.installation.reencryption import Reencryption
 from orchestrator.store.installation.refused_messages import RefusedMessages
 from orchestrator.store.installation.sink_cursors import SinkCursors
 from orchestrator.store.machines.machines import Machines
@@ -80,6 +81,7 @@ class Store:
         self.past = Past(self.database, self.stacks)
         self.observations = Observations(self.database, horizon)
         self.identity = Identity(*parts)
+        self.reencryption = Reencryption(*parts, self.identity)
         self.processes = Processes(*parts)
         self.stuck = Stuck(*parts)
         self.stack_pages = StackPages(self.database, horizon)

@@ -11,7 +11,7 @@ import msgpack
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.model.codec import Codec, MisplacedValue, Place
+from orchestrator.model.codec import Codec, MisplacedValue
 from orchestrator.model.messages import CONVERGE, CheckOrder
 from orchestrator.store import migrations, tables
 from orchestrator.store.nodes.claims import Claim
@@ -19,49 +19,7 @@ from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.store.conftest import KEY
-
-PACKED = [
-    column
-    for table in tables.metadata.sorted_tables
-    for column in table.c
-    if isinstance(column.type, sa.LargeBinary)
-]
-#: The values of two rows' columns that matter to who reads them, by table; ``{}`` stands for the row.
-ROWS: Mapping[str, Mapping[str, Any]] = {
-    "stack": {"id": "stack-{}", "name": "stack-{}", "project": "project-{}", "traversal_id": "traversal-{}"},
-    "resource": {"id": "resource-{}", "stack_id": "stack-{}", "name": "it", "physical_id": "physical-{}"}
-    | {"action": "CREATE", "status": "IN_PROGRESS", "started_at": 5.0, "planned_traversal": "traversal-{}"}
-    | {"planned_no": 1, "applied_traversal": "traversal-{}", "applied_no": 1},
-    "node": {"no": 1, "traversal_id": "traversal-{}", "key": "it", "phase": CONVERGE, "action": "CREATE"}
-    | {"resource_id": "resource-{}", "state": "ready", "remaining": 0, "requirements": "[1]"},
-    "traversal": {"id": "traversal-{}", "stack_id": "stack-{}", "status": "IN_PROGRESS"},
-    "template": {"id": "template-{}"},
-    "file": {"id": "file-{}"},
-    "snapshot": {"id": "snapshot-{}", "stack_id": "stack-{}", "traversal_id": "gone"},
-    "snapshot_resource": {"snapshot_id": "snapshot-{}", "name": "it"},
-    "annotation": {"stack_id": "stack-{}", "plugin": "plugin", "resource": "it"},
-    "job": {"id": "job-{}", "status": "refused"},
-    "operation": {"id": "operation-{}", "cause": "cause-{}", "state": "under_way", "attempt": 1},
-    "operation_call": {"operation_id": "operation-{}", "position": 0, "state": "agreed"},
-    "sink_cursor": {"name": "sink-{}", "due_at": 0.0, "position": 0},
-}
-#: What is stored in both rows; each has a text of its own in it.
-VALUES: Mapping[str, Callable[[str], Any]] = {
-    "content": str,
-    "body": lambda own: [own, "file", [], [], []],
-    "attributes": lambda own: [[["it"], own]],
-    "reference_id": str,
-    "token": lambda own: [own, None],
-    "needs": lambda own: [[[own]]],
-    "node_data": lambda own: ["id", own, "CREATE", "COMPLETE", "p", "r", [[[own], own]]],
-    "wanted": lambda own: [[own]],
-    "state": lambda own: own.encode(),
-    "annotations": lambda own: {"it": {"own": own}},
-}
-
-
-def own_text(row: str) -> str:
-    return f"secret of {row}"
+from tests.unit.orchestrator.store.packed_rows import PACKED, own_text, write_rows
 
 
 @pytest.fixture
@@ -69,28 +27,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
     url = f"sqlite:///{tmp_path}/s.db"
     migrations.upgrade(url)
     store = Store(url, codec=Codec([KEY]))
-    for name, values in ROWS.items():
-        for row in ("a", "b"):
-            write_row(store, tables.metadata.tables[name], values, row)
+    write_rows(store.database, store.codec.pack)
     yield store
     store.close()
-
-
-def write_row(store: Store, table: sa.Table, values: Mapping[str, Any], row: str) -> None:
-    """Insert a row with a packed value in every packed column, and something in every column that needs it."""
-    plain = {name: value.format(row) if isinstance(value, str) else value for name, value in values.items()}
-    for column in table.c:
-        if column.name in plain or column.nullable or column.server_default is not None:
-            continue
-        plain[column.name] = "" if isinstance(column.type, sa.Text | sa.types.TypeDecorator) else 0
-    for column in table.c:
-        if isinstance(column.type, sa.LargeBinary):
-            own = own_text(row)
-            value = VALUES[column.name](own) if column.name in VALUES else {"own": own}
-            place: Place = (table.name, column.name, *(plain[key.name] for key in table.primary_key))
-            plain[column.name] = store.codec.pack(value, place)
-    with store.database.write() as connection:
-        connection.execute(table.insert().values(plain))
 
 
 def claimed(store: Store, row: str) -> Claim:
