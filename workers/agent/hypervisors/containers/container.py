@@ -1,12 +1,13 @@
 """What container engines share: options, states, and the engine's contract."""
 
+import re
 import resource
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field, field_validator
 
@@ -18,6 +19,13 @@ from workers.agent.hypervisors.hypervisor import (
     InstanceSpec,
 )
 from workers.agent.hypervisors.requested_options import RequestedOptions
+
+#: Characters that would end the field of an engine's option in which a path stands, and begin another one.
+_UNQUOTABLE: Final = re.compile(r'[,:"\x00-\x1f\x7f]')
+#: Words that podman takes for a kind of network instead of a name.
+_NETWORK_KINDS: Final = frozenset(
+    {"bridge", "container", "default", "host", "none", "ns", "pasta", "private", "slirp4netns"}
+)
 
 
 class ContainerStatus(StrEnum):
@@ -95,7 +103,7 @@ class ContainerOptions(RequestedOptions):
         description="The paths of its disks, in order; further disks are /disks/0, /disks/1 and so on.",
     )
     stop_signal: str = Field(
-        default="TERM", pattern=r"^(SIG)?[A-Z0-9+-]+$", description="The signal that requests its end."
+        default="TERM", pattern=r"^(SIG)?[A-Z0-9][A-Z0-9+-]*$", description="The signal that requests its end."
     )
     processes: int = Field(default=4096, ge=1, description="The largest number of its processes and threads.")
     open_files: int = Field(
@@ -112,6 +120,8 @@ class ContainerOptions(RequestedOptions):
                 or PurePosixPath(path).name == ""
             ):
                 raise ValueError("expected absolute paths of directories besides /")
+            if _UNQUOTABLE.search(path):
+                raise ValueError("expected paths without commas, colons, quotation marks and control characters")
         return paths
 
     @property
@@ -134,7 +144,18 @@ class ContainerNetwork(RequestedOptions):
         "(podman's).",
     )
     path: str = Field(default="", description="For mode namespace, its file, such as /run/netns/web.")
-    name: str = Field(default="", description="For mode bridge, the name of podman's network.")
+    name: str = Field(
+        default="",
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?$",
+        description="For mode bridge, the name of podman's network.",
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _no_kind(cls, name: str) -> str:
+        if name in _NETWORK_KINDS:
+            raise ValueError("expected the name of a network, found a kind of network")
+        return name
 
 
 class ContainerEngine(ABC):

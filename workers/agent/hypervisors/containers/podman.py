@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cache.stores.private_files import write_private_file
+from workers.agent.commands.environment import fault_of_environment
 from workers.agent.hypervisors.containers.container import (
     Container,
     ContainerEngine,
@@ -205,6 +206,8 @@ def run_arguments(
         HypervisorFault: something requested is not possible.
     """
     options = options_of(spec)
+    if fault := fault_of_environment(spec.env):
+        raise HypervisorFault(f"env: {fault}")
     if _PLACES.match(spec.image):
         raise CannotDo(
             "image: expected a reference such as docker.io/library/alpine, and no place on the machine"
@@ -227,6 +230,8 @@ def run_arguments(
     for number, disk in enumerate(spec.disks):
         check_disk(disk, number)
         if Path(disk.path).is_block_device():
+            if ":" in disk.path:
+                raise CannotDo(f"disk {number}: podman takes no device whose path has a colon")
             access = "r" if disk.readonly else "rw"
             arguments += ["--device", f"{disk.path}:{options.place_of(number)}:{access}"]
             continue
@@ -241,6 +246,9 @@ def run_arguments(
 
 def _environment(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the variables passed by podman's environment, and those passed by a file; none is visible to others."""
+    if pattern := next((name for name in env if name.endswith("*")), None):
+        # Podman would pass every variable of the agent that begins so.
+        raise CannotDo(f"env: podman takes no variable {pattern!r}: expected a name that does not end with '*'")
     filed = {name: value for name, value in env.items() if _is_heeded(name)}
     for name, value in filed.items():
         if not name.isidentifier() or len(f"{value} ".splitlines()) > 1:
