@@ -103,7 +103,9 @@ class ContainerOptions(RequestedOptions):
         description="The paths of its disks, in order; further disks are /disks/0, /disks/1 and so on.",
     )
     stop_signal: str = Field(
-        default="TERM", pattern=r"^(SIG)?[A-Z0-9][A-Z0-9+-]*$", description="The signal that requests its end."
+        default="TERM",
+        pattern=r"^(SIG)?[A-Z0-9][A-Z0-9+-]*$",
+        description="The signal that requests its end.",
     )
     processes: int = Field(default=4096, ge=1, description="The largest number of its processes and threads.")
     open_files: int = Field(
@@ -121,7 +123,9 @@ class ContainerOptions(RequestedOptions):
             ):
                 raise ValueError("expected absolute paths of directories besides /")
             if _UNQUOTABLE.search(path):
-                raise ValueError("expected paths without commas, colons, quotation marks and control characters")
+                raise ValueError(
+                    "expected paths without commas, colons, quotation marks and control characters"
+                )
         return paths
 
     @property

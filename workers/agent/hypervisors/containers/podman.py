@@ -248,7 +248,9 @@ def _environment(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
     """Return the variables passed by podman's environment, and those passed by a file; none is visible to others."""
     if pattern := next((name for name in env if name.endswith("*")), None):
         # Podman would pass every variable of the agent that begins so.
-        raise CannotDo(f"env: podman takes no variable {pattern!r}: expected a name that does not end with '*'")
+        raise CannotDo(
+            f"env: podman takes no variable {pattern!r}: expected a name that does not end with '*'"
+        )
     filed = {name: value for name, value in env.items() if _is_heeded(name)}
     for name, value in filed.items():
         if not name.isidentifier() or len(f"{value} ".splitlines()) > 1:

@@ -1,6 +1,7 @@
 """What podman is told, without running it."""
 
 import csv
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -67,19 +68,19 @@ HOSTILE = st.text(alphabet=st.sampled_from("ab,:=*\"'\n -/.h"), max_size=12)
 
 def mounts(arguments: list[str]) -> list[dict[str, str]]:
     """Return the fields of each mount as podman reads them, of which a later one replaces an earlier."""
-    given = [value for flag, value in zip(arguments, arguments[1:], strict=False) if flag == "--mount"]
+    given = [value for flag, value in pairwise(arguments) if flag == "--mount"]
     return [dict(field.split("=", 1) for field in next(csv.reader([each]))) for each in given]
 
 
 @given(hostile=HOSTILE)
 def test_place_of_a_disk_never_becomes_another_source_of_it(hostile: str) -> None:
     place = f"/data{hostile}"
-    disk = Disk(path="/tmp", format="dir")  # noqa: S108  # nothing is written there
+    disk = Disk(path="/tmp", format="dir")
     try:
         arguments = told(disks=[disk], options={"disk_paths": [place]})[0]
     except HypervisorFault:
         return
-    assert mounts(arguments) == [{"type": "bind", "source": "/tmp", "target": place}]  # noqa: S108  # as above
+    assert mounts(arguments) == [{"type": "bind", "source": "/tmp", "target": place}]
 
 
 @pytest.mark.parametrize("place", ["/data,source=/", '/data","source=/', "/data:rw", "/data\nx"])
@@ -89,7 +90,8 @@ def test_place_that_would_begin_another_field_is_refused(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["host", "none", "ns:/proc/1/ns/net", "container:other", "slirp4netns:allow_host_loopback=true", "-x"]
+    "name",
+    ["host", "none", "ns:/proc/1/ns/net", "container:other", "slirp4netns:allow_host_loopback=true", "-x"],
 )
 def test_name_of_a_network_is_no_kind_of_network(name: str) -> None:
     with pytest.raises(HypervisorFault, match=r"networks\.0"):
