@@ -68,7 +68,7 @@ def _default(name: str, field: FieldInfo) -> str:
         return FOUND_OUT[name]
     default: Any = field.default
     if default is None:
-        return "as for all"
+        return "as for all" if ".NAME." in name else "empty"
     if default in ("", ()):
         return "empty"
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"

@@ -1,5 +1,6 @@
 """Settings of machines: the machine-state cache, and what an agent offers and allows."""
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -45,6 +46,23 @@ class NodeStateCacheSettings(BaseModel):
     )
 
 
+class ProjectSettings(BaseModel):
+    """What the templates of one project may use on this machine, besides what those of all projects may."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    commands: tuple[str, ...] = Field(default=(), description="Its programs, besides `agent.commands`.")
+    directories: tuple[Path, ...] = Field(
+        default=(),
+        description="Its directories, before `node_directories`: a relative path begins in the first of all.",
+    )
+    images: tuple[str, ...] = Field(default=(), description="Its images, besides `agent.images`.")
+    networks: tuple[str, ...] = Field(default=(), description="Its networks, besides `agent.networks`.")
+    targets: tuple[str, ...] = Field(default=(), description="Its targets, besides `agent.targets`.")
+    users: tuple[str, ...] = Field(default=(), description="Its users, besides `agent.users`.")
+    run_as: str = Field(default="", description="Its user, instead of `agent.run_as`.")
+
+
 class AgentSettings(BaseModel):
     """The settings of the agent on this machine."""
 
@@ -64,14 +82,40 @@ class AgentSettings(BaseModel):
         repr=False,
         description="The storage units of the node, by name, each with its `type` and its options.",
     )
-    commands: tuple[str, ...] = Field(
-        default=("*",),
+    commands: tuple[str, ...] | None = Field(
+        default=None,
         description="Patterns of the programs that may be run, such as `/usr/bin/*`: the path of the program, links "
-        "followed, must match one of them.",
+        "followed, must match one of them. Empty: with a broker none, without one all.",
+    )
+    images: tuple[str, ...] | None = Field(
+        default=None,
+        description="Patterns of the images of containers and virtual machines: references such as "
+        "`docker.io/library/*`, and paths such as `/srv/images/*`, also of kernels and initial RAM disks. Empty: with "
+        "a broker none, without one all references, and paths in the allowed directories.",
+    )
+    networks: tuple[str, ...] | None = Field(
+        default=None,
+        description="Patterns of the networks that instances may be given, as `mode` or `mode:name`, such as `user` "
+        "or `bridge:web`. Empty: with a broker none, without one all.",
+    )
+    targets: tuple[str, ...] | None = Field(
+        default=None,
+        description="What `ready` may probe: hosts, `*.domain`, addresses and networks, with or without a port, such "
+        "as `10.8.0.0/16`. Empty: with a broker only ports of this machine on which the probed process or instance "
+        "itself listens, without one everything.",
     )
     users: tuple[str, ...] = Field(
         default=(),
         description="The users under which instances may run; empty: only the agent's own.",
+    )
+    run_as: str = Field(
+        default="",
+        description="The user under which processes run, and to whom their files belong, where there is a broker and "
+        "the agent is root. Empty: they are refused. An agent that is not root runs all as its own user.",
+    )
+    projects: dict[str, ProjectSettings] = Field(
+        default={},
+        description="What single projects may use besides, by project: `[agent.projects.shop]`.",
     )
     reserved_memory_mib: int = Field(
         default=0,

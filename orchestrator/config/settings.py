@@ -289,8 +289,8 @@ class Settings(BaseSettings):
     node_directories: tuple[Path, ...] = Field(
         default=(),
         description="Directories in which Isotherm::Node::File may write, in which Isotherm::Node::Process "
-        "may run, and where files such as images of instances must be; empty: only the directory 'files' in "
-        "the state directory.",
+        "may run, and where files such as images of instances must be; empty: with a broker none, without one only "
+        "the directory 'files' in the state directory.",
     )
     node_state_cache: NodeStateCacheSettings = Field(
         default=NodeStateCacheSettings(),
@@ -344,8 +344,10 @@ class Settings(BaseSettings):
 
     @property
     def allowed_directories(self) -> tuple[Path, ...]:
-        """The directories that node resources may touch, with the default filled in."""
-        return self.node_directories or (self.state_directory / "files",)
+        """The directories that node resources of all projects may touch, with the default filled in."""
+        if self.node_directories or not self.embedded:
+            return self.node_directories
+        return (self.state_directory / "files",)
 
     @classmethod
     def settings_customise_sources(

@@ -87,7 +87,7 @@ class Bench:
         values = {
             "ISOTHERM_BROKER_URL": server.url,
             "ISOTHERM_STATE_DIRECTORY": str(directory / "state"),
-            "ISOTHERM_AGENT": json.dumps({"hypervisors": {"fake": {}}}),
+            "ISOTHERM_AGENT": json.dumps({"hypervisors": {"fake": {}}, "run_as": "root"}),
         }
         stack.enter_context(environment(values))
         settings = load_settings()

@@ -1,6 +1,5 @@
 """An installation that recovers within seconds, and what became of its stacks."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, Progress, StackView
 from tests import keys
+from tests.allowing import everything
 from tests.services.engine import EngineProcess
 from tests.waiting import PATIENCE_SECONDS, until
 from tests.warm import start as warm_start
@@ -64,7 +64,7 @@ class Installation:
             f"ISOTHERM_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
             for name, value in values.items()
         }
-        self.environment = {**others, **ours, "ISOTHERM_NODE_DIRECTORIES": json.dumps([str(self.files)])}
+        self.environment = {**others, **ours, **everything(self.files)}
         self.service = Service.open(self.settings)
         #: Those that run, and those that were killed; filled by who starts them.
         self.engines: list[EngineProcess] = []

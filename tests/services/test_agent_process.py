@@ -26,6 +26,7 @@ from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.rpc.kombu_transport import KombuTransport
 from orchestrator.nodes.rpc.operations import OperationState
 from tests import keys
+from tests.allowing import everything
 from tests.services.engine import EngineProcess
 from tests.services.servers import RedisServer
 from tests.waiting import until
@@ -60,6 +61,7 @@ class Node:
         """Start an agent with a state directory, and return when it takes changes."""
         others = keys.others()
         ours = {f"ISOTHERM_{name.upper()}": value for name, value in self.values.items()}
+        ours |= everything(self.directory)
         ours["ISOTHERM_STATE_DIRECTORY"] = str(self.directory / state)
         words = ("agent", "--node", NODE, "--label", "rack=r1")
         process = start(words, directory=self.directory, environment={**others, **ours})

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from orchestrator.store import migrations
 from tests import keys
+from tests.allowing import everything
 from tests.faults.installation import HASTE
 from tests.services.engine import EngineProcess, running
 from tests.waiting import until
@@ -58,6 +59,7 @@ class Fleet:
 
     def agent(self, node: str) -> "subprocess.Popen[str]":
         """Start a node's agent."""
+        (self.directory / node / "files").mkdir(parents=True, exist_ok=True)
         return self.start("agent", "--node", node, "--label", f"rack={RACKS[node]}", place=node)
 
     def start_again(self, node: str) -> None:
@@ -100,7 +102,8 @@ class Fleet:
         return dict(self.rows(f"SELECT name, on_node FROM resource WHERE on_node IS NOT NULL AND {there}"))
 
     def _environment(self, place: str) -> dict[str, str]:
-        return {**self.environment, "ISOTHERM_STATE_DIRECTORY": str(self.directory / place)}
+        own = self.directory / place
+        return {**self.environment, **everything(own / "files"), "ISOTHERM_STATE_DIRECTORY": str(own)}
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 import psutil
 
 from orchestrator.service import Service
+from tests.allowing import everything
 from tests.services.engine import running
 from tests.services.test_update import isotherm, service, session  # noqa: F401  # fixtures
 from tests.unit.docs.pages import Session
@@ -27,6 +28,8 @@ def test_a_stack_is_checked_suspended_resumed_and_repaired(
     service: Service,  # noqa: F811
 ) -> None:
     (session.directory / "t.yaml").write_text(TEMPLATE)
+    (files := session.directory / "files").mkdir()
+    session.environment |= everything(files)
     with running([session.start_quickly("isotherm agent --node host1")]):
         operate(session, service)
 

@@ -13,7 +13,7 @@ from tests.services.process import free_port
 from tests.unit.docs.pages import ROOT, Block, Session, blocks
 
 DISTRIBUTED = [block for block in blocks(ROOT / "README.md") if "distributed" in block.marks]
-SETUP, KEYS, PROCESSES, ASK, USE = DISTRIBUTED
+SETUP, KEYS, LIMITS, PROCESSES, ASK, USE = DISTRIBUTED
 
 
 @pytest.fixture
@@ -44,6 +44,9 @@ def doctors_word(session: Session) -> dict[str, str]:
 def test_a_coordinator_three_workers_and_an_agent_carry_out_what_the_readme_says(session: Session) -> None:
     session.type_in(SETUP)
     session.type_in(KEYS)
+    session.type_in(LIMITS)
+    # Whoever runs the tests may be root, and no other user reaches their files.
+    session.environment["ISOTHERM_AGENT__RUN_AS"] = "root"
     assert set(session.environment) >= {"ISOTHERM_BROKER_URL", "ISOTHERM_DATABASE_URL"}
     assert "processes" in PROCESSES.marks
     with running(list(started(session, PROCESSES))) as engines:

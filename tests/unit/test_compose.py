@@ -1,5 +1,6 @@
 """compose.yaml runs what exists: commands that parse, settings that are known, services that can become healthy."""
 
+import json
 import re
 import shlex
 import tomllib
@@ -172,12 +173,15 @@ def test_volumes_are_declared(name: str) -> None:
 def settings_of(name: str, **others: str | None) -> Settings:
     """Return the settings that the processes of a service have."""
     environment: dict[str, str] = OURS[name]["environment"]
-    given = {
-        variable.removeprefix("ISOTHERM_").lower(): value
-        for variable, value in environment.items()
-        if variable.startswith("ISOTHERM_")
-    }
-    return Settings(**{**given, **others})  # type: ignore[arg-type]
+    given: dict[str, Any] = {}
+    for variable, value in environment.items():
+        if variable.startswith("ISOTHERM_"):
+            *tables, last = variable.removeprefix("ISOTHERM_").lower().split("__")
+            place = given
+            for table in tables:
+                place = place.setdefault(table, {})
+            place[last] = json.loads(value) if value.startswith("[") else value
+    return Settings(**{**given, **others})
 
 
 @each_of_ours
@@ -258,6 +262,17 @@ def test_no_password_is_written_down() -> None:
     ]
     assert set(passwords) == {THE_PASSWORD}
     assert len(passwords) == len({"postgres", *OURS} - WITHOUT_DATABASE)
+
+
+def test_the_agent_states_what_templates_may_use() -> None:
+    settings = settings_of("agent")
+    assert settings.agent.commands
+    assert settings.node_directories
+    # A configured directory is never made by the agent.
+    made = (ROOT / ".docker" / "Dockerfile").read_text()
+    assert all(str(directory) in made for directory in settings.node_directories)
+    # It is no root, whose processes would need a user.
+    assert "\nUSER isotherm\n" in made
 
 
 def test_the_agent_sees_nothing_of_the_database() -> None:

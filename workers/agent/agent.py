@@ -90,7 +90,12 @@ class Agent:
         seconds = settings.agent.backend_seconds
         #: The configured backends, usable or not.
         self.hypervisors = hypervisors_of(
-            settings.agent.hypervisors, directory / "hypervisors", seconds, self._watching.watch, self.scope
+            settings.agent.hypervisors,
+            directory / "hypervisors",
+            seconds,
+            self._watching.watch,
+            scope=self.scope,
+            limits=self.limits,
         )
         self.storage = storage_of(settings.agent.storage, directory / "storage", seconds)
         self._answering = Answering(

@@ -21,7 +21,7 @@ from hooks.loading.entries import installed_entries, load_entries
 from hooks.values.nearest import Nearest
 from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.plugins.loading import refuse_stranger
-from workers.agent.hypervisors.hypervisor import Hypervisor
+from workers.agent.hypervisors.hypervisor import CommandLimits, Hypervisor
 from workers.agent.options import read_options
 from workers.agent.patience import Patience, PendingCall, Unanswered
 from workers.agent.storage.storage import Storage
@@ -181,18 +181,21 @@ def hypervisors_of(
     directory: Path,
     seconds: float,
     begin: Callable[[Hypervisor], None],
+    *,
     scope: str = "",
+    limits: CommandLimits | None = None,
 ) -> Backends[Hypervisor]:
     """Return the configured hypervisors, each with a directory of its own under ``directory``.
 
-    ``begin`` is called with each as soon as it can be used; ``scope`` is that of its marks.
+    ``begin`` is called with each as soon as it can be used; ``scope`` is that of its marks, ``limits`` are
+    those on its commands.
     """
     entries = _Entries(HYPERVISORS, configured)
 
     def make(name: str) -> Hypervisor:
         cls = entries.backend_class(name, Hypervisor, "hypervisor")  # type: ignore[type-abstract]
         made = cls(_options(cls.Options, configured[name], f"agent.hypervisors.{name}"), directory / name)
-        made.scope = scope
+        made.scope, made.limits = scope, limits
         return made
 
     def backend(name: str) -> Backend[Hypervisor]:

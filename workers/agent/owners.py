@@ -34,6 +34,12 @@ def volume_key(storage: str, name: str) -> str:
     return f"{storage}/{name}"
 
 
+def requesting_project() -> str:
+    """Return the project for which the present thread acts; empty: the call states none."""
+    requester = _requester.get()
+    return "" if requester is None else requester.project
+
+
 @contextmanager
 def requested_by(node: str, stated: Mapping[str, Any] | None) -> Iterator[None]:
     """Have the body act for a requester, on the wire; None: for none.

@@ -3,8 +3,8 @@
 from pathlib import Path, PurePosixPath
 
 from cache.stores.private_files import make_private_directory
-from orchestrator.config.settings import Settings
 from orchestrator.plugins.steps import ResourceFailure
+from workers.agent.allowances import Allowance
 
 
 def fault_of_path(text: str) -> str:
@@ -27,7 +27,7 @@ def fault_of_file_path(text: str) -> str:
     return ""
 
 
-def allowed_file(text: str, settings: Settings, *, makes: bool = False) -> Path:
+def allowed_file(text: str, allowance: Allowance, *, makes: bool = False) -> Path:
     """Return the real path of the file ``text``: symbolic links on the way are followed, the last step not.
 
     A relative path starts in the first allowed directory. With ``makes`` the default directory is made
@@ -38,13 +38,13 @@ def allowed_file(text: str, settings: Settings, *, makes: bool = False) -> Path:
     """
     if fault := fault_of_file_path(text):
         raise ResourceFailure(fault)
-    path = _roots(settings, makes=makes)[0] / text
+    path = _placed(text, allowance, makes=makes)
     real = path.parent.resolve() / path.name
-    root_of(real, settings)
+    root_of(real, allowance)
     return real
 
 
-def allowed_directory(text: str, settings: Settings, *, makes: bool = False) -> Path:
+def allowed_directory(text: str, allowance: Allowance, *, makes: bool = False) -> Path:
     """Return the real path of the existing directory ``text``; empty: the first allowed directory.
 
     Raises:
@@ -52,37 +52,48 @@ def allowed_directory(text: str, settings: Settings, *, makes: bool = False) -> 
     """
     if fault := fault_of_path(text or "."):
         raise ResourceFailure(fault)
-    real = (_roots(settings, makes=makes)[0] / text).resolve()
-    if not any(real.is_relative_to(root) for root in _roots(settings)):
-        raise _outside(real, settings)
+    real = _placed(text, allowance, makes=makes).resolve()
+    if not any(real.is_relative_to(root) for root in _roots(allowance)):
+        raise _outside(real, allowance)
     if not real.is_dir():
         raise ResourceFailure(f"there is no directory {real}")
     return real
 
 
-def root_of(file: Path, settings: Settings) -> Path:
+def root_of(file: Path, allowance: Allowance) -> Path:
     """Return the allowed directory that holds ``file``, an absolute path without symbolic links.
 
     Raises:
         ResourceFailure: none does, or it does not exist.
     """
-    root = next((root for root in _roots(settings) if file != root and file.is_relative_to(root)), None)
+    root = next((root for root in _roots(allowance) if file != root and file.is_relative_to(root)), None)
     if root is None:
-        raise _outside(file, settings)
+        raise _outside(file, allowance)
     if not root.is_dir():
         raise ResourceFailure(f"the allowed directory {root} does not exist (setting node_directories)")
     return root
 
 
-def _roots(settings: Settings, *, makes: bool = False) -> list[Path]:
-    if makes and not settings.node_directories:
-        for directory in settings.allowed_directories:
-            make_private_directory(directory)
-    return [directory.resolve() for directory in settings.allowed_directories]
+def _roots(allowance: Allowance) -> list[Path]:
+    return [directory.resolve() for directory in allowance.directories]
 
 
-def _outside(path: Path, settings: Settings) -> ResourceFailure:
-    roots = ", ".join(map(str, _roots(settings)))
+def _placed(text: str, allowance: Allowance, *, makes: bool) -> Path:
+    """Return a path as written, or in the first allowed directory if it is relative."""
+    if makes and allowance.made is not None:
+        make_private_directory(allowance.made)
+    if Path(text).is_absolute():
+        return Path(text)
+    if not allowance.directories:
+        raise ResourceFailure(
+            f"there is no directory that node resources may touch, in which {text or '.'!r} would be "
+            f"{allowance.where('directories')}"
+        )
+    return allowance.directories[0].resolve() / text
+
+
+def _outside(path: Path, allowance: Allowance) -> ResourceFailure:
+    roots = ", ".join(map(str, _roots(allowance))) or "none"
     return ResourceFailure(
-        f"{path} is outside the directories that node resources may touch: {roots} (setting node_directories)"
+        f"{path} is outside the directories that node resources may touch: {roots} {allowance.where('directories')}"
     )

@@ -1,11 +1,12 @@
 """The contract of a hypervisor, in MiB, seconds and counts, whatever units its own tools use."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -145,6 +146,20 @@ class NoInstance(HypervisorFault):
     """The instance certainly does not exist."""
 
 
+class CommandLimits(Protocol):
+    """The machine's limits on what runs beside its agent, for the project that the present call is made for."""
+
+    @property
+    def confines(self) -> bool:
+        """Whether commands run without new privileges."""
+
+    def command(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path | None) -> str:
+        """Return the file that is to be run as a command; empty: any that is found."""
+
+    def instance(self, spec: InstanceSpec, *, walled: bool) -> InstanceSpec:
+        """Return an instance that is allowed, with its user."""
+
+
 class HypervisorOptions(BaseModel):
     """Base of the options of hypervisors: the settings ``[agent.hypervisors.NAME]``."""
 
@@ -176,6 +191,8 @@ class Hypervisor(ABC):
         self.options, self.directory = options, directory
         #: The scope of its marks: the same for its agent's successors, also where they have lost this directory.
         self.scope = ""
+        #: The machine's limits on commands; None: there are none.
+        self.limits: CommandLimits | None = None
 
     @abstractmethod
     def probe(self) -> str:
@@ -220,6 +237,14 @@ class Hypervisor(ABC):
     def files_of(self, spec: InstanceSpec) -> Sequence[str]:  # noqa: ARG002  # for overriding methods
         """Return the machine's files that an instance's options refer to, besides its image and its disks."""
         return ()
+
+    def networks_of(self, spec: InstanceSpec) -> Sequence[str]:
+        """Return the networks of an instance, each as ``mode`` or ``mode:name``, for the machine's limits."""
+        return [json.dumps(dict(each), sort_keys=True) for each in spec.networks]
+
+    def writes_image(self, spec: InstanceSpec) -> bool:  # noqa: ARG002  # for overriding methods
+        """Return whether an instance writes to its image, which is a path on the machine."""
+        return False
 
     def reboot(self, name: str) -> InstanceData:  # noqa: ARG002  # for overriding methods
         """Restart the instance as it was last started.

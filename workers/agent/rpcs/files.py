@@ -45,7 +45,7 @@ def file_look(
     place = Path(path)
     if not place.name or place.is_symlink() or not place.is_file():
         return None
-    if place != allowed_file(path, agent.settings):
+    if place != allowed_file(path, agent.limits.allowance):
         return None
     agent.owners.refuse_other_projects(FILE, path)
     with place.open("rb") as file:
@@ -77,8 +77,8 @@ def file_put(
         )
     with agent.alone_with(FILE, owner["uuid"]):
         agent.refuse_gone(FILE, owner["uuid"])
-        place = allowed_file(path, agent.settings, makes=True)
-        file, root = owned_file(agent, owner), root_of(place, agent.settings)
+        place = allowed_file(path, agent.limits.allowance, makes=True)
+        file, root = owned_file(agent, owner), root_of(place, agent.limits.allowance)
         if os.path.lexists(place):
             # A path is free again where the file of its owner has gone.
             agent.owners.refuse_others(FILE, str(place))
@@ -100,7 +100,7 @@ def file_take_over(agent: Agent, *, owner: Mapping[str, str], path: str, expecte
     """
     with agent.alone_with(FILE, owner["uuid"]):
         agent.refuse_gone(FILE, owner["uuid"])
-        place = allowed_file(path, agent.settings)
+        place = allowed_file(path, agent.limits.allowance)
         if str(place) != expected:
             raise ResourceFailure(f"the template's path is {place}, the id in the adopt file is another")
         agent.owners.take_over(FILE, str(place))

@@ -166,7 +166,11 @@ def allowed_instance(
     if wanted.disks:
         _refuse_other_disks(agent, {(disk.path, disk.format) for disk in wanted.disks})
     for file in backend.files_of(wanted):
-        _allow_file(agent, file)
+        agent.limits.image_file(file)
+        agent.owners.refuse_other_projects(FILE, str(Path(file).resolve()))
+    agent.limits.networks(backend.networks_of(wanted))
+    if backend.writes_image(wanted):
+        agent.limits.path(wanted.image)
     return backend, agent.limits.instance(wanted, walled=backend.walled)
 
 

@@ -70,7 +70,7 @@ def process_look(
     if members:
         seen |= {"gone": process.gone(), "still": process.stands_still(), "moves": process.is_moving()}
     if cwd is not None:
-        seen["cwd"] = str(allowed_directory(cwd, agent.settings))
+        seen["cwd"] = str(allowed_directory(cwd, agent.limits.allowance))
     return seen
 
 
@@ -101,7 +101,7 @@ def process_start(
         # Also one whose record is lost: its start may have been this very run.
         status = process.find()
         if status is None or status.run != run:
-            place = allowed_directory(cwd, agent.settings, makes=True)
+            place = allowed_directory(cwd, agent.limits.allowance, makes=True)
             whole, ready = environment(env), Probe.from_wire(probe)
             agent.limits.command(argv, env=whole, cwd=place)
             if ready.occupied():

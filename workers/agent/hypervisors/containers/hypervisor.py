@@ -74,6 +74,16 @@ class Oci(RecordedHypervisor):
         """Return the machine as its kernel sees it."""
         return node_of_kernel()
 
+    def networks_of(self, spec: InstanceSpec) -> Sequence[str]:
+        """Return its network, unless it has none."""
+        network = network_of(spec)
+        name = network.path or network.name
+        return [] if network.mode == "none" else [f"{network.mode}:{name}" if name else network.mode]
+
+    def writes_image(self, spec: InstanceSpec) -> bool:
+        """Return whether it was given leave to write into the directory that is its image."""
+        return options_of(spec).writable and spec.image.startswith("/")
+
     def instances(self) -> Sequence[InstanceData]:
         """Return all on record, with their engine's state."""
         records = self._records.all()

@@ -107,6 +107,15 @@ class Libvirt(Hypervisor):
         """Return the kernel and its initial RAM disk."""
         return [str(spec.options[option]) for option in ("kernel", "initrd") if spec.options.get(option)]
 
+    def networks_of(self, spec: InstanceSpec) -> Sequence[str]:
+        """Return its cards' networks."""
+        cards = [DomainNetwork.read(each, f"networks.{number}") for number, each in enumerate(spec.networks)]
+        return [card.mode if card.mode == "user" else f"{card.mode}:{card.source}" for card in cards]
+
+    def writes_image(self, spec: InstanceSpec) -> bool:
+        """Return whether it is a container, which writes into the directory that is its image."""
+        return bool(spec.image) and "lxc" in (self.options.domain_type, self.options.uri.partition(":")[0])
+
     def node(self) -> NodeData:
         """Return the machine as its kernel sees it, or as libvirt does where the kernel cannot."""
         with self._connection.use() as connection:

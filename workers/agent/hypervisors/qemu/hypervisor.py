@@ -27,6 +27,7 @@ from workers.agent.hypervisors.qemu.virtual_machine import (
     MachineNetwork,
     MachineOptions,
     QemuOptions,
+    machine_networks,
     machine_options,
 )
 from workers.agent.hypervisors.records import InstanceRecord, RecordedHypervisor
@@ -73,6 +74,12 @@ class Qemu(RecordedHypervisor):
     def files_of(self, spec: InstanceSpec) -> Sequence[str]:
         """Return the kernel and its initial RAM disk."""
         return [str(spec.options[option]) for option in ("kernel", "initrd") if spec.options.get(option)]
+
+    def networks_of(self, spec: InstanceSpec) -> Sequence[str]:
+        """Return its cards' networks; of mode user each forwarded port is one, too."""
+        cards = machine_networks(spec)
+        named = [f"{card.mode}:{card.device}" if card.device else card.mode for card in cards]
+        return [*named, *(f"{card.mode}:{port}" for card in cards for port in card.forward)]
 
     def node(self) -> NodeData:
         """Return the machine as its kernel sees it, and qemu's version."""
