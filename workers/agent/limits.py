@@ -17,6 +17,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.nodes.rpc.errors import RpcRefused
 from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.allowances import Allowance
+from workers.agent.commands.account import Account, NoAccount, account_of
 from workers.agent.files.allowed import allowed_directory, allowed_file
 from workers.agent.hypervisors.hypervisor import InstanceSpec
 from workers.agent.names import fault_of_name
@@ -137,10 +138,21 @@ class Limits:
         if not allowance.run_as:
             of_one = f"{allowance.own('run_as')} for this project, or " if allowance.project else ""
             raise self._refused(
-                "its agent is root, and there is no user under whom processes run: an operator sets "
+                "its agent is root, and there is no user for the project's processes and files: an operator sets "
                 f"{of_one}agent.run_as for all projects, in the settings of the node's agent"
             )
         return allowance.run_as
+
+    def account(self) -> Account | None:
+        """Return the account of :meth:`run_as`; None: the agent's own user.
+
+        Raises:
+            RpcRefused: no user is set, or the machine has no such user.
+        """
+        try:
+            return account_of(self.run_as())
+        except NoAccount as error:
+            raise self._refused(f"{error} {self.allowance.where('run_as')}") from error
 
     def instance(self, spec: InstanceSpec, *, walled: bool) -> InstanceSpec:
         """Refuse an instance that would reach what is not allowed; return it with its directory's real path, its user.
@@ -179,6 +191,18 @@ class Limits:
             self.path(text)
         else:
             self._listed_image(text, is_path=True)
+
+    def fixed(self, text: str) -> None:
+        """Refuse a path that others could have lead elsewhere after it was checked, on a machine of several projects.
+
+        Raises:
+            RpcRefused: one of its directories can be written to by others than root and the agent's user.
+        """
+        if self.confines and (other := _exchangeable(Path(text).parent)):
+            raise self._refused(
+                f"{text!r} could be exchanged after this check: others than root and the agent's user may write "
+                f"to {other}"
+            )
 
     def _listed_image(self, text: str, *, is_path: bool) -> None:
         allowed = self.allowance.images or ()

@@ -22,6 +22,11 @@ class Account:
     shell: str
 
     @property
+    def ids(self) -> tuple[int, int]:
+        """The numbers of the user and its group, to whom files are given."""
+        return self.uid, self.gid
+
+    @property
     def environment(self) -> Mapping[str, str]:
         """The environment variables that name the user."""
         return {"USER": self.name, "LOGNAME": self.name, "HOME": self.home, "SHELL": self.shell}

@@ -5,6 +5,7 @@ the environment of the command and its children.
 """
 
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -34,6 +35,7 @@ _LAUNCH: Final = (
 )
 _ROOT: Final = str(Path(__file__).resolve().parents[3])
 _LAUNCHER_LOG: Final = "launcher.log"
+_STDIN: Final = "0"
 #: The launcher needs some hundredths of a second; one that takes this long is stuck.
 _LAUNCH_SECONDS: Final = 30.0
 _TAIL_BYTES: Final = 8192
@@ -115,12 +117,16 @@ class SupervisedProcess:
         now: float,
         account: Account | None = None,
         control_groups: Sequence[Path] = (),
+        program: str = "",
+        confined: bool = False,
     ) -> None:
         """Order the run ``run`` at the time ``now``, and start it at most once.
 
         On return, it was started, or a process of an earlier attempt is still there:
         check the status. ``env`` is the whole environment; it is not recorded. The command joins
         the control groups whose ``cgroup.procs`` are given, and then becomes the user whose account is given.
+        ``program`` is the file that is run as it; empty: the one that ``argv`` names. A ``confined`` one runs in the
+        very directory that is named, makes private files, and gets no new privileges.
 
         Raises:
             RetryableFailure: the launcher failed before it started the command.
@@ -134,6 +140,7 @@ class SupervisedProcess:
         }
         order["account"] = None if account is None else asdict(account)
         order["control_groups"] = list(map(str, control_groups))
+        order |= {"program": program, "confined": confined}
         check_fence()
         # The launcher is a process of its own, which may get there late.
         order["until"] = fence_ends_at()
@@ -251,19 +258,21 @@ class SupervisedProcess:
         return None if record is None else Status(**record)
 
     def _launch(self, run: str, env: Mapping[str, str]) -> Answer:
-        command = [sys.executable, "-I", "-S", "-c", _LAUNCH, _ROOT, str(self._directory), run]
+        command = [sys.executable, "-I", "-S", "-c", _LAUNCH, _ROOT, str(self._directory), run, _STDIN]
         with os.fdopen(open_private(self._directory / _LAUNCHER_LOG, os.O_WRONLY | os.O_TRUNC), "wb") as log:
             launcher = subprocess.Popen(  # noqa: S603 -- running commands is what the resource type is for
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=dict(env),
+                # Not the command's: the launcher has the agent's privileges.
+                env={},
                 cwd="/",
                 start_new_session=True,
             )
         try:
-            return Answer(launcher.wait(_LAUNCH_SECONDS))
+            launcher.communicate(json.dumps(dict(env)).encode(), _LAUNCH_SECONDS)
+            return Answer(launcher.returncode)
         except (subprocess.TimeoutExpired, ValueError):
             return Answer.BROKEN
         finally:

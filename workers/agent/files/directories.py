@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cache.stores.private_files import make_private_directory, open_private, sync_directory
+from workers.agent.files.places import held
 
 
 class MadeDirectories:
@@ -20,8 +21,10 @@ class MadeDirectories:
     def __init__(self, records: Path) -> None:
         self._markers = records / "directories"
 
-    def make(self, directory: Path, *, root: Path) -> None:
+    def make(self, directory: Path, *, root: Path, user: tuple[int, int] | None = None) -> None:
         """Make ``directory`` and what is missing between it and ``root``; existing ones are left as they are.
+
+        Those made belong to ``user``, by uid and gid; None: to the agent's own.
 
         Raises:
             OSError: a directory cannot be made; a file may have its name.
@@ -34,9 +37,9 @@ class MadeDirectories:
                 missing.append(directory)
                 directory = directory.parent
             for step in reversed(missing):
-                self._make_one(step)
+                self._make_one(step, user)
 
-    def _make_one(self, directory: Path) -> None:
+    def _make_one(self, directory: Path, user: tuple[int, int] | None) -> None:
         marker = self._marker(directory)
         # Only directories made here may be removed, so this is recorded first, and withdrawn if another process
         # made it.
@@ -44,7 +47,10 @@ class MadeDirectories:
             file.write(os.fsencode(directory))
         sync_directory(self._markers)
         try:
-            directory.mkdir()
+            with held(directory) as place:
+                place.mkdir()
+                if user is not None:
+                    os.chown(place, *user, follow_symlinks=False)
         except OSError:
             marker.unlink()
             raise
@@ -57,7 +63,8 @@ class MadeDirectories:
         with self._alone():
             while (marker := self._marker(directory)).exists():
                 try:
-                    directory.rmdir()
+                    with held(directory) as place:
+                        place.rmdir()
                 except FileNotFoundError:
                     pass
                 except OSError:

@@ -18,6 +18,7 @@ from cache.stores.private_files import sync_directory
 from orchestrator.plugins.steps import ResourceFailure, RetryableFailure
 from workers.agent.fence import check_fence
 from workers.agent.files.directories import MadeDirectories
+from workers.agent.files.places import held, opened
 from workers.agent.records import read_record, write_record
 
 _RECORD = "file.json"
@@ -90,34 +91,41 @@ class OwnedFile:
         self._settle(record)
         return record.path
 
-    def create(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
+    def create(
+        self, path: Path, content: bytes, mode: int, *, root: Path, user: tuple[int, int] | None = None
+    ) -> None:
         """Make the file, and the directories between it and ``root``; repeating it is harmless.
+
+        What is made belongs to ``user``, by uid and gid; None: to the agent's own.
 
         Raises:
             ResourceFailure: a foreign file is at the path, or the disk refuses.
         """
         self._recover(path)
         if self.find() == path:
-            self.replace(path, content, mode, root=root)
+            self.replace(path, content, mode, root=root, user=user)
             return
         self.remove()
         record = FileRecord(path=path, stack=self._stack, resource=self._resource)
         with _refusals(path):
             self._write(record)
-            self._made.make(path.parent, root=root)
-            version = self._prepare(path, content, mode)
+            self._made.make(path.parent, root=root, user=user)
+            version = self._prepare(path, content, mode, user)
             record = replace(record, versions=(version,))
             self._write(record)
             try:
                 check_fence()
                 # A hard link, unlike a rename, never replaces an existing file.
-                path.hardlink_to(self._temporary(path))
+                with held(path) as place:
+                    place.hardlink_to(self._temporary(place))
             except FileExistsError:
                 self._inherit(record)
             sync_directory(path.parent)
             self._settle(record)
 
-    def replace(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
+    def replace(
+        self, path: Path, content: bytes, mode: int, *, root: Path, user: tuple[int, int] | None = None
+    ) -> None:
         """Replace the content atomically, even if the file was edited meanwhile.
 
         Raises:
@@ -132,15 +140,14 @@ class OwnedFile:
                 f"{path} is no regular file any more; move it away to let it be written again"
             )
         with _refusals(path):
-            self._made.make(path.parent, root=root)
+            self._made.make(path.parent, root=root, user=user)
             if record.heir:
                 self._bequeath(record.heir, self._uuid)
-            version = self._prepare(path, content, mode)
+            version = self._prepare(path, content, mode, user)
             # The old version stays on record until the new one is in place: either may be found on the disk.
             record = replace(record, versions=(*record.versions[-1:], version), heir=None)
             self._write(record)
-            check_fence()
-            self._temporary(path).replace(path)
+            self._move_into_place(path)
             sync_directory(path.parent)
             self._write(replace(record, versions=(version,), placed=True))
 
@@ -179,11 +186,13 @@ class OwnedFile:
         """Make an existing file belong to this row; its content stays as it is."""
         for uuid, _ in list(self._others(path)):
             self._bequeath(uuid, self._uuid)
-        self._mark(path)
+        with opened(path) as file:
+            self._mark(file.fileno())
         self._own(path)
 
     def _own(self, path: Path) -> None:
-        version = Version(path.stat().st_ino, digest(path))
+        with opened(path) as file:
+            version = Version(os.fstat(file.fileno()).st_ino, hashlib.file_digest(file, "sha256").hexdigest())
         record = FileRecord(path=path, stack=self._stack, resource=self._resource)
         self._write(replace(record, versions=(version,), placed=True))
 
@@ -200,7 +209,7 @@ class OwnedFile:
             return os.getxattr(path, _MARK, follow_symlinks=False).decode(errors="replace")
         return ""
 
-    def _mark(self, file: int | Path) -> None:
+    def _mark(self, file: int) -> None:
         # Not every file system has extended attributes; without them the record alone proves the ownership.
         with suppress(OSError):
             os.setxattr(file, _MARK, self._uuid.encode())
@@ -219,27 +228,35 @@ class OwnedFile:
 
     def _is_ours(self, record: FileRecord) -> bool:
         path = record.path
-        # A link put in place of a directory would lead to a file of the same name elsewhere.
-        if path.parent.resolve() != path.parent or not _is_regular(path):
+        try:
+            # Not by a link put in place of a directory, which would lead to a file of the same name elsewhere.
+            with held(path) as place:
+                found = place.lstat()
+        except (FileNotFoundError, NotADirectoryError):
             return False
-        if path.stat().st_ino in {version.inode for version in record.versions}:
+        inode = found.st_ino
+        if not stat.S_ISREG(found.st_mode):
+            return False
+        if inode in {version.inode for version in record.versions}:
             return True
         # Before it was placed, an equal content proves nothing; nor where the very file is another resource's.
         if not record.placed or digest(path) not in {version.sha256 for version in record.versions}:
             return False
         return not any(
-            self._is_other_resource(other) and path.stat().st_ino in {each.inode for each in other.versions}
+            self._is_other_resource(other) and inode in {each.inode for each in other.versions}
             for _, other in self._others(path)
         )
 
-    def _prepare(self, path: Path, content: bytes, mode: int) -> Version:
-        temporary = self._temporary(path)
-        _discard(temporary)
+    def _prepare(self, path: Path, content: bytes, mode: int, user: tuple[int, int] | None) -> Version:
+        _discard(self._temporary(path))
         check_fence()
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with held(self._temporary(path)) as temporary:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             self._mark(descriptor)
+            if user is not None:
+                os.fchown(descriptor, *user)
             os.fchmod(descriptor, mode)
             file.flush()
             os.fsync(descriptor)
@@ -251,13 +268,17 @@ class OwnedFile:
             same = (other.stack, other.resource) == (record.stack, record.resource)
             if same and other.placed and _is_regular(record.path):
                 self._bequeath(uuid, self._uuid)
-                check_fence()
-                self._temporary(record.path).replace(record.path)
+                self._move_into_place(record.path)
                 return
         owner = next((other for _, other in self._others(record.path)), None)
         self.remove()
         whose = f"belongs to {self._name_of(owner)}" if owner else "is not ours"
         raise ResourceFailure(f"{record.path} exists and {whose}: it was left as it is; move it away first")
+
+    def _move_into_place(self, path: Path) -> None:
+        check_fence()
+        with held(path) as place:
+            self._temporary(place).replace(place)
 
     def _refuse_others(self, path: Path) -> None:
         """Refuse a file that another resource has made; also one that an agent of an earlier version has put there."""
@@ -299,7 +320,7 @@ class OwnedFile:
 
 def digest(path: Path) -> str:
     """Return the SHA-256 of the file's content, in hexadecimal digits."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -312,8 +333,8 @@ def _is_regular(path: Path) -> bool:
 
 def _discard(path: Path) -> None:
     check_fence()
-    with suppress(FileNotFoundError, NotADirectoryError):
-        path.unlink()
+    with suppress(FileNotFoundError, NotADirectoryError), held(path) as place:
+        place.unlink()
 
 
 @contextmanager

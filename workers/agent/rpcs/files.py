@@ -11,6 +11,7 @@ from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.agent import Agent
 from workers.agent.files.allowed import allowed_file, root_of
 from workers.agent.files.owned_file import OwnedFile, digest
+from workers.agent.files.places import opened
 from workers.agent.owners import FILE
 from workers.agent.records import records_directory
 
@@ -48,7 +49,7 @@ def file_look(
     if place != allowed_file(path, agent.limits.allowance):
         return None
     agent.owners.refuse_other_projects(FILE, path)
-    with place.open("rb") as file:
+    with opened(place) as file:
         content = file.read(most_bytes) if most_bytes else b""
         status = os.fstat(file.fileno())
     return {
@@ -77,15 +78,17 @@ def file_put(
         )
     with agent.alone_with(FILE, owner["uuid"]):
         agent.refuse_gone(FILE, owner["uuid"])
-        place = allowed_file(path, agent.limits.allowance, makes=True)
-        file, root = owned_file(agent, owner), root_of(place, agent.limits.allowance)
+        allowance, account = agent.limits.allowance, agent.limits.account()
+        place = allowed_file(path, allowance, makes=True)
+        file, root = owned_file(agent, owner), root_of(place, allowance)
+        user = account.ids if account is not None else None
         if os.path.lexists(place):
             # A path is free again where the file of its owner has gone.
             agent.owners.refuse_others(FILE, str(place))
         if new:
-            file.create(place, content, mode, root=root)
+            file.create(place, content, mode, root=root, user=user)
         else:
-            file.replace(place, content, mode, root=root)
+            file.replace(place, content, mode, root=root, user=user)
         agent.owners.keep(FILE, str(place))
     return str(place)
 

@@ -199,6 +199,7 @@ def _refuse_other_disks(agent: Agent, disks: set[tuple[str, str]]) -> None:
                     f"expected {' or '.join(_WHOLE_FORMATS)}",
                 )
             _allow_file(agent, path)
+            agent.limits.fixed(path)
         except RpcRefused:
             if away is not None:
                 raise away from None

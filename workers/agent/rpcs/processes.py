@@ -102,8 +102,9 @@ def process_start(
         status = process.find()
         if status is None or status.run != run:
             place = allowed_directory(cwd, agent.limits.allowance, makes=True)
-            whole, ready = environment(env), Probe.from_wire(probe)
-            agent.limits.command(argv, env=whole, cwd=place)
+            account, ready = agent.limits.account(), Probe.from_wire(probe)
+            whole = environment({**(account.environment if account else {}), **env})
+            program = agent.limits.command(argv, env=whole, cwd=place)
             if ready.occupied():
                 # The other server's answers would be taken for the process's, which cannot even bind the port.
                 raise ResourceFailure(
@@ -111,7 +112,16 @@ def process_start(
                     "something else has this port"
                 )
             marked = {**whole, **agent_mark(agent.scope)}
-            process.start(run, argv=argv, cwd=place, env=marked, now=time.time())
+            process.start(
+                run,
+                argv=argv,
+                cwd=place,
+                env=marked,
+                now=time.time(),
+                account=account,
+                program=program,
+                confined=agent.limits.confines,
+            )
             status = process.status()
     return _status(status) if status is not None and status.run == run else None
 

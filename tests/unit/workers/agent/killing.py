@@ -19,6 +19,7 @@ _AGENT: Final = Path(workers.agent.__file__).parent
 WITHOUT_TRACE: Final = tuple(
     str(_AGENT / f"{name}.py")
     for name in (
+        "allowances",
         "commands/environment",
         "commands/process_table",
         "commands/readiness",

@@ -190,6 +190,16 @@ def test_image_that_is_written_to_is_the_projects_own(
         start(agent, OTHER, image=str(images / "root"))
 
 
+def test_disk_that_a_tenant_could_exchange_is_refused(tmp_path: Path) -> None:
+    directory = mine(tmp_path)
+    (directory / "disk").write_text("")
+    agent = shared_agent(tmp_path, directories=(directory,))
+    start(agent, ACME, disks=[{"path": str(directory / "disk")}])
+    directory.chmod(0o777)
+    with pytest.raises(RpcRefused, match=f"may write to {directory}"):
+        start(agent, ACME, disks=[{"path": str(directory / "disk")}])
+
+
 def test_parts_of_an_image_are_images_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = shared_agent(tmp_path, directories=(tmp_path,), images=["/boot/*"])
     monkeypatch.setattr(agent.hypervisor("fake"), "files_of", lambda spec: [spec.options["kernel"]])

@@ -145,9 +145,13 @@ class ProcessHypervisor(RecordedHypervisor):
                     f"instance {name!r} was found without a record, and its variables are not known: stop and start it"
                 )
             instance = self._of(record)
-            plan = ProcessPlan.of(instance.spec)
+            spec = instance.spec
+            if self.limits is not None:
+                # They may have been narrowed since it was started.
+                spec = self.limits.instance(spec, walled=False)
+            plan = ProcessPlan.of(spec)
             self._end(instance, grace_seconds=_REBOOT_GRACE_SECONDS)
-            return self._start_anew(instance.spec, plan, instance).look()
+            return self._start_anew(spec, plan, instance).look()
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
         """Change its reserved size, and the kernel's limits where they are enforced."""
@@ -247,7 +251,7 @@ class ProcessHypervisor(RecordedHypervisor):
 
     def _launch(self, instance: InstanceProcess, plan: ProcessPlan) -> None:
         name = instance.spec.name
-        self._hear_of(name, instance.launch(plan, self._work(name)))
+        self._hear_of(name, instance.launch(plan, self._work(name), self.limits))
 
     def _end(self, instance: InstanceProcess, *, grace_seconds: float) -> None:
         if self._watch is not None:

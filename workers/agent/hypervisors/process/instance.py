@@ -12,6 +12,7 @@ from workers.agent.commands.process_table import ProcessTable
 from workers.agent.commands.supervised import Status, SupervisedProcess
 from workers.agent.hypervisors.control_groups import ControlGroups
 from workers.agent.hypervisors.hypervisor import (
+    CommandLimits,
     HypervisorBusy,
     HypervisorFault,
     InstanceData,
@@ -73,8 +74,8 @@ class InstanceProcess:
         """Record the command again that runs without a record; return its status."""
         return self._process.find()
 
-    def launch(self, plan: ProcessPlan, work: Path) -> Status | None:
-        """Start the ordered run, at most once; return its record.
+    def launch(self, plan: ProcessPlan, work: Path, limits: CommandLimits | None) -> Status | None:
+        """Start the ordered run, at most once and within the machine's limits; return its record.
 
         Raises:
             HypervisorBusy: it is not started yet.
@@ -84,16 +85,21 @@ class InstanceProcess:
         joined: list[Path] = []
         if self._groups is not None:
             joined = self._groups.make(self._token, memory_mib=spec.memory_mib, vcpus=spec.vcpus)
-        cwd = plan.prepare(work)
+        cwd, env = plan.prepare(work), plan.environment(spec)
+        program = ""
+        if limits is not None:
+            program = limits.command(plan.argv, env=env, cwd=cwd if spec.cwd else None)
         try:
             self._process.start(
                 self._run,
                 argv=plan.argv,
                 cwd=cwd,
-                env={**plan.environment(spec), ORDER_MARK: order_mark(spec)},
+                env={**env, ORDER_MARK: order_mark(spec)},
                 now=time.time(),
                 account=plan.account,
                 control_groups=joined,
+                program=program,
+                confined=limits is not None and limits.confines,
             )
         except RetryableFailure as error:
             raise HypervisorBusy(str(error)) from error

@@ -84,7 +84,7 @@ class ProcessPlan:
         if self.account is not None:
             for path in (str(work), *self.disks):
                 os.chown(path, self.account.uid, self.account.gid)
-        return Path(self.cwd) if self.cwd else work
+        return Path(self.cwd) if self.cwd else work.resolve()
 
     def environment(self, spec: InstanceSpec) -> Mapping[str, str]:
         """Return all variables of the command; reserved ones override the given ones."""
