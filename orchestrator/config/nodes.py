@@ -1,9 +1,19 @@
 """Settings of machines: the machine-state cache, and what an agent offers and allows."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from hooks.http.targets import Targets
+
+
+def _are_targets(entries: tuple[str, ...]) -> tuple[str, ...]:
+    Targets(entries)
+    return entries
+
+
+_Targets = Annotated[tuple[str, ...], AfterValidator(_are_targets)]
 
 
 class NodeStateCacheSettings(BaseModel):
@@ -58,7 +68,7 @@ class ProjectSettings(BaseModel):
     )
     images: tuple[str, ...] = Field(default=(), description="Its images, besides `agent.images`.")
     networks: tuple[str, ...] = Field(default=(), description="Its networks, besides `agent.networks`.")
-    targets: tuple[str, ...] = Field(default=(), description="Its targets, besides `agent.targets`.")
+    targets: _Targets = Field(default=(), description="Its targets, besides `agent.targets`.")
     users: tuple[str, ...] = Field(default=(), description="Its users, besides `agent.users`.")
     run_as: str = Field(default="", description="Its user, instead of `agent.run_as`.")
 
@@ -98,7 +108,7 @@ class AgentSettings(BaseModel):
         description="Patterns of the networks that instances may be given, as `mode` or `mode:name`, such as `user` "
         "or `bridge:web`. Empty: with a broker none, without one all.",
     )
-    targets: tuple[str, ...] | None = Field(
+    targets: _Targets | None = Field(
         default=None,
         description="What `ready` may probe: hosts, `*.domain`, addresses and networks, with or without a port, such "
         "as `10.8.0.0/16`. Empty: with a broker only ports of this machine on which the probed process or instance "

@@ -1,4 +1,4 @@
-"""The limits that a machine's operator sets: allowed directories, programs, images, networks and users.
+"""The limits that a machine's operator sets: allowed directories, programs, images, networks, targets and users.
 
 They are the machine's own: a client with access to its queue can do no more than they allow.
 """
@@ -7,17 +7,22 @@ import os
 import pwd
 import shutil
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from psutil import Process
+
+from hooks.http.targets import Targets
 from orchestrator.config.settings import Settings
 from orchestrator.nodes.rpc.errors import RpcRefused
 from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.allowances import Allowance
 from workers.agent.commands.account import Account, NoAccount, account_of
+from workers.agent.commands.reach import Reach
+from workers.agent.commands.readiness import Probe
 from workers.agent.files.allowed import allowed_directory, allowed_file
 from workers.agent.hypervisors.hypervisor import InstanceSpec
 from workers.agent.names import fault_of_name
@@ -153,6 +158,22 @@ class Limits:
             return account_of(self.run_as())
         except NoAccount as error:
             raise self._refused(f"{error} {self.allowance.where('run_as')}") from error
+
+    def reach(self, probe: Probe, own: Callable[[], Iterable[Process]]) -> Reach | None:
+        """Return what a probe of an object may reach, whose processes ``own`` returns; None: everything.
+
+        Raises:
+            RpcRefused: it may never reach what it is to probe.
+        """
+        allowed = self.allowance.targets
+        if allowed is None:
+            return None
+        reach = Reach(Targets(allowed), own)
+        if probe.probes and not reach.may_reach(probe.host, probe.port):
+            raise self._refused(
+                f"{probe.host}:{probe.port} may not be probed: {self._allowed('targets', allowed)}"
+            )
+        return reach
 
     def instance(self, spec: InstanceSpec, *, walled: bool) -> InstanceSpec:
         """Refuse an instance that would reach what is not allowed; return it with its directory's real path, its user.

@@ -4,14 +4,21 @@ They run on the instance's machine: an address such as 127.0.0.1 means that mach
 """
 
 import http.client
+import re
 import socket
+import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from workers.agent.commands.reach import Reach
+
 #: The time-out of one probe; the next poll probes again.
 _PROBE_SECONDS: Final = 2.0
+_LONGEST_LINE: Final = 1024
+_STATUS_LINE: Final = re.compile(rb"HTTP/\d\.\d (\d{3})\b")
 #: The default expected status of a page.
 OK_STATUS: Final = 200
 
@@ -56,13 +63,16 @@ class Probe:
         """
         return cls(**{**data, "when": ReadyWhen(data["when"])})
 
-    def fault(self) -> str:
-        """Probe once, for two seconds at most, and return what is still missing; empty: it is ready."""
+    def fault(self, reach: Reach | None = None) -> str:
+        """Probe once, for two seconds at most after a look-up, and return what is still missing; empty: it is ready.
+
+        ``reach``: what it may connect to; None: everything.
+        """
         try:
             if self.when is ReadyWhen.TCP:
-                self._connect()
+                self._connected(reach, _PROBE_SECONDS).close()
             elif self.when is ReadyWhen.HTTP:
-                return self._ask()
+                return self._ask(reach)
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             return f"{self.host}:{self.port}: {reason}"
@@ -73,21 +83,64 @@ class Probe:
         if not self.port:
             return False
         try:
-            self._connect()
+            self._connected(None, _PROBE_SECONDS).close()
         except OSError:
             return False
         return True
 
-    def _connect(self) -> None:
-        with socket.create_connection((self.host, self.port), timeout=_PROBE_SECONDS):
-            pass
+    def _connected(self, reach: Reach | None, seconds: float) -> socket.socket:
+        host = self.host if reach is None else reach.address(self.host, self.port)
+        return socket.create_connection((host, self.port), timeout=seconds)
 
-    def _ask(self) -> str:
+    def _ask(self, reach: Reach | None) -> str:
         kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
-        connection = kind(self.host, self.port, timeout=_PROBE_SECONDS)
+        connection = kind(self.host, self.port)
+        ends_at = time.monotonic() + _PROBE_SECONDS
         try:
+            # Connected here, to the very address that was checked; names and certificates are those of the host.
+            connected = self._connected(reach, _PROBE_SECONDS)
+            connected.settimeout(_left(ends_at))
+            connection.sock = self._secured(connected) if self.secure else connected
             connection.request("GET", self.page, headers={"Connection": "close"})
-            found = connection.getresponse().status
+            found = _status(connection.sock, ends_at)
         finally:
             connection.close()
         return "" if found == self.status else f"{self.page} answers {found}, expected {self.status}"
+
+    def _secured(self, connected: socket.socket) -> socket.socket:
+        try:
+            context = ssl.create_default_context()
+            context.set_alpn_protocols(["http/1.1"])
+            return context.wrap_socket(connected, server_hostname=self.host)
+        except BaseException:
+            connected.close()
+            raise
+
+
+def _status(connected: socket.socket, ends_at: float) -> int:
+    """Read the status line of an answer and nothing else, until ``ends_at`` whatever its sender does.
+
+    Raises:
+        http.client.HTTPException: there is none.
+        OSError: it does not come in time.
+    """
+    line = b""
+    while b"\n" not in line and len(line) < _LONGEST_LINE:
+        connected.settimeout(_left(ends_at))
+        if not (part := connected.recv(_LONGEST_LINE)):
+            break
+        line += part
+    if (found := _STATUS_LINE.match(line)) is None:
+        raise http.client.HTTPException("the answer is not HTTP")
+    return int(found[1])
+
+
+def _left(ends_at: float) -> float:
+    """Return the seconds that are left; a time-out of 0 would not wait at all.
+
+    Raises:
+        TimeoutError: none are.
+    """
+    if (seconds := ends_at - time.monotonic()) <= 0:
+        raise TimeoutError("timed out")
+    return seconds

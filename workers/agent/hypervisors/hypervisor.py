@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
+import psutil
 from pydantic import BaseModel, ConfigDict
 
 
@@ -123,6 +124,17 @@ class InstanceSpec:
             TypeError: a field is missing or unknown.
         """
         return cls(**{**data, "disks": tuple(Disk(**disk) for disk in data.get("disks", ()))})
+
+
+def process_family(instance: InstanceData | None) -> Sequence[psutil.Process]:
+    """Return the process whose number is an instance's id, and its children."""
+    if instance is None or not instance.id:
+        return ()
+    try:
+        process = psutil.Process(int(instance.id))
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return ()
 
 
 class HypervisorFault(Exception):
@@ -241,6 +253,10 @@ class Hypervisor(ABC):
     def networks_of(self, spec: InstanceSpec) -> Sequence[str]:
         """Return the networks of an instance, each as ``mode`` or ``mode:name``, for the machine's limits."""
         return [json.dumps(dict(each), sort_keys=True) for each in spec.networks]
+
+    def processes_of(self, name: str) -> Sequence[psutil.Process]:  # noqa: ARG002  # for overriding methods
+        """Return the machine's processes that make up an instance, as far as there are such."""
+        return ()
 
     def writes_image(self, spec: InstanceSpec) -> bool:  # noqa: ARG002  # for overriding methods
         """Return whether an instance writes to its image, which is a path on the machine."""

@@ -5,6 +5,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import psutil
+
 from orchestrator.nodes.rpc.registry import Effect, node_rpc
 from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.agent import Agent
@@ -13,7 +15,7 @@ from workers.agent.commands.readiness import Probe
 from workers.agent.commands.recovery import agent_mark
 from workers.agent.commands.supervised import Status, SupervisedProcess, tail
 from workers.agent.files.allowed import allowed_directory
-from workers.agent.owners import PROCESS
+from workers.agent.owners import INSTANCE, PROCESS
 from workers.agent.records import records_directory
 
 #: The number of its last lines of output that are returned.
@@ -56,7 +58,8 @@ def process_look(
     # Without its records, which may be lost, it is there all the same.
     status, fault = process.seen(), ""
     if probe is not None and status is not None and status.running:
-        fault = Probe.from_wire(probe).fault()
+        wanted = Probe.from_wire(probe)
+        fault = wanted.fault(agent.limits.reach(wanted, process.members))
         # Another process may have answered while this one ended.
         status = process.status() or status
     order = process.order()
@@ -105,7 +108,9 @@ def process_start(
             account, ready = agent.limits.account(), Probe.from_wire(probe)
             whole = environment({**(account.environment if account else {}), **env})
             program = agent.limits.command(argv, env=whole, cwd=place)
-            if ready.occupied():
+            reach = agent.limits.reach(ready, process.members)
+            # Where it reaches the process's own ports alone, no other server's answers can be taken for its own.
+            if (reach is None or reach.is_listed(ready.host, ready.port)) and ready.occupied():
                 # The other server's answers would be taken for the process's, which cannot even bind the port.
                 raise ResourceFailure(
                     f"{ready.host}:{ready.port} answers before the process was started: "
@@ -163,6 +168,19 @@ def process_forget(agent: Agent, *, uuid: str) -> None:
 
 
 @node_rpc("ready_look", effect=Effect.READ)
-def ready_look(agent: Agent, *, probe: Mapping[str, Any]) -> str:  # noqa: ARG001  # every handler receives one
-    """Probe once, for two seconds at most, whether something on this machine is ready; return what is missing."""
-    return Probe.from_wire(probe).fault()
+def ready_look(agent: Agent, *, probe: Mapping[str, Any], hypervisor: str = "", name: str = "") -> str:
+    """Probe once, for two seconds at most, whether an instance is ready; return what is missing.
+
+    Raises:
+        RpcRefused: the machine's limits forbid it.
+        NotOurs: the instance belongs to another project.
+    """
+
+    def own() -> Sequence[psutil.Process]:
+        if not name:
+            return ()
+        return agent.ask(agent.hypervisors, hypervisor, lambda backend: backend.processes_of(name))
+
+    wanted = Probe.from_wire(probe)
+    agent.owners.refuse_other_projects(INSTANCE, name)
+    return wanted.fault(agent.limits.reach(wanted, own))

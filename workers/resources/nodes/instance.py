@@ -292,7 +292,7 @@ outputs:
         readiness, found = self._readiness, self.look()
         fault = ""
         if found is not None and found["state"] == InstanceState.RUNNING and readiness.probes:
-            fault = self.ask("ready_look", probe=readiness.to_wire())
+            fault = self.ask("ready_look", probe=readiness.to_wire(), **self._named)
             # Another server may have answered while this one ended.
             found = self.look()
         if found is None:

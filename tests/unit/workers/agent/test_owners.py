@@ -29,7 +29,6 @@ ABOUT_NONE: Final = {
     "node_version",
     "node_powercycle",
     "operation",
-    "ready_look",
     "volume_list",
 }
 #: Those by which a resource takes over what no stack has any more: within its project alone.
@@ -72,6 +71,7 @@ class Site:
         file = self.file(requester)
         return {
             "instance_look": box,
+            "ready_look": {**box, "probe": NOT_PROBED},
             "instance_start": {"hypervisor": "fake", "spec": spec("box")},
             "instance_stop": {**box, "grace_seconds": 0.0},
             "instance_reboot": box,

@@ -49,7 +49,7 @@ def arguments_of(agent: Agent, kind: str) -> Mapping[str, list[Mapping[str, Any]
             {"uuid": row_of(kind), "members": True, "cwd": "", "probe": PROBE},
             {"uuid": "none", "members": True},
         ],
-        "ready_look": [{"probe": PROBE}],
+        "ready_look": [{"probe": PROBE}, {"probe": PROBE, "hypervisor": kind, "name": "web"}],
     }
 
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import psutil
+
 from workers.agent.commands.identity import start_mark
 from workers.agent.hypervisors.cgroup_usage import cgroup_usage
 from workers.agent.hypervisors.containers.container import (
@@ -29,6 +31,7 @@ from workers.agent.hypervisors.hypervisor import (
     InstanceSpec,
     InstanceState,
     NodeData,
+    process_family,
 )
 from workers.agent.hypervisors.kernel import BYTES_PER_MIB, node_of_kernel
 from workers.agent.hypervisors.records import InstanceRecord, RecordedHypervisor
@@ -73,6 +76,10 @@ class Oci(RecordedHypervisor):
     def node(self) -> NodeData:
         """Return the machine as its kernel sees it."""
         return node_of_kernel()
+
+    def processes_of(self, name: str) -> Sequence[psutil.Process]:
+        """Return the first process and its children."""
+        return process_family(self.instance(name))
 
     def networks_of(self, spec: InstanceSpec) -> Sequence[str]:
         """Return its network, unless it has none."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
+import psutil
 from pydantic import Field
 
 from workers.agent.commands.identity import is_alive
@@ -91,6 +92,11 @@ class ProcessHypervisor(RecordedHypervisor):
         found = self._records.all()
         table = ProcessTable.read() if found else None
         return [self._of(record).look(table) for record in found]
+
+    def processes_of(self, name: str) -> Sequence[psutil.Process]:
+        """Return the command and all that it has started."""
+        record = self._records.find(name)
+        return () if record is None else self._of(record).members()
 
     # -- changes -----------------------------------------------------------------------------------------------
 

@@ -3,9 +3,11 @@
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from orchestrator.plugins.steps import RetryableFailure
 from workers.agent.commands.process_table import ProcessTable
@@ -162,6 +164,10 @@ class InstanceProcess:
         """
         if self._groups is not None and self._process.members():
             self._groups.limit(self._token, memory_mib=memory_mib, vcpus=vcpus)
+
+    def members(self) -> Sequence[psutil.Process]:
+        """Return the command and all its children."""
+        return self._process.members()
 
     def look(self, table: ProcessTable | None = None) -> InstanceData:
         """Return its present state; ``table``: the processes at that moment."""

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import psutil
+
 from cache.stores.private_files import make_private_directory
 from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
@@ -17,6 +19,7 @@ from workers.agent.hypervisors.hypervisor import (
     InstanceSpec,
     InstanceState,
     NodeData,
+    process_family,
 )
 from workers.agent.hypervisors.kernel import node_of_kernel
 from workers.agent.hypervisors.qemu.machine_room import MachineRoom, notes_at_rest
@@ -74,6 +77,10 @@ class Qemu(RecordedHypervisor):
     def files_of(self, spec: InstanceSpec) -> Sequence[str]:
         """Return the kernel and its initial RAM disk."""
         return [str(spec.options[option]) for option in ("kernel", "initrd") if spec.options.get(option)]
+
+    def processes_of(self, name: str) -> Sequence[psutil.Process]:
+        """Return the first process and its children."""
+        return process_family(self.instance(name))
 
     def networks_of(self, spec: InstanceSpec) -> Sequence[str]:
         """Return its cards' networks; of mode user each forwarded port is one, too."""
