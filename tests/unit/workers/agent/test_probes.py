@@ -1,6 +1,7 @@
 """What a template may reach from a machine that several projects share: its own ports there, and listed targets."""
 
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -94,6 +95,19 @@ def test_own_port_of_a_process_is_reached_and_no_other(
         }
     # Whether anything else listens there is not told.
     assert seen == {"none of its own processes listens there"}
+
+
+def test_port_in_a_network_of_its_own_is_none_of_the_machine(agent: Agent, row: str, tmp_path: Path) -> None:
+    apart = ["unshare", "--net", sys.executable]
+    if subprocess.run([*apart, "-c", ""], capture_output=True).returncode:
+        pytest.skip("this user cannot make networks")
+    program = SERVER.replace("0))", "int(sys.argv[3])))")
+    with listener() as others:
+        file = tmp_path / "port"
+        run(agent, row, [*apart, "-c", program, str(file), "0.0.0.0", str(others)])
+        until(lambda: file.exists() and file.read_text().endswith("."))
+        fault = ask_as(agent, ACME, "process_look", uuid=row, probe=tcp(others))["fault"]
+    assert "own processes" in fault
 
 
 def test_own_port_is_reached_by_the_machines_own_addresses(agent: Agent, row: str, tmp_path: Path) -> None:
