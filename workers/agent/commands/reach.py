@@ -7,7 +7,6 @@ import ipaddress
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 import psutil
@@ -73,15 +72,9 @@ def _of_this_machine(host: str) -> Iterator[str]:
 
 
 def _listening(processes: Iterable[psutil.Process], port: int) -> Iterator[str]:
-    """Yield the addresses on which a process takes connections to a port of this machine.
-
-    In a network of its own, such as a container's, a process can listen on any port: that is none of this machine.
-    """
-    network = Path("/proc/self/ns/net").stat().st_ino
+    """Yield the addresses on which a process takes connections to a port."""
     for process in processes:
-        with suppress(psutil.Error, OSError):
-            if Path(f"/proc/{process.pid}/ns/net").stat().st_ino != network:
-                continue
+        with suppress(psutil.Error):
             for each in process.net_connections("tcp"):
                 if each.status == psutil.CONN_LISTEN and each.laddr.port == port:
                     yield each.laddr.ip
