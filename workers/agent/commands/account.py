@@ -23,7 +23,7 @@ class Account:
 
     @property
     def ids(self) -> tuple[int, int]:
-        """The numbers of the user and its group, to whom files are given."""
+        """The numbers of the user and its group, with whose rights files are reached."""
         return self.uid, self.gid
 
     @property

@@ -21,10 +21,8 @@ class MadeDirectories:
     def __init__(self, records: Path) -> None:
         self._markers = records / "directories"
 
-    def make(self, directory: Path, *, root: Path, user: tuple[int, int] | None = None) -> None:
+    def make(self, directory: Path, *, root: Path) -> None:
         """Make ``directory`` and what is missing between it and ``root``; existing ones are left as they are.
-
-        Those made belong to ``user``, by uid and gid; None: to the agent's own.
 
         Raises:
             OSError: a directory cannot be made; a file may have its name.
@@ -37,9 +35,9 @@ class MadeDirectories:
                 missing.append(directory)
                 directory = directory.parent
             for step in reversed(missing):
-                self._make_one(step, user)
+                self._make_one(step)
 
-    def _make_one(self, directory: Path, user: tuple[int, int] | None) -> None:
+    def _make_one(self, directory: Path) -> None:
         marker = self._marker(directory)
         # Only directories made here may be removed, so this is recorded first, and withdrawn if another process
         # made it.
@@ -49,8 +47,6 @@ class MadeDirectories:
         try:
             with held(directory) as place:
                 place.mkdir()
-                if user is not None:
-                    os.chown(place, *user, follow_symlinks=False)
         except OSError:
             marker.unlink()
             raise

@@ -91,26 +91,22 @@ class OwnedFile:
         self._settle(record)
         return record.path
 
-    def create(
-        self, path: Path, content: bytes, mode: int, *, root: Path, user: tuple[int, int] | None = None
-    ) -> None:
+    def create(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
         """Make the file, and the directories between it and ``root``; repeating it is harmless.
-
-        What is made belongs to ``user``, by uid and gid; None: to the agent's own.
 
         Raises:
             ResourceFailure: a foreign file is at the path, or the disk refuses.
         """
         self._recover(path)
         if self.find() == path:
-            self.replace(path, content, mode, root=root, user=user)
+            self.replace(path, content, mode, root=root)
             return
         self.remove()
         record = FileRecord(path=path, stack=self._stack, resource=self._resource)
         with _refusals(path):
             self._write(record)
-            self._made.make(path.parent, root=root, user=user)
-            version = self._prepare(path, content, mode, user)
+            self._made.make(path.parent, root=root)
+            version = self._prepare(path, content, mode)
             record = replace(record, versions=(version,))
             self._write(record)
             try:
@@ -123,9 +119,7 @@ class OwnedFile:
             sync_directory(path.parent)
             self._settle(record)
 
-    def replace(
-        self, path: Path, content: bytes, mode: int, *, root: Path, user: tuple[int, int] | None = None
-    ) -> None:
+    def replace(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
         """Replace the content atomically, even if the file was edited meanwhile.
 
         Raises:
@@ -140,10 +134,10 @@ class OwnedFile:
                 f"{path} is no regular file any more; move it away to let it be written again"
             )
         with _refusals(path):
-            self._made.make(path.parent, root=root, user=user)
+            self._made.make(path.parent, root=root)
             if record.heir:
                 self._bequeath(record.heir, self._uuid)
-            version = self._prepare(path, content, mode, user)
+            version = self._prepare(path, content, mode)
             # The old version stays on record until the new one is in place: either may be found on the disk.
             record = replace(record, versions=(*record.versions[-1:], version), heir=None)
             self._write(record)
@@ -247,7 +241,7 @@ class OwnedFile:
             for _, other in self._others(path)
         )
 
-    def _prepare(self, path: Path, content: bytes, mode: int, user: tuple[int, int] | None) -> Version:
+    def _prepare(self, path: Path, content: bytes, mode: int) -> Version:
         _discard(self._temporary(path))
         check_fence()
         with held(self._temporary(path)) as temporary:
@@ -255,8 +249,6 @@ class OwnedFile:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             self._mark(descriptor)
-            if user is not None:
-                os.fchown(descriptor, *user)
             os.fchmod(descriptor, mode)
             file.flush()
             os.fsync(descriptor)

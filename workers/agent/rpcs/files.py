@@ -1,7 +1,9 @@
 """RPCs about resources' files: read, put, take over, remove; inside the allowed directories only."""
 
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,8 +12,8 @@ from orchestrator.nodes.rpc.registry import Effect, node_rpc
 from orchestrator.plugins.steps import ResourceFailure
 from workers.agent.agent import Agent
 from workers.agent.files.allowed import allowed_file, root_of
-from workers.agent.files.owned_file import OwnedFile, digest
-from workers.agent.files.places import opened
+from workers.agent.files.owned_file import OwnedFile
+from workers.agent.files.places import acting_for, opened
 from workers.agent.owners import FILE
 from workers.agent.records import records_directory
 
@@ -28,10 +30,23 @@ def owned_file(agent: Agent, owner: Mapping[str, str]) -> OwnedFile:
     return OwnedFile(records_directory(agent.settings.state_directory), **owner)
 
 
+@contextmanager
+def rights_of_project(agent: Agent) -> Iterator[None]:
+    """Have the body reach files with the rights of the user of the project, where the agent switches users.
+
+    Raises:
+        RpcRefused: no user is set.
+    """
+    account = agent.limits.account()
+    with acting_for(None if account is None else account.ids):
+        yield
+
+
 @node_rpc("file_find", effect=Effect.READ)
 def file_find(agent: Agent, *, owner: Mapping[str, str]) -> str | None:
     """Return the path of the file that a resource has made; None: it has none, or does not own it any more."""
-    found = owned_file(agent, owner).seen()
+    with rights_of_project(agent):
+        found = owned_file(agent, owner).seen()
     return None if found is None else str(found)
 
 
@@ -49,15 +64,17 @@ def file_look(
     if place != allowed_file(path, agent.limits.allowance):
         return None
     agent.owners.refuse_other_projects(FILE, path)
-    with opened(place) as file:
+    with rights_of_project(agent), opened(place) as file:
         content = file.read(most_bytes) if most_bytes else b""
         status = os.fstat(file.fileno())
+        file.seek(0)
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest() if digests else ""
     return {
         "path": path,
         "mode": status.st_mode & 0o777,
         "size": status.st_size,
         "content": content,
-        "sha256": digest(place) if digests else "",
+        "sha256": sha256,
     }
 
 
@@ -76,19 +93,18 @@ def file_put(
         raise RpcRefused(
             agent.name, f"the mode of a file: expected {_MOST_MODE:04o} at most, found {mode:04o}"
         )
-    with agent.alone_with(FILE, owner["uuid"]):
+    with agent.alone_with(FILE, owner["uuid"]), rights_of_project(agent):
         agent.refuse_gone(FILE, owner["uuid"])
-        allowance, account = agent.limits.allowance, agent.limits.account()
+        allowance = agent.limits.allowance
         place = allowed_file(path, allowance, makes=True)
         file, root = owned_file(agent, owner), root_of(place, allowance)
-        user = account.ids if account is not None else None
         if os.path.lexists(place):
             # A path is free again where the file of its owner has gone.
             agent.owners.refuse_others(FILE, str(place))
         if new:
-            file.create(place, content, mode, root=root, user=user)
+            file.create(place, content, mode, root=root)
         else:
-            file.replace(place, content, mode, root=root, user=user)
+            file.replace(place, content, mode, root=root)
         agent.owners.keep(FILE, str(place))
     return str(place)
 
@@ -101,7 +117,7 @@ def file_take_over(agent: Agent, *, owner: Mapping[str, str], path: str, expecte
         Gone: the resource has removed it for good.
         NotOurs: the file belongs to another project.
     """
-    with agent.alone_with(FILE, owner["uuid"]):
+    with agent.alone_with(FILE, owner["uuid"]), rights_of_project(agent):
         agent.refuse_gone(FILE, owner["uuid"])
         place = allowed_file(path, agent.limits.allowance)
         if str(place) != expected:
@@ -119,7 +135,7 @@ def file_remove(agent: Agent, *, owner: Mapping[str, str], path: str, content: b
     Raises:
         RpcRefused: it is outside the allowed directories.
     """
-    with agent.alone_with(FILE, owner["uuid"]):
+    with agent.alone_with(FILE, owner["uuid"]), rights_of_project(agent):
         file = owned_file(agent, owner)
         # Where a link leads elsewhere, nothing is removed anyway.
         if content is not None and Path(path).exists() and Path(path).resolve() == Path(path):

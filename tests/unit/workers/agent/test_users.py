@@ -3,6 +3,7 @@
 import os
 import pwd
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ from uuid import uuid4
 import pytest
 
 from orchestrator.config.nodes import ProjectSettings
-from orchestrator.nodes.rpc.errors import RpcRefused
+from orchestrator.nodes.rpc.errors import RpcFailed, RpcRefused
 from tests.unit.workers.agent.agents import agent_of, ask, change, spec
 from tests.unit.workers.agent.sharing import ACME, ask_as, change_as, shared_agent
 from tests.unit.workers.agent.test_owners import NOT_PROBED
 from tests.waiting import until
 from workers.agent.agent import Agent
 from workers.agent.commands.supervised import SupervisedProcess
+from workers.agent.files.places import acting_for, held, opened
 
 OTHER = next(entry for entry in pwd.getpwall() if entry.pw_uid not in {0, os.geteuid()})
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run processes as another user")
@@ -107,6 +109,65 @@ def test_files_and_directories_made_for_a_project_are_its_users(tmp_path: Path, 
     for path in ("a", "a/b", "a/b/page"):
         assert (place / path).stat().st_uid == OTHER.pw_uid
     assert (place / "a" / "b" / "page").stat().st_mode & 0o777 == 0o640
+
+
+def filesystem_user() -> int:
+    """Return whose rights the kernel checks accesses of the present thread by."""
+    status = Path("/proc/thread-self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("Uid:")).split()[4])
+
+
+@as_root
+@pytest.mark.parametrize("theirs", ["page", "sub/page"])
+def test_agent_of_root_is_no_way_around_the_modes_of_others_files(
+    tmp_path: Path, place: Path, theirs: str
+) -> None:
+    agent = shared_agent(tmp_path, directories=(place,), run_as=OTHER.pw_name)
+    secret = place / theirs
+    secret.parent.mkdir(exist_ok=True)
+    secret.parent.chmod(0o777 if secret.parent == place else 0o700)
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    owner = file_at(secret)["owner"]
+    calls: dict[str, dict[str, Any]] = {
+        "file_put": {**file_at(secret.parent / "sub" / "new"), "path": str(secret.parent / "sub" / "new")},
+        "file_take_over": {"owner": owner, "path": str(secret), "expected": str(secret)},
+    }
+    if secret.parent == place:
+        # It is no directory of theirs, where files may be made.
+        del calls["file_put"]
+    for rpc, given in calls.items():
+        with pytest.raises(RpcFailed, match="Permission denied"):
+            change_as(agent, ACME, rpc, **given)
+        assert filesystem_user() == os.geteuid()
+    with pytest.raises(RpcFailed, match="Permission denied"):
+        ask_as(agent, ACME, "file_look", path=str(secret), most_bytes=9)
+    assert secret.read_text() == "secret"
+    assert [each for each in secret.parent.iterdir() if each.name not in ("page", "made")] == []
+
+
+@as_root
+def test_rights_of_a_user_are_those_of_one_thread(place: Path) -> None:
+    begun, ended = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    def look() -> None:
+        begun.wait()
+        seen.append(filesystem_user())
+        ended.set()
+
+    other = threading.Thread(target=look)
+    other.start()
+    with acting_for((OTHER.pw_uid, OTHER.pw_gid)), held(place / "page"):
+        begun.set()
+        ended.wait()
+        assert filesystem_user() == OTHER.pw_uid
+    other.join()
+    assert seen == [os.geteuid()]
+    assert filesystem_user() == os.geteuid()
+    with pytest.raises(FileNotFoundError), acting_for((OTHER.pw_uid, OTHER.pw_gid)), opened(place / "none"):
+        pass
+    assert filesystem_user() == os.geteuid()
 
 
 @as_root
