@@ -1,55 +1,93 @@
-"""Celery tasks of the coordinator: stack jobs, the end of a traversal, the sweep, and the watch over machines.
+"""Celery tasks of the coordinator: arriving jobs, waiting jobs, the end of a traversal, the sweep, watched machines.
 
-They only translate between Celery and the engine. A job is acknowledged when it is done, so that another coordinator
-repeats it if this one dies; the job's id makes repeating it harmless.
+They only translate between Celery and the engine. The message of a job is acknowledged when the job is recorded in the
+database; another message has a coordinator begin the next job, whichever that is by then.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import structlog
-from celery import current_task
 from celery.exceptions import Reject
 
 from cache.node_state.errors import StateStoreFailed
-from hooks.values.secret_texts import masked, texts_in
-from orchestrator.config.log_context import about_job
-from orchestrator.config.log_masking import masking_logs
-from orchestrator.engine.job_errors import refusal_of
+from orchestrator.engine.job_queue import JobQueue
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
-from orchestrator.model.messages import FINISH_TASK, JOBS, SWEEP_TASK, WATCH_TASK, CheckOrder
-from orchestrator.model.names import is_name
+from orchestrator.model.messages import BEGIN_TASK, FINISH_TASK, JOBS, SWEEP_TASK, WATCH_TASK, CheckOrder, Job
 from orchestrator.processes.celery_process import runtime_of
-from orchestrator.queue.celery_app import default_app
+from orchestrator.queue.celery_app import announce_job, default_app, unread_jobs
 from orchestrator.queue.celery_worker import at_the_beginning
+from orchestrator.queue.job_slots import job_slots
 from orchestrator.store.traversals.operation_rows import TakenOver
 
 log = structlog.get_logger()
 
-#: How long a job that another process holds is kept before it is returned to the queue.
-OTHERS_SECONDS = 1.0
-
+#: Jobs in the broker are read before the next one is begun, so that the turn of each project is known; but not for
+#: longer than this, or a flood of messages would stop all work.
+READING_SECONDS: Final = 5.0
 
 #: Returns this process's runtime.
 runtime = runtime_of("coordinator")
 
 
-def carry_out(task: str, job: Mapping[str, Any]) -> None:
-    """Carry out the job of a task. A refusal is stored under the job's id, where the sender reads it."""
+def accept(task: str, job: Mapping[str, Any], message_id: str = "") -> None:
+    """Record a job that arrived, and announce that one waits."""
+    try:
+        _jobs().accept(task, job, message_id=message_id)
+    except Unavailable as error:
+        # It returns to the queue. Any other exception would drop it.
+        raise Reject(str(error), requeue=True) from error
+    announce_job(default_app())
 
-    def begin() -> None:
-        read = JOBS[task].from_wire(job)
+
+def begin_next() -> None:
+    """Begin the next job, if a slot is free, and announce that there may be another."""
+    with job_slots.one() as is_free:
+        if not is_free or not _turns.are_known():
+            # Announced again at the end of a job, after each that arrives, and by the sweep.
+            return
+        try:
+            is_begun = _jobs().begin_next()
+        except Unavailable as error:
+            log.warning("waiting jobs are begun later", reason=str(error))
+            return
+    if is_begun:
         with _reporting_import_errors():
-            # Event sinks are registered before the first event; the pump's own threads may start later.
-            runtime().pump.register()
-        runtime().coordinator.begin(read)
+            runtime().pump.wake()
+        announce_job(default_app())
 
-    with about_job(task, job_id=_name_in(job, "job_id"), stack=_name_in(job, "name")):
-        _carry_out(job, begin)
+
+class _Turns:
+    """Whether the turns of the projects are known: whether no job waits in the broker, unread."""
+
+    def __init__(self) -> None:
+        self._reading_since: float | None = None
+
+    def are_known(self) -> bool:
+        """Return whether the next job may be begun."""
+        now = time.monotonic()
+        if self._reading_since is None:
+            self._reading_since = now
+        if unread_jobs(default_app()) and now < self._reading_since + READING_SECONDS:
+            return False
+        self._reading_since = None
+        return True
+
+
+_turns = _Turns()
+
+
+def _jobs() -> JobQueue:
+    return JobQueue(runtime().store, runtime().settings, _begin_job)
+
+
+def _begin_job(job: Job) -> None:
     with _reporting_import_errors():
-        runtime().pump.wake()
+        # Event sinks are registered before the first event; the pump's own threads may start later.
+        runtime().pump.register()
+    runtime().coordinator.begin(job)
 
 
 def finish_traversal(order: list[Any]) -> None:
@@ -68,6 +106,8 @@ def sweep() -> None:
     with _reporting_import_errors():
         while runtime().coordinator.sweep().more:
             continue
+    if runtime().store.taken_jobs.is_due():
+        announce_job(default_app())
 
 
 def watch_nodes() -> None:
@@ -88,61 +128,6 @@ def _reporting_import_errors() -> Iterator[None]:
         log.error("hooks cannot be loaded any more; end this coordinator", error=str(error))
 
 
-def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
-    """Begin a job, or store why it is refused."""
-    job_id = _name_in(job, "job_id")
-    try:
-        try:
-            if job_id:
-                # The sender waits longer for a job that a coordinator has taken.
-                runtime().store.taken_jobs.take(job_id)
-            begin()
-        except Unavailable:
-            raise
-        except Exception as error:  # noqa: BLE001 (the sender waits for a result)
-            _refuse(job, error)
-    except Unavailable as error:
-        if isinstance(error, TakenOver):
-            # The queue would deliver it again at once.
-            time.sleep(OTHERS_SECONDS)
-        # It returns to the queue. Any other exception would drop it.
-        raise Reject(str(error), requeue=True) from error
-
-
-def _name_in(job: object, field: str) -> str:
-    """Return a field of a job that is a name; empty if it is none."""
-    name = job.get(field) if isinstance(job, Mapping) else None
-    return name if is_name(name) else ""
-
-
-def _refuse(job: Mapping[str, Any], error: Exception) -> None:
-    """Store under the job's id why it was refused, unless it was accepted before the error."""
-    job_id, refusal = _name_in(job, "job_id"), refusal_of(error)
-    if isinstance(error, IsothermError):
-        log.warning("a job was refused", job_id=job_id, error=str(error))
-    else:
-        # Plugins and libraries may quote what the job gave them.
-        given = frozenset(_given_texts(job))
-        refusal["message"] = masked(str(refusal["message"]), given)
-        with masking_logs(lambda text: masked(text, given)):
-            log.error("a job met a bug", job_id=job_id, exc_info=error)
-    if job_id:
-        runtime().store.stacks.refuse_job(job_id, refusal)
-
-
-def _identified(job: Mapping[str, Any], message_id: str) -> Mapping[str, Any]:
-    """Return a job with an id: of one without, the message's, so that a repeated delivery is no second job."""
-    return job if not isinstance(job, Mapping) or job.get("job_id") else {**job, "job_id": message_id}
-
-
-def _given_texts(job: object) -> Iterator[str]:
-    """Yield the values that a job gives to parameters, as far as they can be found without reading its environments."""
-    if isinstance(job, Mapping):
-        yield from texts_in(job.get("parameters"))
-        for text in texts_in(job.get("environments")):
-            yield from (line.partition(": ")[2].strip(" '\"") for line in text.splitlines())
-
-
 def _begin() -> None:
     with _reporting_import_errors():
         runtime().pump.start()
@@ -153,15 +138,16 @@ at_the_beginning(_begin)
 _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_timeout": False}
 
 
-def _task_of(name: str) -> Callable[[Mapping[str, Any]], None]:
+def _register(name: str) -> None:
     def task(job: Mapping[str, Any]) -> None:
-        carry_out(name, _identified(job, current_task.request.id))
+        accept(name, job, registered.request.id or "")
 
-    return task
+    registered = default_app().task(name=name, **_LATE)(task)
 
 
 for _name in JOBS:
-    default_app().task(name=_name, **_LATE)(_task_of(_name))
+    _register(_name)
+default_app().task(name=BEGIN_TASK, **_LATE)(begin_next)
 default_app().task(name=FINISH_TASK)(finish_traversal)
 default_app().task(name=SWEEP_TASK)(sweep)
 default_app().task(name=WATCH_TASK)(watch_nodes)

@@ -54,8 +54,13 @@ def worker(shell: Shell, concurrency: int | None, pool: str, loglevel: str | Non
     raise click.exceptions.Exit(run_worker(settings, concurrency=concurrency, pool=pool, name=name))
 
 
-@click.command(epilog=example("isotherm coordinator", "isotherm coordinator --concurrency 2"))
-@concurrency_option
+@click.command(epilog=example("isotherm coordinator", "isotherm coordinator --concurrency 4"))
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many jobs to begin at once; 2 if left out. Sweeps and ends of operations have a process of their own.",
+)
 @loglevel_option
 @name_option
 @click.pass_obj

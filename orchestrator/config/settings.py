@@ -161,9 +161,8 @@ class Settings(BaseSettings):
     job_lease_seconds: float = Field(
         default=60.0,
         gt=0,
-        description="A job that a coordinator took this long ago and has not finished is given to another "
-        "(with Redis as the broker). A short time makes two coordinators plan a large stack, one of them in "
-        "vain.",
+        description="A job that a coordinator began is begun by another when nothing was heard of the first for so "
+        "long. It is heard of three times in that.",
     )
     redeliver_seconds: float = Field(
         default=10.0,

@@ -25,6 +25,8 @@ CHECKED_PHASES: Final = (CONVERGE, CLEANUP, OPERATE)
 CHECK_TASK = "resource.check"
 FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
+#: The task that begins the next of the jobs that wait.
+BEGIN_TASK = "coordinator.begin"
 #: The task that watches machines.
 WATCH_TASK = "node.watch"
 #: The task of a change of a machine, on the machine's own queue.

@@ -20,6 +20,7 @@ from orchestrator.config.settings import Settings, load_settings
 from orchestrator.errors import typed_message
 from orchestrator.keys.key_file import LiveKeys
 from orchestrator.model.messages import (
+    BEGIN_TASK,
     CHECK_TASK,
     CHECKS_QUEUE,
     COORDINATOR_QUEUE,
@@ -48,6 +49,7 @@ ROUTES = {
     **{task: job.queue for task, job in JOBS.items()},
     CHECK_TASK: CHECKS_QUEUE,
     FINISH_TASK: COORDINATOR_QUEUE,
+    BEGIN_TASK: COORDINATOR_QUEUE,
     SWEEP_TASK: COORDINATOR_QUEUE,
     WATCH_TASK: COORDINATOR_QUEUE,
 }
@@ -238,6 +240,25 @@ class QueuePublisher:
                 return int(channel.queue_declare(CHECKS_QUEUE, passive=True).message_count)
         except (*connection.connection_errors, *connection.channel_errors):
             return None
+
+
+def announce_job(app: Celery) -> None:
+    """Have a coordinator begin the next of the jobs that wait; a lost announcement is repeated by the sweep."""
+    try:
+        app.send_task(BEGIN_TASK, ignore_result=True)
+    except TRANSPORT_ERRORS as error:
+        log.warning("a waiting job is announced again by the sweep", reason=str(error))
+
+
+def unread_jobs(app: Celery) -> int:
+    """Return how many jobs wait in the broker, unread; 0 while it is out of reach."""
+    with app.pool.acquire(block=True) as connection:
+        try:
+            connection.ensure_connection(max_retries=1, interval_start=0)
+            with connection.channel() as channel:
+                return int(channel.queue_declare(STACKS_QUEUE, passive=True).message_count)
+        except (*connection.connection_errors, *connection.channel_errors, *TRANSPORT_ERRORS):
+            return 0
 
 
 def send_job(app: Celery, job: Job, *, stack: str) -> None:

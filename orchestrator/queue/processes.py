@@ -20,6 +20,7 @@ from orchestrator.queue.broker_login import ANSWER_SECONDS, require_broker_login
 from orchestrator.queue.celery_app import BEAT, default_app, make_app
 from orchestrator.queue.celery_process import run
 from orchestrator.queue.installation import refuse_foreign_broker
+from orchestrator.queue.job_slots import job_slots
 from orchestrator.queue.refusals import refusals
 from orchestrator.store import migrations
 from orchestrator.store.installation.refused_messages import RefusedMessages
@@ -27,6 +28,9 @@ from orchestrator.store.store import Store
 from orchestrator.tracing.switch import require_tracing
 
 log = structlog.get_logger()
+
+#: How many jobs a coordinator begins at once, unless it is given another number.
+JOBS_AT_ONCE = 2
 
 
 def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: str | None) -> int:
@@ -49,6 +53,8 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
 def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | None) -> int:
     """Run a coordinator, with the beat of the sweeps, until it is stopped; return the exit code.
 
+    It begins ``concurrency`` jobs at once, and has one process more for sweeps, ends of operations and arriving jobs.
+
     Raises:
         InvalidInput: there is no broker to work for, no database is set, processes on the broker have another one, or
             tracing is switched on and cannot be done.
@@ -59,12 +65,15 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
     # Loaded before the fork: child processes that cannot load them would be restarted again and again.
     all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))
     default_app().conf.worker_prefetch_multiplier = 1
+    jobs = concurrency or JOBS_AT_ONCE
+    job_slots.limit(jobs)
     return _run(
         settings,
         "orchestrator.tasks",
         [STACKS_QUEUE, COORDINATOR_QUEUE],
         name or "coordinator",
-        concurrency=concurrency or 2,
+        # One process is always free for what is short.
+        concurrency=jobs + 1,
         pool="prefork",
         beat=True,
         scheduler=BEAT,

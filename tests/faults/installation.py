@@ -1,5 +1,6 @@
 """An installation that recovers within seconds, and what became of its stacks."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,13 @@
 """In-flight jobs: taken from the queue, with or without a result yet.
 
-Validating a definition may take long, because it calls external systems; the sender of a job sees here that a
-coordinator works on it.
+A job waits here, not in the broker, until it is begun: by turn of project, so that no project waits for the jobs of
+another, and in the order of arrival within a project. A job that is being begun has a lease; the jobs of a dead
+coordinator are due again when that ends.
 """
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -10,27 +15,116 @@ from orchestrator.store import tables
 from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 
-#: After how long a taken job is forgotten.
-FORGOTTEN_SECONDS = 24 * 60 * 60
+#: After how long a taken job is forgotten: it is recognized if its message comes again until then, which counts no
+#: longer than a day.
+FORGOTTEN_SECONDS = 48 * 60 * 60
+#: When a job is due again that was put back.
+AGAIN_SECONDS = 1.0
 
-_TAKE = sa.text(
-    "INSERT INTO taken_job (id, taken_at) VALUES (:id, :now) "
-    "ON CONFLICT (id) DO UPDATE SET taken_at = excluded.taken_at"
+_NOTE = "INSERT INTO taken_job (id, taken_at) VALUES (:id, {now}) ON CONFLICT (id) DO NOTHING"
+_ADD_PROJECT = (
+    "INSERT INTO project_turn (project, taken_at) VALUES (:project, 0) ON CONFLICT (project) DO NOTHING"
 )
+_ADD = (
+    "INSERT INTO waiting_job (id, project, no, task, job, due_at) VALUES (:id, :project, "
+    "(SELECT coalesce(max(no), 0) + 1 FROM waiting_job WHERE project = :project), :task, :job, {now}) "
+    "ON CONFLICT (id) DO NOTHING"
+)
+#: The turn of the project that had its last one longest ago, among those with a job that is due.
+_TURN = (
+    "UPDATE project_turn SET taken_at = {now} WHERE project = (SELECT project FROM project_turn "
+    "WHERE project IN (SELECT project FROM waiting_job WHERE due_at <= {now}) "
+    "ORDER BY taken_at, project LIMIT 1 {skip_locked}) RETURNING project"
+)
+_TAKE = (
+    "UPDATE waiting_job SET due_at = {now} + :lease_seconds, attempts = attempts + 1 WHERE id = (SELECT id "
+    "FROM waiting_job WHERE project = :project AND due_at <= {now} ORDER BY no, id LIMIT 1 {skip_locked}) "
+    "RETURNING id, project, task, job, attempts"
+)
+_MINE = "WHERE id = :id AND attempts = :attempts"
+_EXTEND = f"UPDATE waiting_job SET due_at = {{now}} + :lease_seconds {_MINE}"
+_PUT_BACK = f"UPDATE waiting_job SET due_at = {{now}} + :again, attempts = attempts - 1 {_MINE}"
+_FORGET = "DELETE FROM taken_job WHERE taken_at < {now} - :seconds"
+_IS_DUE = "SELECT 1 FROM waiting_job WHERE due_at <= {now} LIMIT 1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenJob:
+    """A job whose lease this process holds."""
+
+    id: str
+    project: str
+    task: str
+    #: Its fields, packed.
+    job: bytes
+    #: How often it was taken to be begun; those times do not count after which it was put back.
+    attempts: int
 
 
 class TakenJobs(Repository):
-    """The jobs that coordinators have taken within a day."""
+    """The jobs that coordinators have taken from the queue within a day, and among them those not begun yet."""
 
     @retrying
-    def take(self, job_id: str) -> None:
-        """Record that a coordinator has taken a job, and remove old records."""
-        taken = tables.taken_job
-        with self._db.timed_write() as (connection, now):
-            connection.execute(taken.delete().where(taken.c.taken_at < now - FORGOTTEN_SECONDS))
-            connection.execute(_TAKE, {"id": job_id, "now": now})
+    def add(self, job_id: str, job: Mapping[str, Any], *, project: str, task: str) -> bool:
+        """Record a job that arrived; it waits for its turn. False if it arrived before: then nothing is changed."""
+        with self._db.write() as connection:
+            if connection.execute(self._sql(_NOTE), {"id": job_id}).rowcount == 0:
+                return False
+            connection.execute(self._sql(_ADD_PROJECT), {"project": project})
+            packed = self._codec.pack(dict(job), ("waiting_job", "job", job_id))
+            connection.execute(
+                self._sql(_ADD), {"id": job_id, "project": project, "task": task, "job": packed}
+            )
+        return True
+
+    @retrying
+    def take(self, *, lease_seconds: float) -> TakenJob | None:
+        """Take the next job that is due, by turn of project, for so long; None for none."""
+        while True:
+            with self._db.write() as connection:
+                project = connection.execute(self._sql(_TURN)).scalar()
+                if project is None:
+                    connection.execute(self._sql(_FORGET), {"seconds": FORGOTTEN_SECONDS})
+                    return None
+                values = {"project": project, "lease_seconds": lease_seconds}
+                row = connection.execute(self._sql(_TAKE), values).first()
+            # Another process may have taken the last job of the project since the turn was chosen.
+            if row is not None:
+                return TakenJob(**row._mapping)
+
+    def content(self, taken: TakenJob) -> Mapping[str, Any]:
+        """Return the fields of a job.
+
+        Raises:
+            UnreadableSecret, UnreadableValue: no configured key decrypts them, or they are broken.
+        """
+        fields: Mapping[str, Any] = self._codec.unpack(taken.job, ("waiting_job", "job", taken.id))
+        return fields
+
+    def extend(self, taken: TakenJob, *, lease_seconds: float) -> None:
+        """Extend the lease of a job, unless another process has taken it over."""
+        values = {"id": taken.id, "attempts": taken.attempts, "lease_seconds": lease_seconds}
+        self._db.change(self._sql(_EXTEND), values)
+
+    def put_back(self, taken: TakenJob) -> None:
+        """Have a job begun later, at its place in the order, unless another process has taken it over."""
+        values = {"id": taken.id, "attempts": taken.attempts, "again": AGAIN_SECONDS}
+        self._db.change(self._sql(_PUT_BACK), values)
+
+    def remove(self, taken: TakenJob) -> None:
+        """Remove a job that has its result."""
+        waiting = tables.waiting_job
+        self._db.change(waiting.delete().where(waiting.c.id == taken.id))
+
+    def is_due(self) -> bool:
+        """Return whether a job is due."""
+        return self._db.first(self._sql(_IS_DUE)) is not None
 
     def is_taken(self, job_id: str) -> bool:
-        """Return whether a coordinator has taken a job."""
+        """Return whether a coordinator has taken a job from the queue."""
         taken = tables.taken_job
         return self._db.first(sa.select(taken.c.id).where(taken.c.id == job_id)) is not None
+
+    def _sql(self, text: str) -> sa.TextClause:
+        skip_locked = "FOR UPDATE SKIP LOCKED" if self._db.postgres else ""
+        return sa.text(text.format(now=self._db.now, skip_locked=skip_locked))

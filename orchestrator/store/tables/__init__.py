@@ -39,8 +39,10 @@ from orchestrator.store.tables.traversals import (
     operation,
     operation_call,
     place_of_node_data,
+    project_turn,
     taken_job,
     traversal,
+    waiting_job,
 )
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "operation_call",
     "place_of_node_data",
     "process",
+    "project_turn",
     "refused_count",
     "refused_message",
     "reservation",
@@ -76,4 +79,5 @@ __all__ = [
     "taken_job",
     "template",
     "traversal",
+    "waiting_job",
 ]

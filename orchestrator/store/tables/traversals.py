@@ -156,6 +156,34 @@ taken_job = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("taken_at", sa.Double, nullable=False),
+    sa.Index("ix_taken_job_taken_at", "taken_at"),
+)
+
+#: Jobs that wait to be begun, or are being begun.
+waiting_job = sa.Table(
+    "waiting_job",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("project", sa.Text, nullable=False),
+    #: The order of arrival within the project; two that arrived at once may have the same.
+    sa.Column("no", sa.BigInteger, nullable=False),
+    #: The task that carried it, and its fields, packed.
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("job", sa.LargeBinary, nullable=False),
+    #: Since when it may be begun, or until when a process holds it that begins it.
+    sa.Column("due_at", sa.Double, nullable=False),
+    #: How often a process began it and did not come to an end.
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Index("ix_waiting_job_project_no", "project", "no"),
+    sa.Index("ix_waiting_job_due_at", "due_at"),
+)
+
+#: When a job of each project was last taken to be begun; 0 for never.
+project_turn = sa.Table(
+    "project_turn",
+    metadata,
+    sa.Column("project", sa.Text, primary_key=True),
+    sa.Column("taken_at", sa.Double, nullable=False),
 )
 
 #: Operations with calls of lifecycle plugins. The id is that of the traversal, once that has begun.

@@ -33,7 +33,7 @@ def test_a_sender_waits_longer_for_a_coordinator_that_has_taken_the_job(
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as distributed:
         job = StackJob(name="s", template=TEMPLATE)
-        distributed._store.taken_jobs.take(job.job_id)
+        distributed._store.taken_jobs.add(job.job_id, {}, project="default", task=job.task)
         with pytest.raises(Unavailable, match=r"took the job and has not answered within 0\.5 seconds"):
             distributed.create(job)
 

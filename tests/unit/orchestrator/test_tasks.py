@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any, ClassVar, get_type_hints
 
 import pytest
+from celery import Celery
 from celery.exceptions import Reject
+from kombu.transport.memory import Channel
 from structlog.testing import capture_logs
 
 from orchestrator import tasks
@@ -15,6 +17,7 @@ from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.job_errors import raise_refusal, refusal_of
 from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
 from orchestrator.model.messages import (
+    BEGIN_TASK,
     COORDINATOR_QUEUE,
     END,
     JOBS,
@@ -32,10 +35,14 @@ from orchestrator.model.messages import (
 )
 from orchestrator.plugins.resource import Resource
 from orchestrator.processes.runtime import Runtime
-from orchestrator.queue.celery_app import ROUTES, default_app, make_app
+from orchestrator.queue.celery_app import ROUTES, default_app, make_app, send_job
+from orchestrator.queue.job_slots import JobSlots
 from orchestrator.store import migrations
+from orchestrator.store.installation.jobs_in_flight import AGAIN_SECONDS
 from orchestrator.store.stacks.stacks import JobRow
+from orchestrator.store.store import Store
 from orchestrator.store.traversals.operation_rows import TakenOver
+from tests.unit.orchestrator.store.conftest import FakeClock
 from tests.unit.packages import install
 
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: Test}}"
@@ -68,6 +75,15 @@ def runtime_in(directory: Path) -> Runtime:
     return runtime
 
 
+@pytest.fixture(autouse=True)
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
+    """The app of the tasks, with a broker in memory."""
+    with make_app(Settings(broker_url="memory://")) as app:
+        monkeypatch.setattr(tasks, "default_app", lambda: app)
+        yield app
+        Channel.queues.clear()
+
+
 @pytest.fixture
 def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
     """This process's share of the engine, on a database of the test."""
@@ -84,6 +100,12 @@ def answer(runtime: Runtime, job_id: str) -> JobRow:
     return row
 
 
+def carry_out(task: str, job: Mapping[str, Any]) -> None:
+    """Do what the coordinators do about a message with a job."""
+    tasks.accept(task, job, "message")
+    tasks.begin_next()
+
+
 def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,8 +114,9 @@ def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
     # The second cannot be read as a job, and its refusal cannot be written down either.
     for job in ({"job_id": "1", "name": "s", "template": TEMPLATE}, {"job_id": "1"}):
         with pytest.raises(Reject) as rejected:
-            tasks.carry_out(StackJob.task, job)
+            tasks.accept(StackJob.task, job)
         assert rejected.value.requeue
+    tasks.begin_next()
 
 
 def test_a_sink_is_told_of_the_first_job_though_nobody_tells_it_yet(
@@ -105,28 +128,32 @@ def test_a_sink_is_told_of_the_first_job_though_nobody_tells_it_yet(
     monkeypatch.setattr(tasks, "runtime", lambda: runtime)
     template = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::TestResource}}"
     for number in range(2):
-        tasks.carry_out(StackJob.task, {"job_id": f"{number}", "name": f"s{number}", "template": template})
+        carry_out(StackJob.task, {"job_id": f"{number}", "name": f"s{number}", "template": template})
     (cursor,) = runtime.store.sink_cursors.all()
     assert (cursor.name, cursor.position, cursor.backlog) == ("log", 0, 2)
     runtime.close()
 
 
-def test_a_job_that_another_process_is_at_goes_back_to_the_queue_after_a_while(
+def test_a_job_that_another_process_is_at_is_begun_after_a_while(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The queue gives it to the next at once: without the while, that would go round and round."""
+    """Without the while, it would go round and round."""
+    begun: list[str] = []
 
-    def begin(*_: object) -> str:
+    def begin(_self: Coordinator, job: StackJob) -> str:
+        begun.append(job.job_id)
         raise TakenOver("another process asks lifecycle plugins")
 
     monkeypatch.setattr(Coordinator, "create", begin)
-    waited: list[float] = []
-    monkeypatch.setattr("orchestrator.tasks.time.sleep", waited.append)
-    with pytest.raises(Reject) as rejected:
-        tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
-    assert rejected.value.requeue
-    assert waited == [tasks.OTHERS_SECONDS]
+    clock = FakeClock()
+    runtime.store = Store(runtime.settings.effective_database_url, clock=clock)
+    carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
+    tasks.begin_next()
+    assert begun == ["1"]
     assert runtime.store.stacks.job("1") is None
+    clock.pass_(AGAIN_SECONDS)
+    tasks.begin_next()
+    assert begun == ["1", "1"]
 
 
 def test_last_words_that_another_process_says_are_left_to_it(
@@ -150,7 +177,7 @@ def test_a_job_goes_to_a_method_of_the_coordinator_that_takes_its_kind(kind: typ
     assert ROUTES[kind.task] == STACKS_QUEUE
 
 
-@pytest.mark.parametrize("task", JOBS)
+@pytest.mark.parametrize("task", [*JOBS, BEGIN_TASK])
 def test_a_job_is_acknowledged_when_it_is_done_and_not_before(task: str) -> None:
     registered = default_app().tasks[task]
     assert registered.acks_late
@@ -166,7 +193,7 @@ def test_a_process_whose_hooks_went_away_refuses_jobs_and_leaves_the_rest_to_oth
     install(tmp_path, "acme_gone", source, {"isotherm.lifecycle": ["gone = acme_gone:Gone"]})
     monkeypatch.syspath_prepend(tmp_path)
     with capture_logs() as logs:
-        tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
+        carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
         tasks.sweep()
     with pytest.raises(InvalidInput, match="its ordinal must be a whole number"):
         raise_refusal(answer(runtime, "1").refusal or {})
@@ -177,7 +204,7 @@ def test_a_process_whose_hooks_went_away_refuses_jobs_and_leaves_the_rest_to_oth
 
 def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_place(runtime: Runtime) -> None:
     with capture_logs() as logs:
-        tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
+        carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
     row = answer(runtime, "1")
     assert (row.status, row.stack_id) == ("refused", None)
     assert row.refusal is not None
@@ -190,16 +217,16 @@ def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_pl
 
 
 def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
-    tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s"})
-    tasks.carry_out(DeleteJob.task, {"job_id": "2", "name": "s"})
-    tasks.carry_out(UpdateJob.task, {"job_id": "3", "name": "s", "template": TEMPLATE})
-    tasks.carry_out(UpdateJob.task, {"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
-    tasks.carry_out(CancelJob.task, {"job_id": "5", "name": "s"})
-    tasks.carry_out(CancelJob.task, {"job_id": "6", "name": "s", "rollback": "no"})
-    tasks.carry_out(CheckJob.task, {"job_id": "7", "name": "s"})
-    tasks.carry_out(SuspendJob.task, {"job_id": "8", "name": "s"})
-    tasks.carry_out(ResumeJob.task, {"job_id": "9", "name": "s"})
-    tasks.carry_out(ResumeJob.task, {"job_id": "10", "name": "s", "action": "CHECK"})
+    carry_out(StackJob.task, {"job_id": "1", "name": "s"})
+    carry_out(DeleteJob.task, {"job_id": "2", "name": "s"})
+    carry_out(UpdateJob.task, {"job_id": "3", "name": "s", "template": TEMPLATE})
+    carry_out(UpdateJob.task, {"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
+    carry_out(CancelJob.task, {"job_id": "5", "name": "s"})
+    carry_out(CancelJob.task, {"job_id": "6", "name": "s", "rollback": "no"})
+    carry_out(CheckJob.task, {"job_id": "7", "name": "s"})
+    carry_out(SuspendJob.task, {"job_id": "8", "name": "s"})
+    carry_out(ResumeJob.task, {"job_id": "9", "name": "s"})
+    carry_out(ResumeJob.task, {"job_id": "10", "name": "s", "action": "CHECK"})
     expected = {
         "1": InvalidInput,
         "2": NotFound,
@@ -221,12 +248,12 @@ def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
 
 def test_an_update_that_is_delivered_twice_is_one(runtime: Runtime) -> None:
     runtime.types = {"Test": Resource}
-    tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
+    carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
     stack_id = answer(runtime, "1").stack_id
     job = {"job_id": "2", "name": "s", "template": f"{TEMPLATE}\ndescription: new"}
     operations = []
     for _ in range(2):
-        tasks.carry_out(UpdateJob.task, job)
+        carry_out(UpdateJob.task, job)
         operations.append(runtime.store.stacks.find("s", project="default").traversal_id)
     row = answer(runtime, "2")
     assert (row.status, row.stack_id) == ("accepted", stack_id)
@@ -236,7 +263,7 @@ def test_an_update_that_is_delivered_twice_is_one(runtime: Runtime) -> None:
 
 def test_a_job_that_was_accepted_stays_accepted_whatever_comes_after(runtime: Runtime) -> None:
     runtime.store.stacks.accept_job("1", "stack")
-    tasks._refuse({"job_id": "1"}, ZeroDivisionError())
+    tasks.accept(StackJob.task, {"job_id": "1"})
     assert answer(runtime, "1").status == "accepted"
 
 
@@ -253,14 +280,84 @@ def test_every_refusal_comes_back_as_the_error_it_was(error: IsothermError) -> N
 @pytest.mark.parametrize("job_id", [None, 5, "", "nul\0"])
 def test_a_job_whose_id_is_none_is_refused_all_the_same(job_id: object, runtime: Runtime) -> None:
     with capture_logs() as logs:
-        tasks.carry_out(DeleteJob.task, {"name": "s", "job_id": job_id})
+        carry_out(DeleteJob.task, {"name": "s", "job_id": job_id})
     assert [line["event"] for line in logs] == ["a job was refused"]
 
 
 def test_a_job_is_known_to_be_taken_before_it_is_looked_at(runtime: Runtime) -> None:
     assert not runtime.store.taken_jobs.is_taken("1")
-    tasks.carry_out(StackJob.task, {"job_id": "1"})
+    tasks.accept(StackJob.task, {"job_id": "1", "name": "s", "template": "none"})
     assert runtime.store.taken_jobs.is_taken("1")
+    assert runtime.store.stacks.job("1") is None
+
+
+def test_job_without_an_id_has_that_of_its_message(runtime: Runtime) -> None:
+    for _ in range(2):
+        tasks.accept(DeleteJob.task, {"name": "s"}, "message")
+    tasks.begin_next()
+    tasks.begin_next()
+    assert answer(runtime, "message").status == "refused"
+
+
+def announced(app: Celery) -> int:
+    return channel_of(app)._size(COORDINATOR_QUEUE)  # type: ignore[no-any-return]
+
+
+def channel_of(app: Celery) -> Any:
+    return app.pool.acquire().default_channel
+
+
+def test_each_job_that_arrives_or_ends_announces_the_next(runtime: Runtime, app: Celery) -> None:
+    for number in range(2):
+        tasks.accept(DeleteJob.task, {"name": "s", "job_id": f"{number}"})
+    assert announced(app) == 2
+    tasks.begin_next()
+    tasks.begin_next()
+    assert announced(app) == 4
+    # There is none any more.
+    tasks.begin_next()
+    assert announced(app) == 4
+
+
+def test_sweep_announces_jobs_whose_announcement_was_lost(runtime: Runtime, app: Celery) -> None:
+    tasks.sweep()
+    assert announced(app) == 0
+    runtime.store.taken_jobs.add("1", {"name": "s"}, project="p", task=DeleteJob.task)
+    tasks.sweep()
+    assert announced(app) == 1
+
+
+def test_no_job_is_begun_while_others_are_unread_but_not_for_ever(
+    runtime: Runtime, app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose turn it is is known when all are read; a flood of messages must not stop all work."""
+    now = [1000.0]
+    monkeypatch.setattr("orchestrator.tasks.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(tasks, "_turns", tasks._Turns())
+    tasks.accept(DeleteJob.task, {"name": "s", "job_id": "1"})
+    send_job(app, DeleteJob(name="s", job_id="2"), stack="s")
+    tasks.begin_next()
+    assert runtime.store.stacks.job("1") is None
+    now[0] += tasks.READING_SECONDS
+    tasks.begin_next()
+    assert answer(runtime, "1").status == "refused"
+    tasks.accept(DeleteJob.task, {"name": "s", "job_id": "3"})
+    tasks.begin_next()
+    assert runtime.store.stacks.job("3") is None
+    channel_of(app)._purge(STACKS_QUEUE)
+    tasks.begin_next()
+    assert answer(runtime, "3").status == "refused"
+
+
+def test_no_job_is_begun_without_a_free_slot(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is short, such as the sweep and the arrival of jobs, needs no slot."""
+    slots = JobSlots()
+    slots.limit(0)
+    monkeypatch.setattr(tasks, "job_slots", slots)
+    carry_out(DeleteJob.task, {"name": "s", "job_id": "1"})
+    assert runtime.store.taken_jobs.is_taken("1")
+    assert runtime.store.stacks.job("1") is None
+    tasks.sweep()
 
 
 def test_a_coordinator_looks_after_nodes_more_often_than_each_is_due() -> None:

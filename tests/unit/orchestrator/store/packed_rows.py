@@ -32,6 +32,8 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "snapshot_resource": {"snapshot_id": "snapshot-{}", "name": "it"},
     "annotation": {"stack_id": "stack-{}", "plugin": "plugin", "resource": "it"},
     "job": {"id": "job-{}", "status": "refused"},
+    "project_turn": {"project": "project-{}"},
+    "waiting_job": {"id": "waiting-{}", "project": "project-{}", "no": 1, "due_at": 0.0},
     "operation": {"id": "operation-{}", "cause": "cause-{}", "state": "under_way", "attempt": 1},
     "operation_call": {"operation_id": "operation-{}", "position": 0, "state": "agreed"},
     "sink_cursor": {"name": "sink-{}", "due_at": 0.0, "position": 0},

@@ -82,6 +82,12 @@ def shown(store: Store, row: str) -> Any:
     return held.shown
 
 
+def waiting(store: Store, row: str) -> Any:
+    # Each is the only one of its project, whose turn it is in the order of the names.
+    taken = {each.id: each for _ in "ab" if (each := store.taken_jobs.take(lease_seconds=-1))}
+    return store.taken_jobs.content(taken[f"waiting-{row}"])
+
+
 #: What reads each column in earnest.
 READERS: Mapping[str, Callable[[Store, str], Any]] = {
     "file.content": lambda store, row: store.templates.file(f"file-{row}"),
@@ -100,6 +106,7 @@ READERS: Mapping[str, Callable[[Store, str], Any]] = {
     "node.node_data": lambda store, row: claimed(store, row).recorded,
     "node.needs": lambda store, row: store.nodes.inputs(claimed(store, row)),
     "job.refusal": lambda store, row: getattr(store.stacks.job(f"job-{row}"), "refusal", None),
+    "waiting_job.job": waiting,
     "operation.shown": shown,
     "operation_call.annotations": lambda store, row: store.ledger.calls(f"operation-{row}")[0].annotations,
     "sink_cursor.options": lambda store, row: sunk(store, row).options,
