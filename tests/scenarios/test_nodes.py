@@ -53,7 +53,11 @@ class Site:
             "broker_url": "redis://localhost:1",
             "state_directory": directory,
             "node_directories": (directory,),
-            "agent": {"hypervisors": {"fake": {"memory_mib": 1024, "cpus": 4}}},
+            "agent": {
+                "hypervisors": {"fake": {"memory_mib": 1024, "cpus": 4}},
+                "commands": ["*"],
+                "run_as": "root",
+            },
             "constraint_cache": {"enabled": False},
             "retry_base_seconds": 0.001,
             **settings,
