@@ -37,7 +37,9 @@ _INSTANCE: Final = "org.isotherm.instance"
 _VARIABLES: Final = "variables"
 #: A digest of the specification: an equal one is the same container.
 _ORDER: Final = "org.isotherm.order"
-#: Variables that podman itself reads: a container's are passed in another way than by podman's environment.
+#: Variables that podman, or a program that it starts with its own environment, reads: a container's are passed in
+#: another way than by podman's environment. Some name directories from which code is loaded, as root where it is root:
+#: XTABLES_LIBDIR has iptables do so when the network of a container is set up.
 _HEEDED: Final = frozenset(
     {"PATH", "HOME", "TMPDIR", "USER", "NOTIFY_SOCKET", "SSL_CERT_FILE", "SSL_CERT_DIR"}
     | {"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK"}
@@ -51,6 +53,32 @@ _HEEDED_PREFIXES: Final = (
     "LD_",
     "REGISTRY_",
     "LISTEN_",
+    "XTABLES_",
+    "IPTABLES_",
+    "IP6TABLES_",
+    "EBTABLES_",
+    "ARPTABLES_",
+    "NFT_",
+    "NETAVARK_",
+    "AARDVARK_",
+    "CNI_",
+    "OCI_",
+    "CRUN_",
+    "RUNC_",
+    "CRIU_",
+    "CONMON_",
+    "BUILDAH_",
+    "DOCKER_",
+    "GCONV_",
+    "GLIBC_",
+    "LOCPATH",
+    "NLSPATH",
+    "MALLOC_",
+    "GNUPG",
+    "SSH_",
+    "RUST_",
+    "SYSTEMD_",
+    "_",
 )
 #: Prefixes of a reference that podman takes for an image's location, most of them on the machine itself.
 _PLACES: Final = re.compile(

@@ -56,6 +56,15 @@ def test_values_of_variables_are_on_no_command_line() -> None:
     assert set(filed) == {"STORAGE_KEY", "https_proxy"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["XTABLES_LIBDIR", "IPTABLES_LIB_DIR", "GCONV_PATH", "_LIBCONTAINER_INITPIPE", "LD_PRELOAD", "PATH"],
+)
+def test_variable_that_would_load_code_outside_of_the_container_is_in_its_file_alone(name: str) -> None:
+    _, handed, filed = told(env={name: "/srv/acme", "GREETING": "hello"})
+    assert (set(handed), set(filed)) == ({"GREETING"}, {name})
+
+
 def test_variable_that_no_file_holds_is_refused() -> None:
     for env in ({"STORAGE_KEY": "a\nb"}, {"# a_proxy": "b"}):
         with pytest.raises(CannotDo, match=r"'(STORAGE_KEY|# a_proxy)'"):
