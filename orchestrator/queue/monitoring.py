@@ -17,6 +17,8 @@ HARMLESS_COMMANDS = (
     "active",
     "active_queues",
     "clock",
+    # Sends an event; every receiver of events sends it when it begins.
+    "heartbeat",
     "registered",
     "reserved",
     "revoked",
