@@ -56,10 +56,15 @@ ROUTES = {
 #: The transports and the beat of this package, by the names under which Celery imports them.
 REDIS_TRANSPORT = "orchestrator.queue.redis_transport:Transport"
 AMQP_TRANSPORT = "orchestrator.queue.amqp_transport:Transport"
+AMQP_TLS_TRANSPORT = "orchestrator.queue.amqp_transport:TlsTransport"
 BEAT = "orchestrator.queue.beat:Beat"
 # By URL scheme: a transport set in the app would replace the scheme where Flower reads it.
 TRANSPORT_ALIASES.update(
-    redis=REDIS_TRANSPORT, rediss=REDIS_TRANSPORT, amqp=AMQP_TRANSPORT, pyamqp=AMQP_TRANSPORT
+    redis=REDIS_TRANSPORT,
+    rediss=REDIS_TRANSPORT,
+    amqp=AMQP_TRANSPORT,
+    pyamqp=AMQP_TRANSPORT,
+    amqps=AMQP_TLS_TRANSPORT,
 )
 #: How many times during the watch interval due machines are looked for.
 WATCH_LOOKS = 5
