@@ -27,6 +27,7 @@ from orchestrator.errors import InvalidInput, IsothermError, Problem
 from orchestrator.processes.embedded import prepare_database
 from orchestrator.queue.broker_login import require_broker_login
 from orchestrator.queue.celery_app import make_app
+from orchestrator.queue.unacked import keep_apart
 from orchestrator.store.store import Store
 
 #: The broker that Flower is given in embedded mode: it never carries a message.
@@ -67,6 +68,7 @@ def serve(
     extract_settings()
     setup_logging()
     app = app or make_app(_with_broker(settings))
+    keep_apart(app, "dashboard")
     store = Store.of(settings)
     if settings.embedded:
         # Otherwise each migration of a new database would log a line.

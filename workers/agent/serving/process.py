@@ -29,6 +29,7 @@ from orchestrator.queue.celery_process import run
 from orchestrator.queue.installation import InstallationApp
 from orchestrator.queue.processes import node_name, require_broker, require_keys
 from orchestrator.queue.refusals import refusals
+from orchestrator.queue.unacked import keep_apart
 from workers.agent.agent import Agent
 from workers.agent.serving.presence import Presence
 from workers.agent.serving.reads import Reads
@@ -138,6 +139,7 @@ def agent_cache(settings: Settings) -> NodeStateCache:
 def agent_app(settings: Settings, node: str) -> InstallationApp:
     """Return the Celery app of an agent, which consumes its node's queue and no other."""
     app = make_app(settings)
+    keep_apart(app, node_queue(node))
     # No prefetching beyond its threads: should this agent die, the next one takes what waits in the queue.
     app.conf.update(task_queues=[queue_of(node)], worker_prefetch_multiplier=1, beat_schedule={})
     return app
