@@ -70,6 +70,8 @@ UNSTORABLE = (TypeError, ValueError, OverflowError, DataError, InterfaceError, P
 REMEDY = "start the database, or correct ISOTHERM_DATABASE_URL"
 #: PostgreSQL's codes for an undefined table and an undefined column.
 MISSING_SQLSTATES = frozenset({"42P01", "42703"})
+#: PostgreSQL's code for a missing privilege.
+FORBIDDEN_SQLSTATE = "42501"
 
 
 def _parse(url: str) -> sa.URL:
@@ -119,6 +121,10 @@ def _lacks_schema(error: DBAPIError) -> bool:
     if isinstance(error.orig, sqlite3.Error):
         return str(error.orig).startswith(("no such table", "no such column"))
     return getattr(error.orig, "sqlstate", None) in MISSING_SQLSTATES
+
+
+def _is_forbidden(error: DBAPIError) -> bool:
+    return getattr(error.orig, "sqlstate", None) == FORBIDDEN_SQLSTATE
 
 
 def _log_retry(state: tenacity.RetryCallState) -> None:
@@ -174,8 +180,8 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
                     "the database has not got the schema that this version needs; run: isotherm db upgrade"
                 )
                 raise Unavailable(message) from error
-            if isinstance(error, OperationalError):
-                # A full disk, a file that may not be written.
+            if isinstance(error, OperationalError) or _is_forbidden(error):
+                # A full disk, a file that may not be written, a user without the right.
                 raise Unavailable(f"the database refuses: {error.orig}") from error
             raise
 
