@@ -11,6 +11,7 @@
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
     │   └── FailedByPlugin    a lifecycle plugin refused, and the stack is FAILED with its
     │                         reason (orchestrator.lifecycle.brackets)                        (exit 2)
+    ├── NotAllowed            the caller's role does not allow the operation                  (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
     │   ├── TakenOver         another process holds the operation now
     │   │                     (orchestrator.store.traversals.operation_rows)                  (exit 3)
@@ -156,6 +157,10 @@ class NotFound(IsothermError):
 
 class Conflict(IsothermError):
     """The request cannot be carried out in the present state."""
+
+
+class NotAllowed(IsothermError):
+    """The caller's role does not allow the operation; the sentence says which role is needed for which project."""
 
 
 class Unavailable(IsothermError):

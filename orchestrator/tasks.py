@@ -7,6 +7,7 @@ database; another message has a coordinator begin the next job, whichever that i
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import structlog
@@ -14,12 +15,25 @@ from celery.exceptions import Reject
 
 from cache.node_state.errors import StateStoreFailed
 from orchestrator.engine.job_queue import JobQueue
-from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
-from orchestrator.model.messages import BEGIN_TASK, FINISH_TASK, JOBS, SWEEP_TASK, WATCH_TASK, CheckOrder, Job
+from orchestrator.errors import HooksNotLoaded, IsothermError, NotAllowed, Unavailable
+from orchestrator.keys.envelope import Refused
+from orchestrator.model.identity import Caller
+from orchestrator.model.messages import (
+    BEGIN_TASK,
+    FINISH_TASK,
+    JOBS,
+    STACKS_QUEUE,
+    SWEEP_TASK,
+    WATCH_TASK,
+    CheckOrder,
+    Job,
+)
 from orchestrator.processes.celery_process import runtime_of
 from orchestrator.queue.celery_app import announce_job, default_app, unread_jobs
 from orchestrator.queue.celery_worker import at_the_beginning
+from orchestrator.queue.consumer import SIGNED_BY
 from orchestrator.queue.job_slots import job_slots
+from orchestrator.queue.refusals import refusals
 from orchestrator.store.traversals.operation_rows import TakenOver
 
 log = structlog.get_logger()
@@ -27,15 +41,20 @@ log = structlog.get_logger()
 #: Jobs in the broker are read before the next one is begun, so that the turn of each project is known; but not for
 #: longer than this, or a flood of messages would stop all work.
 READING_SECONDS: Final = 5.0
+#: Why a job was refused that was signed well, by a user whose role is too low.
+NOT_ALLOWED: Final = "not allowed"
 
 #: Returns this process's runtime.
 runtime = runtime_of("coordinator")
 
 
-def accept(task: str, job: Mapping[str, Any], message_id: str = "") -> None:
-    """Record a job that arrived, and announce that one waits."""
+def accept(task: str, job: Mapping[str, Any], message_id: str = "", *, signed_by: str) -> None:
+    """Record a job that arrived, and announce that one waits.
+
+    ``signed_by`` is the id of the key that signed it, which decides who its sender is, and what that may do.
+    """
     try:
-        _jobs().accept(task, job, message_id=message_id)
+        _jobs().accept(task, job, message_id=message_id, signed_by=signed_by)
     except Unavailable as error:
         # It returns to the queue. Any other exception would drop it.
         raise Reject(str(error), requeue=True) from error
@@ -80,7 +99,7 @@ _turns = _Turns()
 
 
 def _jobs() -> JobQueue:
-    return JobQueue(runtime().store, runtime().settings, _begin_job)
+    return JobQueue(runtime().store, runtime().settings, admit=_admitted, begin=_begin_job)
 
 
 def _begin_job(job: Job) -> None:
@@ -88,6 +107,15 @@ def _begin_job(job: Job) -> None:
         # Event sinks are registered before the first event; the pump's own threads may start later.
         runtime().pump.register()
     runtime().coordinator.begin(job)
+
+
+def _sender(key_id: str, job: Job) -> Caller:
+    """Return who sent a job: the user of the key; a face of the installation names the one for whom it acts."""
+    key = default_app().keys().named(key_id)
+    if key is None:
+        raise NotAllowed(f"the key {key_id!r} that signed the job was removed")
+    identity = key.identity if key.user else replace(key.identity, user=job.user)
+    return Caller(identity=identity, origin=f"queue, key {key.id}")
 
 
 def finish_traversal(order: list[Any]) -> None:
@@ -128,6 +156,25 @@ def _reporting_import_errors() -> Iterator[None]:
         log.error("hooks cannot be loaded any more; end this coordinator", error=str(error))
 
 
+def _admitted(job: Job, key_id: str) -> Caller:
+    """Return who sent a job that was signed with a key: its user; a face of the installation names for whom it acts.
+
+    Raises:
+        NotAllowed: the sender's role does not allow it.
+    """
+    try:
+        key = default_app().keys().named(key_id)
+        if key is None:
+            raise NotAllowed(f"the key {key_id!r} that signed the job was removed")
+        identity = key.identity if key.user else replace(key.identity, user=job.user)
+        runtime().policy.require(identity, job.operation, job.project)
+    except NotAllowed as error:
+        headers = {"task": job.task, "id": job.job_id}
+        refusals.add(STACKS_QUEUE, Refused(NOT_ALLOWED, str(error)), headers=headers)
+        raise
+    return Caller(identity=identity, origin=f"queue, key {key.id}")
+
+
 def _begin() -> None:
     with _reporting_import_errors():
         runtime().pump.start()
@@ -140,7 +187,8 @@ _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_t
 
 def _register(name: str) -> None:
     def task(job: Mapping[str, Any]) -> None:
-        accept(name, job, registered.request.id or "")
+        request = registered.request
+        accept(name, job, request.id or "", signed_by=request.get(SIGNED_BY) or "")
 
     registered = default_app().task(name=name, **_LATE)(task)
 

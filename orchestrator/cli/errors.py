@@ -15,6 +15,7 @@ from orchestrator.errors import (
     Conflict,
     InvalidInput,
     IsothermError,
+    NotAllowed,
     NotFound,
     NotVerified,
     Position,
@@ -40,7 +41,7 @@ def exit_code(error: IsothermError) -> int:
     """Return the exit code of an error."""
     if isinstance(error, (Unavailable, NotVerified)):
         return UNREACHABLE
-    return BAD_INPUT if isinstance(error, (InvalidInput, NotFound, Conflict)) else STACK_FAILED
+    return BAD_INPUT if isinstance(error, (InvalidInput, NotFound, Conflict, NotAllowed)) else STACK_FAILED
 
 
 def report(error: IsothermError, form: str) -> None:

@@ -9,6 +9,7 @@ from orchestrator.cli.formats import Table, fields_table, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.identity import ROLES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,24 +25,54 @@ def key() -> None:
     """
 
 
-@shell_command("isotherm key create", "isotherm key create --node host1", group=key)
+@shell_command(
+    "isotherm key create",
+    "isotherm key create --node host1",
+    "isotherm key create --user alice --role operator --for-project acme",
+    group=key,
+)
 @click.option("--node", default="", metavar="NAME", help="Make a key of this node's agent instead.")
+@click.option("--user", default="", metavar="NAME", help="Make a key for this user's jobs instead.")
+@click.option("--role", type=click.Choice(ROLES), help="The user's role.")
+@click.option(
+    "--for-project",
+    "projects",
+    multiple=True,
+    metavar="PROJECT",
+    help="A project in which the user has the role; may be given several times. '*' for all.",
+)
 @click.option("--missing", is_flag=True, help="Make only keys for what has none yet.")
-def create(shell: Shell, *, node: str, missing: bool, form: str) -> None:
+def create(
+    shell: Shell,
+    *,
+    node: str,
+    user: str,
+    role: str | None,
+    projects: tuple[str, ...],
+    missing: bool,
+    form: str,
+) -> None:
     """Make keys.
 
     The first time, makes the file of keys. Afterwards, adds a new key for each use, which verifies at once, and signs
     after 'isotherm key rotate': bring the file to all machines between the two. Running processes read it again within
     seconds.
+
+    A user's key decides what the user's jobs may do, and in which projects, whatever they say of themselves. A job that
+    is signed with another key for jobs is the installation's own, and may do everything.
     """
     # Imports cryptography, which most commands do not need.
-    from orchestrator.keys.key import ACTIVE, AGENT
+    from orchestrator.keys.key import ACTIVE, AGENT, JOB
     from orchestrator.keys.key_file import write_keys
     from orchestrator.keys.rotation import OWN, created
 
+    _check_user(node, user, role, projects)
     path = shell.settings.effective_key_file
     keys = _read(path) if path.exists() else []
-    if node:
+    if user:
+        of_user = {"user": user, "projects": ",".join(projects), "role": role or ""}
+        made = created(keys, [] if keys else OWN) + created(keys, [JOB], **of_user)
+    elif node:
         from orchestrator.nodes.rpc.names import check_node_name
 
         check_node_name(node)
@@ -52,6 +83,17 @@ def create(shell: Shell, *, node: str, missing: bool, form: str) -> None:
         made = [each for each in made if each.state == ACTIVE]
     write_keys(path, [*keys, *made])
     _show(form, made)
+
+
+def _check_user(node: str, user: str, role: str | None, projects: tuple[str, ...]) -> None:
+    from orchestrator.model.names import NAME, is_name
+
+    if len({bool(each) for each in (user, role, projects)}) > 1 or (user and node):
+        message = "expected --user, --role and --for-project together, and without --node"
+        raise InvalidInput([Problem(message=message)])
+    for each in (user, *projects) if user else ():
+        if not is_name(each) or "," in each:
+            raise InvalidInput([Problem(path=each, message=f"expected {NAME}, and without a comma")])
 
 
 @shell_command("isotherm key list", "isotherm key list -f json", group=key, name="list")
@@ -94,12 +136,16 @@ def remove(shell: Shell, *, ids: tuple[str, ...], form: str) -> None:
 @shell_command(
     "isotherm key export --node host1 -o host1.keys.json",
     "isotherm key export --client -o client.keys.json",
+    "isotherm key export --user alice -o alice.keys.json",
     group=key,
 )
 @click.option("--node", default="", metavar="NAME", help="What the agent of this node needs.")
-@click.option("--client", is_flag=True, help="What a client needs that only sends jobs.")
+@click.option(
+    "--client", is_flag=True, help="What a client of the installation itself needs that only sends jobs."
+)
+@click.option("--user", default="", metavar="NAME", help="What a client of this user needs.")
 @click.option("-o", "--output", required=True, metavar="FILE", help="The file to write, for its owner alone.")
-def export(shell: Shell, *, node: str, client: bool, output: str, form: str) -> None:
+def export(shell: Shell, *, node: str, client: bool, user: str, output: str, form: str) -> None:
     """Write a file of keys for an agent or a client.
 
     Bring it there, and name it with ISOTHERM_KEY_FILE. Write it again after each step of a rotation.
@@ -109,10 +155,10 @@ def export(shell: Shell, *, node: str, client: bool, output: str, form: str) -> 
     from orchestrator.keys.key_file import write_keys
     from orchestrator.keys.rotation import for_agent, for_client
 
-    if bool(node) == client:
-        raise InvalidInput([Problem(message="expected either --node or --client")])
+    if sum(map(bool, (node, client, user))) != 1:
+        raise InvalidInput([Problem(message="expected one of --node, --client and --user")])
     keys = _read(shell.settings.effective_key_file)
-    excerpt = for_client(keys) if client else for_agent(keys, node)
+    excerpt = for_agent(keys, node) if node else for_client(keys, user)
     write_keys(Path(output), excerpt)
     written = {"file": output, "keys": len(excerpt)}
     show(form, written, fields_table(written))
@@ -130,12 +176,15 @@ def _show(form: str, keys: "Sequence[Key]") -> None:
             "id": each.id,
             "use": each.use,
             "node": each.node,
+            "user": each.user,
+            "projects": each.projects,
+            "role": each.role,
             "state": each.state,
             "created_at": each.created_at,
             "has_secret": bool(each.secret),
         }
         for each in keys
     ]
-    columns = ("id", "use", "node", "state", "created at", "secret")
+    columns = ("id", "use", "node", "user", "projects", "role", "state", "created at", "secret")
     rows = [(*list(view.values())[:-1], "yes" if view["has_secret"] else "no") for view in views]
     show(form, views, Table(columns=columns, rows=rows))

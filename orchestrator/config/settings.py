@@ -143,6 +143,10 @@ class Settings(BaseSettings):
         "events; older ones are lost to it, and counted.",
     )
     project: str = Field(default="default", description="The project that stacks of this client belong to.")
+    policy_file: Path | None = Field(
+        default=None,
+        description="A YAML file, a map of operation and least role, for those that are to differ from docs/access.md.",
+    )
 
     lease_seconds: float = Field(
         default=60.0,

@@ -8,6 +8,7 @@ from orchestrator.errors import (
     Conflict,
     InvalidInput,
     IsothermError,
+    NotAllowed,
     NotFound,
     NotVerified,
     PluginMistake,
@@ -30,7 +31,9 @@ def refusal_of(error: Exception) -> dict[str, object]:
 
 
 #: The classes that are restored as they were; every other becomes an IsothermError.
-_REFUSALS = {kind.__name__: kind for kind in (NotFound, Conflict, NotVerified, PluginMistake, Bug)}
+_REFUSALS = {
+    kind.__name__: kind for kind in (NotFound, Conflict, NotAllowed, NotVerified, PluginMistake, Bug)
+}
 
 
 def raise_refusal(refusal: Mapping[str, Any]) -> None:
@@ -40,6 +43,7 @@ def raise_refusal(refusal: Mapping[str, Any]) -> None:
         InvalidInput: the job was at fault.
         NotFound: it named what does not exist.
         Conflict: it cannot be done now.
+        NotAllowed: the sender's role does not allow it.
         NotVerified: another system that validation queries did not answer.
         PluginMistake: a plugin broke its contract.
         Bug: an unexpected exception.

@@ -10,12 +10,14 @@ from typing import Any
 import structlog
 
 from hooks.values.secret_texts import masked, texts_in
+from orchestrator.config.caller import acting_for
 from orchestrator.config.log_context import about_job
 from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.settings import Settings
 from orchestrator.engine.job_errors import refusal_of
-from orchestrator.errors import InvalidInput, IsothermError, Unavailable
+from orchestrator.errors import InvalidInput, IsothermError, NotAllowed, Unavailable
+from orchestrator.model.identity import Caller, Identity
 from orchestrator.model.messages import JOBS, Job
 from orchestrator.model.names import is_name
 from orchestrator.store.installation.jobs_in_flight import TakenJob
@@ -27,11 +29,22 @@ log = structlog.get_logger()
 class JobQueue:
     """The jobs of all coordinators on one store; any number of processes may work on it."""
 
-    def __init__(self, store: Store, settings: Settings, begin: Callable[[Job], object]) -> None:
-        """Make a queue; ``begin`` begins a job, or raises why it is refused."""
-        self._store, self._settings, self._begin = store, settings, begin
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        *,
+        admit: Callable[[Job, str], Caller],
+        begin: Callable[[Job], object],
+    ) -> None:
+        """Make a queue.
 
-    def accept(self, task: str, job: Mapping[str, Any], *, message_id: str = "") -> None:
+        ``admit`` returns who sent a job, by the id of the key that signed it, or raises NotAllowed; ``begin`` begins a
+        job on that caller's behalf, or raises why it is refused.
+        """
+        self._store, self._settings, self._admit, self._begin = store, settings, admit, begin
+
+    def accept(self, task: str, job: Mapping[str, Any], *, message_id: str = "", signed_by: str) -> None:
         """Record a job that arrived, or why it is refused; its message may then be acknowledged.
 
         A job without an id gets that of its message. One that arrived before is not recorded again.
@@ -44,10 +57,12 @@ class JobQueue:
         with about_job(task, job_id=_name_in(job, "job_id"), stack=_name_in(job, "name")):
             try:
                 read = JOBS[task].from_wire(job)
-            except InvalidInput as error:
+                who = self._admit(read, signed_by)
+            except (InvalidInput, NotAllowed) as error:
                 self._refuse(job, error)
                 return
-            if not self._store.taken_jobs.add(read.job_id, job, project=read.project, task=task):
+            content = {"job": dict(job), "user": who.identity.user, "origin": who.origin}
+            if not self._store.taken_jobs.add(read.job_id, content, project=read.project, task=task):
                 log.info("a job arrived again", project=read.project)
 
     def begin_next(self) -> bool:
@@ -83,11 +98,15 @@ class JobQueue:
     def _begin_or_refuse(self, taken: TakenJob) -> None:
         job: Mapping[str, Any] = {"job_id": taken.id}
         try:
-            job = self._store.taken_jobs.content(taken)
+            content = self._store.taken_jobs.content(taken)
+            job = content["job"]
+            # The sender's role was enough when the job arrived.
+            who = Caller(identity=Identity(user=content["user"], roles={}), origin=content["origin"])
             with about_job(taken.task, job_id=taken.id, stack=_name_in(job, "name")):
                 read = JOBS[taken.task].from_wire({**job, "job_id": taken.id})
                 self._refuse_deadly(taken)
-                self._begin(read)
+                with acting_for(who):
+                    self._begin(read)
         except Unavailable:
             raise
         except Exception as error:  # noqa: BLE001 (the sender waits for a result)

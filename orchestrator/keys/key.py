@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.identity import ROLES, Identity
+from orchestrator.model.names import is_name
 
 #: What a key is used for: jobs of clients; messages among coordinators and workers; requests to agents; an agent's
 #: replies.
@@ -44,12 +46,18 @@ class Key:
     created_at: str
     #: The node that a key of an agent belongs to.
     node: str = ""
+    #: Of a user's key for jobs: who signs with it, the projects (with commas in between), and the role there.
+    user: str = ""
+    projects: str = ""
+    role: str = ""
     secret: bytes = b""
     #: Of a pair: the public halves for signatures (Ed25519) and for key exchange (X25519), 32 bytes each.
     public: bytes = b""
 
     @classmethod
-    def generate(cls, use: str, *, state: str, node: str = "") -> Self:
+    def generate(
+        cls, use: str, *, state: str, node: str = "", user: str = "", projects: str = "", role: str = ""
+    ) -> Self:
         """Return a random key."""
         made = cls(
             id=secrets.token_hex(ID_BYTES // 2),
@@ -57,9 +65,19 @@ class Key:
             state=state,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
             node=node,
+            user=user,
+            projects=projects,
+            role=role,
             secret=secrets.token_bytes(_SECRET_BYTES),
         )
         return replace(made, public=made._own_public()) if use in PAIRED else made
+
+    @property
+    def identity(self) -> Identity:
+        """Who signs with it: a user, or the installation itself, which may do everything."""
+        if not self.user:
+            return Identity.administrator()
+        return Identity(user=self.user, roles=dict.fromkeys(self.projects.split(","), self.role))
 
     def to_public(self) -> Self:
         """Return the key without its secret."""
@@ -91,7 +109,7 @@ class Key:
         """Return the key as it is written to a file."""
         plain = {"id": self.id, "use": self.use, "state": self.state, "created_at": self.created_at}
         halves = {"secret": _text(self.secret), "public": _text(self.public)}
-        more = {"node": self.node, **halves}
+        more = {**{name: getattr(self, name) for name in ("node", "user", "projects", "role")}, **halves}
         return {**plain, **{name: value for name, value in more.items() if value}}
 
     @classmethod
@@ -130,6 +148,16 @@ class Key:
             raise ValueError(f"'public' has {2 * _HALF} bytes")
         if bool(self.node) != (self.use == AGENT):
             raise ValueError("'node' belongs to a key of an agent")
+        if self.user or self.projects or self.role:
+            self._require_owner()
+
+    def _require_owner(self) -> None:
+        if self.use != JOB or not is_name(self.user):
+            raise ValueError("'projects' and 'role' belong to a key for jobs with a 'user'")
+        if self.role not in ROLES or not all(map(is_name, self.projects.split(","))):
+            raise ValueError(
+                f"'role' is one of {', '.join(ROLES)}, and 'projects' are names with commas in between"
+            )
 
     def _mac(self, data: bytes) -> hmac.HMAC:
         mac = self._empty_mac.copy()
@@ -176,14 +204,14 @@ class KeyRing:
         return self._keys.get(key_id) or self._elsewhere(key_id)
 
     def active(self, use: str, *, node: str = "") -> Key:
-        """Return the active key of a use; of an agent, that of the ``node``.
+        """Return the active key of a use; of an agent, that of the ``node``. A user's only where it is the only one.
 
         Raises:
             InvalidInput: there is none.
         """
-        for key in self:
-            if key.use == use and key.state == ACTIVE and key.node == node:
-                return key
+        found = [key for key in self if key.use == use and key.state == ACTIVE and key.node == node]
+        if found:
+            return min(found, key=lambda key: bool(key.user))
         of = f" of the node {node!r}" if node else ""
         problem = Problem(
             path="settings.key_file",

@@ -14,10 +14,19 @@ from orchestrator.keys.key import ACTIVE, AGENT, ENGINE, JOB, NEW, NODE, OLD, Ke
 OWN = (JOB, ENGINE, NODE)
 
 
-def created(keys: Sequence[Key], uses: Iterable[str], *, node: str = "") -> list[Key]:
-    """Return a new key for each use: active where the use has none yet, else new."""
-    taken = {key.use for key in keys if key.node == node}
-    return [Key.generate(use, state=NEW if use in taken else ACTIVE, node=node) for use in uses]
+def created(
+    keys: Sequence[Key],
+    uses: Iterable[str],
+    *,
+    node: str = "",
+    user: str = "",
+    projects: str = "",
+    role: str = "",
+) -> list[Key]:
+    """Return a new key for each use: active where the use, of the node or the user, has none yet, else new."""
+    taken = {key.use for key in keys if (key.node, key.user) == (node, user)}
+    owner = {"node": node, "user": user, "projects": projects, "role": role}
+    return [Key.generate(use, state=NEW if use in taken else ACTIVE, **owner) for use in uses]
 
 
 def rotated(keys: Sequence[Key]) -> list[Key]:
@@ -26,14 +35,18 @@ def rotated(keys: Sequence[Key]) -> list[Key]:
     Raises:
         InvalidInput: there is no new key.
     """
-    newest = {(key.use, key.node): key for key in keys if key.state == NEW}
+    newest = {_owner(key): key for key in keys if key.state == NEW}
     if not newest:
         problem = Problem(
             message="there is no new key to rotate to",
             hint="first 'isotherm key create', and bring the file to all machines; then rotate",
         )
         raise InvalidInput([problem])
-    return [_after(key, newest.get((key.use, key.node))) for key in keys]
+    return [_after(key, newest.get(_owner(key))) for key in keys]
+
+
+def _owner(key: Key) -> tuple[str, str, str]:
+    return key.use, key.node, key.user
 
 
 def _after(key: Key, newest: Key | None) -> Key:
@@ -53,7 +66,7 @@ def without(keys: Sequence[Key], ids: Collection[str]) -> list[Key]:
     for each in ids:
         if each not in known:
             raise NotFound(f"there is no key {each!r}")
-        if known[each].state == ACTIVE and not known[each].node:
+        if known[each].state == ACTIVE and not (known[each].node or known[each].user):
             raise InvalidInput(
                 [Problem(message=f"the key {each} is active", hint="rotate to another one first")]
             )
@@ -75,6 +88,15 @@ def for_agent(keys: Iterable[Key], node: str) -> list[Key]:
     return [*found, *(key.to_public() for key in keys if key.use == NODE)]
 
 
-def for_client(keys: Iterable[Key]) -> list[Key]:
-    """Return what a client needs that only sends jobs."""
-    return [key for key in keys if key.use == JOB]
+def for_client(keys: Iterable[Key], user: str = "") -> list[Key]:
+    """Return what a client needs that only sends jobs: the keys of its user, else those of the installation itself.
+
+    Raises:
+        NotFound: the user has no key.
+    """
+    found = [key for key in keys if key.use == JOB and key.user == user]
+    if user and not found:
+        raise NotFound(
+            f"there is no key of the user {user!r}: make one with 'isotherm key create --user {user}'"
+        )
+    return found

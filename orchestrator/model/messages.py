@@ -153,15 +153,22 @@ class Job:
     project: _Name = "default"
     #: Identifies the job, which is carried out once however often it is delivered.
     job_id: _Name = field(default_factory=lambda: str(uuid.uuid4()))
+    #: For whom a face of the installation sends it; means nothing in a job that is signed with a user's key.
+    user: _Name = ""
 
     def __init_subclass__(cls) -> None:
         # A class with slots is made twice: the second, which is used, takes the first's place.
         if "task" in vars(cls):
             JOBS[cls.task] = cls
 
+    @property
+    def operation(self) -> str:
+        """The operation whose role its sender needs, one of :data:`orchestrator.model.policy.OPERATIONS`."""
+        return self.task
+
     def to_wire(self) -> dict[str, Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
-        return asdict(self)
+        return {key: value for key, value in asdict(self).items() if value or key != "user"}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Self:
@@ -249,6 +256,11 @@ class DeleteJob(Job):
     #: Whether the objects that the stack made are kept; only the stack is deleted.
     abandon: _Flag = False
 
+    @property
+    def operation(self) -> str:
+        """As of every job; abandoning has one of its own."""
+        return "stack.abandon" if self.abandon else self.task
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelJob(Job):
@@ -329,7 +341,7 @@ class SnapshotJob(Job):
 
     def to_wire(self) -> dict[str, Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
-        wire = asdict(self)
+        wire = Job.to_wire(self)
         return wire if self.snapshot else {key: value for key, value in wire.items() if key != "snapshot"}
 
 

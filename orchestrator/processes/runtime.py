@@ -13,6 +13,7 @@ from stevedore.driver import DriverManager
 from hooks.events import EventSink
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.caches.process import ProcessCaches
+from orchestrator.config.access_policy import load_policy
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
@@ -20,6 +21,7 @@ from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.publisher import Publisher
 from orchestrator.lifecycle.engine_plugin import Engine, joined
 from orchestrator.model.messages import CheckOrder
+from orchestrator.model.policy import Policy
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.nodes.watcher import NodeWatcher
@@ -108,6 +110,11 @@ class Runtime:
     def store(self) -> Store:
         """The store."""
         return self._store or Store.of(self.settings)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """Which role each operation needs."""
+        return load_policy(self.settings)
 
     @cached_property
     def types(self) -> Mapping[str, type[Resource]]:

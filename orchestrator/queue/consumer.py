@@ -15,13 +15,15 @@ from kombu.message import Message
 
 from orchestrator.errors import InvalidInput
 from orchestrator.keys.envelope import ADDRESSEE, FORM, ID, KIND, SIZE, Envelope, Refused
-from orchestrator.keys.key import NODE
+from orchestrator.keys.key import NODE, Key
 from orchestrator.queue.installation import HEADER
 from orchestrator.queue.refusals import refusals
 from orchestrator.queue.sealing import use_of
 
 log = structlog.get_logger()
 
+#: The header with the id of the key that signed a verified message.
+SIGNED_BY: Final = "signed_by"
 _LONGEST_NAME: Final = 255
 _LONGEST_SUMMARY: Final = 2000
 
@@ -37,12 +39,12 @@ class VerifyingConsumer(Consumer):  # type: ignore[misc]  # celery has no types
         def received(message: Message) -> None:
             queue = queue_of(message, queues)
             try:
-                envelope = verified(message, self.app, queues)
+                envelope, key = verified(message, self.app, queues)
             except Refused as why:
                 refusals.add(queue, why, message.body, message.headers)
                 message.reject_log_error(log, self.connection_errors)
                 return
-            clean(message, envelope)
+            clean(message, envelope, key)
             handle(message)
 
         return received
@@ -55,8 +57,8 @@ class VerifyingConsumer(Consumer):  # type: ignore[misc]  # celery has no types
         message.ack()
 
 
-def verified(message: Message, app: Any, queues: frozenset[str]) -> Envelope:
-    """Return the envelope of a task's message, bound to what the message says of itself.
+def verified(message: Message, app: Any, queues: frozenset[str]) -> tuple[Envelope, Key]:
+    """Return the envelope of a task's message, bound to what the message says of itself, and the key that signed it.
 
     Raises:
         Refused: it proves something else, or nothing.
@@ -80,14 +82,14 @@ def verified(message: Message, app: Any, queues: frozenset[str]) -> Envelope:
     use = use_of(task)
     # The clock of a node may be far off: what its requests have left is judged by another.
     now = None if use == NODE else time.time()
-    envelope, _ = Envelope.open(message.body, ring, uses=(use,), now=now, summary=summary)
+    envelope, key = Envelope.open(message.body, ring, uses=(use,), now=now, summary=summary)
     if envelope.addressee not in queues:
         raise Refused(ADDRESSEE, f"it was signed for {envelope.addressee!r}")
     envelope.require(kinds=(task,), addressee=envelope.addressee, message_id=message_id)
-    return envelope
+    return envelope, key
 
 
-def clean(message: Message, envelope: Envelope) -> None:
+def clean(message: Message, envelope: Envelope, key: Key) -> None:
     """Leave of a verified message what is proven, and what is needed to acknowledge it."""
     message.headers = {
         "lang": "py",
@@ -98,6 +100,7 @@ def clean(message: Message, envelope: Envelope) -> None:
         "kwargsrepr": message.headers.get("kwargsrepr", ""),
         "ignore_result": True,
         HEADER: envelope.installation,
+        SIGNED_BY: key.id,
     }
     if use_of(envelope.kind) != NODE:
         ends_at = envelope.sent_at + envelope.lifetime_seconds

@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from celery.utils.nodenames import default_nodename, host_format
 
+from orchestrator.config.access_policy import load_policy
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
@@ -87,6 +88,7 @@ def _require_ready(settings: Settings) -> None:
     require_shared_database(settings)
     migrations.require(settings.effective_database_url)
     require_tracing(settings)
+    load_policy(settings)
 
 
 def _run(settings: Settings, tasks: str, queues: Sequence[str], name: str, **options: object) -> int:

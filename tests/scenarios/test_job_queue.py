@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from orchestrator.config.settings import Settings
 from orchestrator.engine.job_queue import JobQueue
 from orchestrator.errors import Unavailable
+from orchestrator.model.identity import ENGINE_ITSELF, Caller
 from orchestrator.model.messages import Job, StackJob
 from orchestrator.store import tables
 from orchestrator.store.installation.jobs_in_flight import AGAIN_SECONDS
@@ -18,14 +19,17 @@ SETTINGS = Settings(_env_file=None)  # type: ignore[call-arg]  # pydantic-settin
 TEMPLATE = template_of({"a": [], "b": ["a"]})
 
 
+def admitted(_job: Job, _key_id: str) -> Caller:
+    return ENGINE_ITSELF
+
+
 def queue_of(world: World) -> JobQueue:
-    return JobQueue(world.store, SETTINGS, world.coordinator.begin)
+    return JobQueue(world.store, SETTINGS, admit=admitted, begin=world.coordinator.begin)
 
 
 def arrive(queue: JobQueue, name: str, project: str = "default", **job: object) -> None:
-    queue.accept(
-        StackJob.task, {"name": name, "template": TEMPLATE, "project": project, "job_id": name, **job}
-    )
+    given = {"name": name, "template": TEMPLATE, "project": project, "job_id": name, **job}
+    queue.accept(StackJob.task, given, signed_by="")
 
 
 def begin_all(world: World, queue: JobQueue) -> None:
@@ -67,7 +71,7 @@ def test_job_that_ends_its_coordinator_every_time_is_refused_in_the_end() -> Non
             raise Crash
         world.coordinator.begin(job)
 
-    queue = JobQueue(world.store, SETTINGS, begin)
+    queue = JobQueue(world.store, SETTINGS, admit=admitted, begin=begin)
     arrive(queue, "deadly")
     arrive(queue, "s")
     deaths = 0
@@ -93,7 +97,7 @@ def test_job_that_cannot_be_begun_yet_keeps_its_place_before_later_ones_of_its_s
         if begun == ["first"]:
             raise Unavailable("not yet")
 
-    queue = JobQueue(world.store, SETTINGS, begin)
+    queue = JobQueue(world.store, SETTINGS, admit=admitted, begin=begin)
     for name in ("first", "second"):
         arrive(queue, name)
     assert queue.begin_next()
@@ -120,7 +124,7 @@ def test_project_has_its_turn_before_another_has_two(arrivals: list[str], ends: 
         if end == "refuse":
             raise ZeroDivisionError
 
-    queue = JobQueue(world.store, SETTINGS, begin)
+    queue = JobQueue(world.store, SETTINGS, admit=admitted, begin=begin)
     for number, project in enumerate(arrivals):
         arrive(queue, f"s{number}", project)
     while waiting(world):

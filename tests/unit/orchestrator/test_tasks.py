@@ -11,11 +11,23 @@ from kombu.transport.memory import Channel
 from structlog.testing import capture_logs
 
 from orchestrator import tasks
+from orchestrator.config.caller import caller
 from orchestrator.config.nodes import NodeStateCacheSettings
 from orchestrator.config.settings import Settings
 from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.job_errors import raise_refusal, refusal_of
-from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
+from orchestrator.errors import (
+    Bug,
+    Conflict,
+    InvalidInput,
+    IsothermError,
+    NotAllowed,
+    NotFound,
+    PluginMistake,
+)
+from orchestrator.keys.key import JOB
+from orchestrator.keys.key_file import LiveKeys, write_keys
+from orchestrator.keys.rotation import OWN, created
 from orchestrator.model.messages import (
     BEGIN_TASK,
     COORDINATOR_QUEUE,
@@ -23,12 +35,16 @@ from orchestrator.model.messages import (
     JOBS,
     STACKS_QUEUE,
     WATCH_TASK,
+    AdoptJob,
     CancelJob,
     CheckJob,
     CheckOrder,
     DeleteJob,
+    DeleteSnapshotJob,
     Job,
+    RestoreJob,
     ResumeJob,
+    SignalJob,
     StackJob,
     SuspendJob,
     UpdateJob,
@@ -37,6 +53,7 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import ROUTES, default_app, make_app, send_job
 from orchestrator.queue.job_slots import JobSlots
+from orchestrator.queue.refusals import refusals
 from orchestrator.store import migrations
 from orchestrator.store.installation.jobs_in_flight import AGAIN_SECONDS
 from orchestrator.store.stacks.stacks import JobRow
@@ -94,16 +111,33 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime
     runtime.close()
 
 
+def carry_out(task: str, job: Mapping[str, Any], *, user: str = "") -> None:
+    """Do what the coordinators do about a message that is signed with the installation's own key, or with a user's."""
+    accept(task, job, user=user)
+    tasks.begin_next()
+
+
+def accept(task: str, job: Mapping[str, Any], *, user: str = "") -> None:
+    """Record the job of such a message."""
+    ring = tasks.default_app().keys()
+    key = next(key for key in ring if key.use == JOB and key.user == user)
+    tasks.accept(task, job, "message", signed_by=key.id)
+
+
+@pytest.fixture
+def users(app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The users alice, an operator of acme, and rita, a reader of acme and beta, have keys."""
+    keys = created([], OWN)
+    keys += created(keys, [JOB], user="alice", projects="acme", role="operator")
+    keys += created(keys, [JOB], user="rita", projects="acme,beta", role="reader")
+    write_keys(tmp_path / "keys.json", keys)
+    monkeypatch.setattr(app, "keys", LiveKeys(tmp_path / "keys.json"))
+
+
 def answer(runtime: Runtime, job_id: str) -> JobRow:
     row = runtime.store.stacks.job(job_id)
     assert row is not None
     return row
-
-
-def carry_out(task: str, job: Mapping[str, Any]) -> None:
-    """Do what the coordinators do about a message with a job."""
-    tasks.accept(task, job, "message")
-    tasks.begin_next()
 
 
 def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
@@ -114,7 +148,7 @@ def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
     # The second cannot be read as a job, and its refusal cannot be written down either.
     for job in ({"job_id": "1", "name": "s", "template": TEMPLATE}, {"job_id": "1"}):
         with pytest.raises(Reject) as rejected:
-            tasks.accept(StackJob.task, job)
+            accept(StackJob.task, job)
         assert rejected.value.requeue
     tasks.begin_next()
 
@@ -263,7 +297,7 @@ def test_an_update_that_is_delivered_twice_is_one(runtime: Runtime) -> None:
 
 def test_a_job_that_was_accepted_stays_accepted_whatever_comes_after(runtime: Runtime) -> None:
     runtime.store.stacks.accept_job("1", "stack")
-    tasks.accept(StackJob.task, {"job_id": "1"})
+    accept(StackJob.task, {"job_id": "1"})
     assert answer(runtime, "1").status == "accepted"
 
 
@@ -286,14 +320,14 @@ def test_a_job_whose_id_is_none_is_refused_all_the_same(job_id: object, runtime:
 
 def test_a_job_is_known_to_be_taken_before_it_is_looked_at(runtime: Runtime) -> None:
     assert not runtime.store.taken_jobs.is_taken("1")
-    tasks.accept(StackJob.task, {"job_id": "1", "name": "s", "template": "none"})
+    accept(StackJob.task, {"job_id": "1", "name": "s", "template": "none"})
     assert runtime.store.taken_jobs.is_taken("1")
     assert runtime.store.stacks.job("1") is None
 
 
 def test_job_without_an_id_has_that_of_its_message(runtime: Runtime) -> None:
     for _ in range(2):
-        tasks.accept(DeleteJob.task, {"name": "s"}, "message")
+        accept(DeleteJob.task, {"name": "s"})
     tasks.begin_next()
     tasks.begin_next()
     assert answer(runtime, "message").status == "refused"
@@ -309,7 +343,7 @@ def channel_of(app: Celery) -> Any:
 
 def test_each_job_that_arrives_or_ends_announces_the_next(runtime: Runtime, app: Celery) -> None:
     for number in range(2):
-        tasks.accept(DeleteJob.task, {"name": "s", "job_id": f"{number}"})
+        accept(DeleteJob.task, {"name": "s", "job_id": f"{number}"})
     assert announced(app) == 2
     tasks.begin_next()
     tasks.begin_next()
@@ -334,14 +368,14 @@ def test_no_job_is_begun_while_others_are_unread_but_not_for_ever(
     now = [1000.0]
     monkeypatch.setattr("orchestrator.tasks.time.monotonic", lambda: now[0])
     monkeypatch.setattr(tasks, "_turns", tasks._Turns())
-    tasks.accept(DeleteJob.task, {"name": "s", "job_id": "1"})
+    accept(DeleteJob.task, {"name": "s", "job_id": "1"})
     send_job(app, DeleteJob(name="s", job_id="2"), stack="s")
     tasks.begin_next()
     assert runtime.store.stacks.job("1") is None
     now[0] += tasks.READING_SECONDS
     tasks.begin_next()
     assert answer(runtime, "1").status == "refused"
-    tasks.accept(DeleteJob.task, {"name": "s", "job_id": "3"})
+    accept(DeleteJob.task, {"name": "s", "job_id": "3"})
     tasks.begin_next()
     assert runtime.store.stacks.job("3") is None
     channel_of(app)._purge(STACKS_QUEUE)
@@ -369,3 +403,81 @@ def test_a_coordinator_looks_after_nodes_more_often_than_each_is_due() -> None:
     # What nobody took is of no use once the next is ordered.
     assert entry["schedule"] == entry["options"]["expires"] == 20
     assert WATCH_TASK in default_app().tasks
+
+
+def refused(runtime: Runtime, job_id: str) -> str:
+    """Return the sentence that the sender of a refused job reads."""
+    row = answer(runtime, job_id)
+    assert row.refusal is not None
+    with pytest.raises(NotAllowed) as told:
+        raise_refusal(row.refusal)
+    return str(told.value)
+
+
+@pytest.mark.usefixtures("users")
+@pytest.mark.parametrize("task", sorted(JOBS))
+def test_key_of_a_user_decides_about_every_kind_of_job_whatever_it_says_of_itself(
+    runtime: Runtime, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(
+        Coordinator,
+        "begin",
+        lambda _, job: begun.append((job.project, caller().identity.user, caller().origin)),
+    )
+    counted: list[str] = []
+    monkeypatch.setattr(refusals, "add", lambda place, why, **_: counted.append(f"{place}: {why.reason}"))
+    more: dict[str, dict[str, Any]] = {
+        StackJob.task: {"template": TEMPLATE},
+        UpdateJob.task: {"template": TEMPLATE},
+        AdoptJob.task: {"template": TEMPLATE, "resources": {}},
+        SignalJob.task: {"resource": "it"},
+        RestoreJob.task: {"snapshot": "one"},
+        DeleteSnapshotJob.task: {"snapshot": "one"},
+    }
+    job = {"name": "s", "project": "acme", "user": "root", **more.get(task, {})}
+    carry_out(task, {**job, "job_id": "1"}, user="alice")
+    carry_out(task, {**job, "job_id": "2"}, user="rita")
+    carry_out(task, {**job, "job_id": "3", "project": "beta"}, user="alice")
+    carry_out(task, {**job, "job_id": "4", "project": "*"}, user="alice")
+    own_project = {key: value for key, value in job.items() if key != "project"}
+    carry_out(task, {**own_project, "job_id": "5"}, user="alice")
+    assert [(project, user) for project, user, _ in begun] == [("acme", "alice")]
+    assert begun[0][2].startswith("queue, key ")
+    needed = f"{task} needs the role operator in the project"
+    assert refused(runtime, "2") == f"{needed} 'acme'; rita has the role reader there"
+    assert refused(runtime, "3") == f"{needed} 'beta'; alice has no role there"
+    assert "needs the role operator in all projects ('*'); alice has no role" in refused(runtime, "4")
+    assert refused(runtime, "5") == f"{needed} 'default'; alice has no role there"
+    assert counted == ["stacks: not allowed"] * 4
+
+
+@pytest.mark.usefixtures("users")
+def test_abandoning_a_stack_may_need_another_role_than_deleting_it(runtime: Runtime, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text("stack.abandon: administrator")
+    runtime.settings = runtime.settings.model_copy(update={"policy_file": tmp_path / "policy.yaml"})
+    job = {"name": "s", "project": "acme"}
+    carry_out(DeleteJob.task, {**job, "job_id": "1"}, user="alice")
+    carry_out(DeleteJob.task, {**job, "job_id": "2", "abandon": True}, user="alice")
+    with pytest.raises(NotFound):
+        raise_refusal(answer(runtime, "1").refusal or {})
+    assert "stack.abandon needs the role administrator" in refused(runtime, "2")
+
+
+@pytest.mark.usefixtures("users")
+def test_installation_itself_acts_for_the_user_whom_it_names(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(Coordinator, "begin", lambda *_: begun.append(caller().identity.user))
+    carry_out(DeleteJob.task, {"name": "s", "job_id": "1", "user": "bob"})
+    carry_out(DeleteJob.task, {"name": "s", "job_id": "2"})
+    assert begun == ["bob", ""]
+
+
+@pytest.mark.usefixtures("users")
+def test_job_whose_key_was_removed_meanwhile_is_refused(runtime: Runtime) -> None:
+    tasks.accept(DeleteJob.task, {"name": "s", "job_id": "1"}, signed_by="00000000")
+    tasks.accept(DeleteJob.task, {"name": "s", "job_id": "2"}, signed_by="")
+    assert "was removed" in refused(runtime, "1")
+    assert "was removed" in refused(runtime, "2")

@@ -11,11 +11,11 @@ from celery.worker.consumer import Consumer
 
 from orchestrator.config.settings import Settings
 from orchestrator.keys.envelope import ADDRESSEE, CONTENT, FORM, ID, KEY, KIND, LATE, SIGNATURE, SIZE, Refused
-from orchestrator.keys.key import JOB
+from orchestrator.keys.key import ENGINE, JOB
 from orchestrator.model.messages import CHECK_TASK, CHECKS_QUEUE, COORDINATOR_QUEUE, NODE_TASK, STACKS_QUEUE
 from orchestrator.queue import consumer, installation
 from orchestrator.queue.celery_app import make_app
-from orchestrator.queue.consumer import clean, queue_of, verified
+from orchestrator.queue.consumer import SIGNED_BY, clean, queue_of, verified
 from orchestrator.queue.installation import HEADER, GuardedTask, InstallationApp
 from orchestrator.queue.refusals import Refusals
 from orchestrator.queue.sealing import sealed, use_of
@@ -91,8 +91,8 @@ def reason(app: InstallationApp, found: Any) -> str:
 
 def test_of_a_verified_message_only_what_is_proven_is_left(app: InstallationApp) -> None:
     found = message(app)
-    envelope = verified(found, app, QUEUES)
-    clean(found, envelope)
+    envelope, key = verified(found, app, QUEUES)
+    clean(found, envelope, key)
     assert found.headers == {
         "lang": "py",
         "task": CREATE,
@@ -102,6 +102,7 @@ def test_of_a_verified_message_only_what_is_proven_is_left(app: InstallationApp)
         "kwargsrepr": "{}",
         "ignore_result": True,
         HEADER: "i",
+        SIGNED_BY: key.id,
         "expires": found.headers["expires"],
     }
     assert found.properties == {"delivery_tag": "t"}
@@ -146,15 +147,15 @@ def test_the_key_of_jobs_signs_no_check(app: InstallationApp) -> None:
     ring = app.keys()
     (key,) = (each for each in ring if each.use == JOB)
     found = message(app, CHECK_TASK)
-    assert verified(found, app, QUEUES).kind == CHECK_TASK
-    envelope = verified(message(app, CHECK_TASK), app, QUEUES)
+    envelope, signed_with = verified(found, app, QUEUES)
+    assert (envelope.kind, signed_with.use) == (CHECK_TASK, ENGINE)
     assert reason(app, message(app, CHECK_TASK, body=envelope.seal(key, summary="{}"))) == KEY
 
 
 def test_a_request_to_a_node_is_judged_by_the_clock_of_the_nodes(app: InstallationApp) -> None:
     assert use_of(NODE_TASK) != use_of(CHECK_TASK)
     old = {"lifetime_seconds": -1e6}
-    assert verified(message(app, NODE_TASK, sealed=old), app, QUEUES).kind == NODE_TASK
+    assert verified(message(app, NODE_TASK, sealed=old), app, QUEUES)[0].kind == NODE_TASK
 
 
 @pytest.mark.parametrize("info", [None, [], {"routing_key": []}, {"routing_key": "<b>"}, {}])
