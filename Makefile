@@ -35,7 +35,7 @@ check: $(DEVELOPMENT) ## Check formatting, style, types and which package may im
 	$(BIN)/lint-imports
 
 docs: $(DEVELOPMENT) ## Write the pages in docs/ that are made of the code, and a site about all types in build/docs
-	for page in settings types language; do PYTHONPATH=. $(BIN)/python docs/make_$$page.py || exit 1; done
+	for page in settings types language access; do PYTHONPATH=. $(BIN)/python docs/make_$$page.py || exit 1; done
 	$(BIN)/isotherm docs build --output build/docs
 
 frontend: ## Fetch Cytoscape.js again with npm, and check that it is what the dashboard brings

@@ -7,9 +7,9 @@ import click
 
 from orchestrator.cli.formats import Table, fields_table, show
 from orchestrator.cli.options import shell_command
+from orchestrator.cli.roles import check_user, user_options
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.identity import ROLES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,16 +32,8 @@ def key() -> None:
     group=key,
 )
 @click.option("--node", default="", metavar="NAME", help="Make a key of this node's agent instead.")
-@click.option("--user", default="", metavar="NAME", help="Make a key for this user's jobs instead.")
-@click.option("--role", type=click.Choice(ROLES), help="The user's role.")
-@click.option(
-    "--for-project",
-    "projects",
-    multiple=True,
-    metavar="PROJECT",
-    help="A project in which the user has the role; may be given several times. '*' for all.",
-)
 @click.option("--missing", is_flag=True, help="Make only keys for what has none yet.")
+@user_options(required=False)
 def create(
     shell: Shell,
     *,
@@ -58,15 +50,18 @@ def create(
     after 'isotherm key rotate': bring the file to all machines between the two. Running processes read it again within
     seconds.
 
-    A user's key decides what the user's jobs may do, and in which projects, whatever they say of themselves. A job that
-    is signed with another key for jobs is the installation's own, and may do everything.
+    With --user, makes a key for this user's jobs instead. It decides what they may do, and in which projects, whatever
+    they say of themselves. A job that is signed with another key for jobs is the installation's own, and may do
+    everything.
     """
     # Imports cryptography, which most commands do not need.
     from orchestrator.keys.key import ACTIVE, AGENT, JOB
     from orchestrator.keys.key_file import write_keys
     from orchestrator.keys.rotation import OWN, created
 
-    _check_user(node, user, role, projects)
+    check_user(user, role, projects)
+    if user and node:
+        raise InvalidInput([Problem(message="expected either --node or --user")])
     path = shell.settings.effective_key_file
     keys = _read(path) if path.exists() else []
     if user:
@@ -83,17 +78,6 @@ def create(
         made = [each for each in made if each.state == ACTIVE]
     write_keys(path, [*keys, *made])
     _show(form, made)
-
-
-def _check_user(node: str, user: str, role: str | None, projects: tuple[str, ...]) -> None:
-    from orchestrator.model.names import NAME, is_name
-
-    if len({bool(each) for each in (user, role, projects)}) > 1 or (user and node):
-        message = "expected --user, --role and --for-project together, and without --node"
-        raise InvalidInput([Problem(message=message)])
-    for each in (user, *projects) if user else ():
-        if not is_name(each) or "," in each:
-            raise InvalidInput([Problem(path=each, message=f"expected {NAME}, and without a comma")])
 
 
 @shell_command("isotherm key list", "isotherm key list -f json", group=key, name="list")

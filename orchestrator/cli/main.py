@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from orchestrator.cli import errors
+from orchestrator.cli.access import guard
 from orchestrator.cli.cache import cache
 from orchestrator.cli.dashboard import dashboard
 from orchestrator.cli.database import db
@@ -41,6 +42,7 @@ from orchestrator.cli.stack_snapshot import snapshot
 from orchestrator.cli.stack_timeline import timeline
 from orchestrator.cli.stack_update import update
 from orchestrator.cli.template import template
+from orchestrator.cli.token import token
 from orchestrator.config.ending import code_of, end_commands_by_signals
 from orchestrator.errors import IsothermError
 
@@ -137,11 +139,13 @@ for command in (
     cache,
     event_sink,
     key,
+    token,
     queue,
     db,
     doctor,
 ):
     isotherm.add_command(command)
+guard(isotherm)
 
 
 def main() -> None:

@@ -1,10 +1,11 @@
 """Environment of a command: settings, the service, and whether a terminal can answer questions."""
 
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from orchestrator.errors import Problem
 if TYPE_CHECKING:
     # pydantic takes half of the time that `isotherm --help` may take, and help needs no settings.
     from orchestrator.config.settings import Settings
+    from orchestrator.model.identity import Caller
     from orchestrator.service import Service
 
 
@@ -90,6 +92,36 @@ class Shell:
         settings = self.load()
         configure_logs(settings, quiet=True)
         return settings
+
+    @cached_property
+    def caller(self) -> "Caller":
+        """Who types the command.
+
+        Raises:
+            NotAllowed: by a token that is unknown.
+            InvalidInput: by a token that cannot be verified.
+        """
+        from orchestrator.access.authenticators import local_identity, local_user
+        from orchestrator.model.identity import Caller
+
+        origin = f"command line, {local_user()}@{socket.gethostname()}"
+        return Caller(identity=local_identity(self.settings), origin=origin)
+
+    @contextmanager
+    def allowed(self, operation: str) -> Iterator[None]:
+        """Return a context in which the caller acts, after a check that its role allows the operation.
+
+        Raises:
+            NotAllowed: it does not.
+            InvalidInput: the policy cannot be read, or the caller's token cannot be verified.
+        """
+        from orchestrator.config.access_policy import load_policy
+        from orchestrator.config.caller import acting_for
+
+        load_policy(self.settings).require(self.caller.identity, operation, self.settings.project)
+        # What a process of the installation does by itself, nobody has asked for.
+        with nullcontext() if operation == "process.run" else acting_for(self.caller):
+            yield
 
     @contextmanager
     def service(self) -> Iterator["Service"]:

@@ -143,6 +143,19 @@ class Settings(BaseSettings):
         "events; older ones are lost to it, and counted.",
     )
     project: str = Field(default="default", description="The project that stacks of this client belong to.")
+    token: SecretStr | None = Field(
+        default=None,
+        description="A token of `isotherm token create`: commands then have its user's roles. Without one, commands "
+        "are an administrator's. It guards against mistakes, not against who can read the settings of the database.",
+    )
+    token_file: Path | None = Field(
+        default=None, description="The file of tokens' hashes; not set: `tokens.json` in the state directory."
+    )
+    authenticator: str = Field(
+        default="",
+        description="How the dashboard knows its users, and commands the owner of a token: `tokens`, or one that a "
+        "package registers as `isotherm.authenticators`. Empty: the dashboard's own login (`--basic_auth`, `--auth`).",
+    )
     policy_file: Path | None = Field(
         default=None,
         description="A YAML file, a map of operation and least role, for those that are to differ from docs/access.md.",
@@ -339,6 +352,11 @@ class Settings(BaseSettings):
     def effective_key_file(self) -> Path:
         """The file of keys."""
         return self.key_file or self.state_directory / "keys.json"
+
+    @property
+    def effective_token_file(self) -> Path:
+        """The file of tokens."""
+        return self.token_file or self.state_directory / "tokens.json"
 
     @property
     def effective_database_url(self) -> str:

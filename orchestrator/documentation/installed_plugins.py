@@ -20,6 +20,8 @@ from hooks.loading.installed import Installed, InstalledHook
 from hooks.loading.origin import origin_of
 from hooks.values.masking import MASK
 from hooks.values.nearest import Nearest, nearest
+from orchestrator.access.authenticators import NAMESPACE as AUTHENTICATORS
+from orchestrator.access.authenticators import Authenticator
 from orchestrator.config.hooks import find_sinks
 from orchestrator.config.settings import Settings
 from orchestrator.documentation.hook_options import OptionView, options_of
@@ -47,6 +49,7 @@ _BASES: Final[Mapping[str, tuple[type, str, Callable[[str, Any], object]]]] = {
     RESOURCES: (Resource, "resource type", refuse_unknown_clients),
     CLIENTS: (ClientPlugin, "client plugin", refuse_unfit),
     CONSTRAINTS: (CustomConstraint, "custom constraint", make_constraint),
+    AUTHENTICATORS: (Authenticator, "authenticator", lambda *_: None),
 }
 #: By namespace: the options in templates, and the attributes of the class with their models.
 _ASKED_BY_TEMPLATES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -67,6 +70,7 @@ NAMESPACES: Final = (
     HYPERVISORS,
     STORAGE,
     NODE_RPCS,
+    AUTHENTICATORS,
     WORKERS,
 )
 

@@ -1,8 +1,10 @@
 """Job client: sends jobs to coordinators over the queue, and reads their answers from the store."""
 
 import time
+from dataclasses import replace
 
 from orchestrator.config.broker_urls import BROKER_REMEDY
+from orchestrator.config.caller import caller
 from orchestrator.config.settings import Settings
 from orchestrator.engine.job_errors import raise_refusal
 from orchestrator.errors import NotFound, Unavailable
@@ -39,6 +41,7 @@ class JobClient:
         from orchestrator.queue.celery_app import make_app, send_job
 
         own = self._store.identity.read()
+        job = replace(job, user=caller().identity.user)
         try:
             send_job(make_app(self._settings, lambda: own), job, stack=stack)
         except (OperationalError, OSError) as error:

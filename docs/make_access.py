@@ -1,0 +1,64 @@
+"""Write ``docs/access.md`` from the policy itself: ``python docs/make_access.py``."""
+
+from pathlib import Path
+
+from orchestrator.cli.access import COMMANDS
+from orchestrator.model.messages import JOBS
+from orchestrator.model.policy import OPERATIONS
+
+PAGE = Path(__file__).with_name("access.md")
+
+INTRODUCTION = """\
+# Who may do what
+
+<!-- Written by docs/make_access.py from orchestrator/model/policy.py: change it there. -->
+
+A caller has an identity: a user's name, and a role by project. A *reader* sees, an *operator* also changes stacks, an
+*administrator* may do all that there is in a project. The role in the project `*` holds in every project, and is the
+one that counts for nodes, caches, keys and whatever else belongs to the installation.
+
+| face | the identity comes from |
+|---|---|
+| jobs over the queue | the key that signed the job: `isotherm key create --user alice --role operator --for-project \
+acme`, then `isotherm key export --user alice` for the user's machine. What the job says of itself grants nothing. A \
+key without a user is the installation's own: an administrator's |
+| commands | the token in `ISOTHERM_TOKEN` (`isotherm token create`); without one, the user of the operating system is \
+an administrator. A token guards against mistakes, not against someone who has the password of the database: that person \
+has all that is in it |
+| the dashboard | its login; with the setting `authenticator` the user's token, as `Authorization: Bearer TOKEN`, or \
+as the password of the browser's dialogue. See [dashboard.md](dashboard.md#access) |
+
+Coordinators hold the file with all users' keys, and decide by their own copy of a key's projects and role. To change a
+user's role, make another key with it and rotate; to shut a user out, `isotherm key remove ID` and
+`isotherm token revoke ID`. A refused job is counted as `not allowed` (`isotherm queue refused list`), and its sender
+reads which role is needed for which project.
+
+The setting `policy_file` names a YAML file, a map of operation and least role, for those that are to differ:
+
+```yaml
+stack.delete: administrator
+stack.export: administrator
+```
+
+An unknown operation or role is refused at the start, with the nearest right name. All processes need the same file.
+
+| operation | is | least role | counts | commands and jobs |
+|---|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """Return the page's text."""
+    return INTRODUCTION + "".join(map(_row, OPERATIONS))
+
+
+def _row(name: str) -> str:
+    operation = OPERATIONS[name]
+    faces = [f"`{words}`" for words, needed in COMMANDS.items() if needed == name]
+    faces += ["the job"] if name in JOBS or name == "stack.abandon" else []
+    counts = "of the installation" if operation.is_of_installation else "of the project"
+    return f"| `{name}` | {operation.what} | {operation.role} | {counts} | {', '.join(faces)} |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,1 @@
+"""Who a caller is: authenticators, and the file of tokens."""

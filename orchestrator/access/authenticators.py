@@ -1,0 +1,116 @@
+"""Authenticators: each tells from a request's credential who the caller is. Further ones are plugins.
+
+A plugin is a class with this contract in the entry points ``isotherm.authenticators``, and named by the setting
+``authenticator``.
+"""
+
+import os
+import pwd
+from abc import ABC, abstractmethod
+from typing import Any, Final
+
+from stevedore.driver import DriverManager
+from stevedore.exception import NoMatches
+
+from orchestrator.access.tokens import TokenFile
+from orchestrator.config.settings import Settings
+from orchestrator.errors import InvalidInput, NotAllowed, PluginMistake, Problem
+from orchestrator.model.identity import Identity
+
+NAMESPACE: Final = "isotherm.authenticators"
+#: The authenticator of a token where the settings name none.
+TOKENS: Final = "tokens"
+
+
+class Authenticator(ABC):
+    """Tells who a caller is; used by several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep the settings.
+
+        Raises:
+            InvalidInput: they are wrong.
+        """
+        self.settings = settings
+
+    @abstractmethod
+    def identify(self, credential: str) -> Identity | None:
+        """Return who has a credential, such as a token; None for one that is unknown, or empty.
+
+        Raises:
+            InvalidInput, Unavailable: it cannot be told now; the caller is refused.
+        """
+
+
+class Nobody(Authenticator):
+    """For one's own machine: it takes no credential, so only faces that need none can be used."""
+
+    def identify(self, credential: str) -> Identity | None:  # noqa: ARG002  # as in the contract
+        """Return None."""
+        return None
+
+
+class Tokens(Authenticator):
+    """The tokens of the file that ``isotherm token create`` writes."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._file = TokenFile(settings.effective_token_file)
+
+    def identify(self, credential: str) -> Identity | None:
+        """Return who has a token.
+
+        Raises:
+            InvalidInput: the file of tokens cannot be read.
+        """
+        return self._file.identify(credential)
+
+
+def authenticator_of(settings: Settings) -> Authenticator:
+    """Return the authenticator that the settings name.
+
+    Raises:
+        InvalidInput: there is none of the name, or its settings are wrong.
+        PluginMistake: it is no authenticator.
+    """
+    name = settings.authenticator or TOKENS
+    try:
+        made: Any = DriverManager(NAMESPACE, name, invoke_on_load=True, invoke_args=(settings,)).driver
+    except NoMatches as error:
+        problem = Problem(
+            path="settings.authenticator",
+            message=f"there is no authenticator {name!r}",
+            hint="'none', 'tokens', or one that a package registers under the entry points " + NAMESPACE,
+        )
+        raise InvalidInput([problem]) from error
+    if not isinstance(made, Authenticator):
+        raise PluginMistake(f"the authenticator {name!r} does not inherit from Authenticator")
+    return made
+
+
+def local_identity(settings: Settings) -> Identity:
+    """Return who types a command here: the owner of the token in the settings, if there is one.
+
+    Without a token it is the user of the operating system, as administrator: who has the settings of the database has
+    all that is in it.
+
+    Raises:
+        NotAllowed: the token is unknown.
+        InvalidInput: it cannot be verified.
+    """
+    token = settings.token.get_secret_value() if settings.token else ""
+    if not token:
+        return Identity.administrator(local_user())
+    found = authenticator_of(settings).identify(token)
+    if found is None:
+        raise NotAllowed("the token of ISOTHERM_TOKEN is unknown, or was revoked; see 'isotherm token list'")
+    return found
+
+
+def local_user() -> str:
+    """Return the name of the user of the operating system who runs this process."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"uid {number}"

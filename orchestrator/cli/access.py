@@ -1,0 +1,127 @@
+"""Access control of commands: each names its operation, and none runs that the caller's role does not allow.
+
+Commands with :data:`LOCAL` use nothing but this machine's packages and the caller's own files.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from orchestrator.cli.shell import Shell
+
+LOCAL: Final = ""
+COMMANDS: Final[Mapping[str, str]] = {
+    "stack create": "stack.create",
+    "stack list": "stack.read",
+    "stack show": "stack.read",
+    "stack delete": "stack.delete",
+    "stack watch": "stack.read",
+    "stack graph": "stack.read",
+    "stack preview": "stack.preview",
+    "stack adopt": "stack.adopt",
+    "stack update": "stack.update",
+    "stack cancel": "stack.cancel",
+    "stack check": "stack.check",
+    "stack suspend": "stack.suspend",
+    "stack resume": "stack.resume",
+    "stack export": "stack.export",
+    "stack abandon": "stack.abandon",
+    "stack resource list": "stack.read",
+    "stack resource show": "stack.read",
+    "stack resource signal": "stack.signal",
+    "stack resource mark-unhealthy": "stack.mark_unhealthy",
+    "stack resource metadata": "stack.read",
+    "stack event list": "stack.read",
+    "stack event show": "stack.read",
+    "stack history": "stack.read",
+    "stack timeline": "stack.read",
+    "stack failure": "stack.read",
+    "stack output list": "stack.read",
+    "stack output show": "stack.read",
+    "stack hook list": "stack.read",
+    "stack hook clear": "stack.clear_hook",
+    "stack snapshot create": "stack.snapshot",
+    "stack snapshot list": "stack.read",
+    "stack snapshot show": "stack.read",
+    "stack snapshot delete": "stack.delete_snapshot",
+    "stack snapshot restore": "stack.restore",
+    "template validate": LOCAL,
+    "template show": LOCAL,
+    "template functions": LOCAL,
+    "template versions": LOCAL,
+    "resource-type list": LOCAL,
+    "resource-type show": LOCAL,
+    "resource-type template": LOCAL,
+    "plugin list": LOCAL,
+    "plugin show": LOCAL,
+    "docs build": LOCAL,
+    "worker": "process.run",
+    "coordinator": "process.run",
+    "agent": "process.run",
+    "dashboard": "process.run",
+    "node list": "node.read",
+    "node show": "node.read",
+    "node instances": "node.read",
+    "node refresh": "node.change",
+    "node flush": "node.change",
+    "node drain": "node.change",
+    "node undrain": "node.change",
+    "node forget": "node.change",
+    "node stats": "node.read",
+    "cache stats": "cache.read",
+    "cache flush": "cache.change",
+    "event-sink list": "sink.read",
+    "event-sink forget": "sink.change",
+    "key create": "key.change",
+    "key list": "key.read",
+    "key rotate": "key.change",
+    "key remove": "key.change",
+    "key export": "key.change",
+    "token create": "token.change",
+    "token list": "token.read",
+    "token revoke": "token.change",
+    "queue refused list": "queue.read",
+    "queue refused show": "queue.read",
+    "queue refused purge": "queue.purge",
+    "db upgrade": "database.upgrade",
+    "db current": "database.read",
+    "db purge": "database.purge",
+    "doctor": "process.check",
+}
+
+
+def leaves(command: click.Command, *path: str) -> dict[str, click.Command]:
+    """Return the commands that are no groups, by their words."""
+    if not isinstance(command, click.Group):
+        return {" ".join(path): command}
+    return {
+        words: leaf
+        for name, child in command.commands.items()
+        for words, leaf in leaves(child, *path, name).items()
+    }
+
+
+def guard(root: click.Group) -> None:
+    """Have every command check the caller's role first.
+
+    Raises:
+        LookupError: a command has no operation.
+    """
+    for words, command in leaves(root).items():
+        if command.callback is not None and COMMANDS[words] != LOCAL:
+            command.callback = _guarded(command.callback, COMMANDS[words])
+
+
+def _guarded(callback: Callable[..., Any], operation: str) -> Callable[..., Any]:
+    @wraps(callback)
+    def checked(*args: Any, **options: Any) -> Any:
+        shell = click.get_current_context().ensure_object(Shell)
+        # Resetting what is shown changes it.
+        resets = operation.endswith(".read") and options.get("reset")
+        needed = operation.replace(".read", ".change") if resets else operation
+        with shell.allowed(needed):
+            return callback(*args, **options)
+
+    return checked

@@ -1,0 +1,130 @@
+"""Every command checks the role of the one who types it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from orchestrator.cli.access import COMMANDS, LOCAL, leaves
+from orchestrator.cli.main import isotherm
+from orchestrator.config.caller import caller
+from orchestrator.model.identity import ENGINE_ITSELF, ROLES, Identity
+from orchestrator.model.policy import OPERATIONS, Policy
+
+TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::None}}"
+
+
+class Machine:
+    """A state directory, and commands in it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        (directory / "web.yaml").write_text(TEMPLATE)
+
+    def run(self, *words: str, code: int = 0, token: str = "", **variables: str) -> Any:
+        """Run a command; return its result, or its errors."""
+        environment = {
+            "ISOTHERM_STATE_DIRECTORY": str(self.directory / "state"),
+            "ISOTHERM_TOKEN": token,
+            **variables,
+        }
+        result = CliRunner().invoke(isotherm, [*words, "-f", "json"], env=environment)
+        assert result.exit_code == code, result.output
+        return json.loads(result.stderr if code else result.stdout)
+
+    def token(self, user: str, role: str, *projects: str) -> str:
+        """Return a new token."""
+        options = [part for project in projects for part in ("--for-project", project)]
+        text: str = self.run("token", "create", "--user", user, "--role", role, *options)["token"]
+        return text
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_every_command_has_an_operation_that_exists() -> None:
+    assert set(leaves(isotherm)) == set(COMMANDS)
+    assert set(COMMANDS.values()) <= {*OPERATIONS, LOCAL}
+
+
+@pytest.mark.parametrize("words", [words for words, operation in COMMANDS.items() if operation != LOCAL])
+def test_command_runs_for_the_roles_of_the_policy_and_for_no_others(machine: Machine, words: str) -> None:
+    command = leaves(isotherm)[words]
+    operation = COMMANDS[words]
+    required = [
+        "1" if getattr(parameter.type, "name", "") == "integer" else "x"
+        for parameter in command.params
+        if parameter.required and parameter.param_type_name == "argument"
+    ]
+    options = [
+        part
+        for parameter in command.params
+        if parameter.required and parameter.param_type_name == "option"
+        for part in (parameter.opts[-1], "reader" if parameter.name == "role" else "x")
+    ]
+    for role in ROLES:
+        for project in ("acme", "*"):
+            if Policy().allows(Identity(user="ann", roles={project: role}), operation, "acme"):
+                continue
+            token = machine.token("ann", role, project)
+            environment = {
+                "ISOTHERM_STATE_DIRECTORY": str(machine.directory / "state"),
+                "ISOTHERM_TOKEN": token,
+                "ISOTHERM_PROJECT": "acme",
+            }
+            result = CliRunner().invoke(isotherm, [*words.split(), *required, *options], env=environment)
+            assert result.exit_code == 2, result.output
+            assert f"{operation} needs the role" in result.stderr
+    assert not (machine.directory / "state" / "isotherm.db").exists()
+
+
+def test_token_names_the_one_who_acts_and_its_roles(machine: Machine) -> None:
+    reader, operator = (
+        machine.token("rita", "reader", "default"),
+        machine.token("olga", "operator", "default"),
+    )
+    template = str(machine.directory / "web.yaml")
+    (refused,) = machine.run("stack", "create", "web", "-t", template, token=reader, code=2)
+    assert refused["error"] == "NotAllowed"
+    assert refused["message"] == (
+        "stack.create needs the role operator in the project 'default'; rita has the role reader there"
+    )
+    machine.run("stack", "create", "web", "-t", template, token=operator)
+    assert [each["name"] for each in machine.run("stack", "list", token=reader)] == ["web"]
+    (elsewhere,) = machine.run("stack", "list", token=reader, code=2, ISOTHERM_PROJECT="beta")
+    assert "rita has no role there" in elsewhere["message"]
+    (unknown,) = machine.run("stack", "list", token="isotherm_x", code=2)
+    assert "ISOTHERM_TOKEN is unknown" in unknown["message"]
+    assert caller() == ENGINE_ITSELF
+
+
+def test_resetting_counters_is_a_change(machine: Machine) -> None:
+    (machine.directory / "policy.yaml").write_text("cache.read: reader\nnode.read: reader")
+    policy: dict[str, Any] = {"ISOTHERM_POLICY_FILE": str(machine.directory / "policy.yaml")}
+    token = machine.token("rita", "reader", "*")
+    for noun in ("cache", "node"):
+        machine.run(noun, "stats", token=token, **policy)
+        (refused,) = machine.run(noun, "stats", "--reset", code=2, token=token, **policy)
+        assert refused["message"].startswith(f"{noun}.change needs the role administrator")
+
+
+def test_faulty_policy_is_refused_whoever_types(machine: Machine) -> None:
+    (machine.directory / "policy.yaml").write_text("stack.lits: reader")
+    (refused,) = machine.run(
+        "stack", "list", code=2, ISOTHERM_POLICY_FILE=str(machine.directory / "policy.yaml")
+    )
+    assert refused["message"] == "'stack.lits' is no operation"
+
+
+def test_tokens_are_listed_without_their_texts_and_revoked(machine: Machine) -> None:
+    text = machine.token("rita", "reader", "default", "beta")
+    (shown,) = machine.run("token", "list")
+    assert (shown["user"], shown["roles"]) == ("rita", {"default": "reader", "beta": "reader"})
+    assert set(shown) == {"id", "user", "roles", "created_at"}
+    machine.run("token", "revoke", shown["id"])
+    machine.run("stack", "list", token=text, code=2)
+    machine.run("token", "revoke", shown["id"], code=2)
