@@ -66,6 +66,11 @@ class Tokens(Authenticator):
         return self._file.identify(credential)
 
 
+def by_tokens(settings: Settings) -> bool:
+    """Return whether faces over the network ask the authenticator of the settings who a caller is."""
+    return settings.authenticator not in ("", "none")
+
+
 def authenticator_of(settings: Settings) -> Authenticator:
     """Return the authenticator that the settings name.
 

@@ -15,6 +15,7 @@ from flower.command import extract_settings, setup_logging
 from flower.urls import settings as flowers
 from tornado.options import options
 
+from orchestrator.access.authenticators import by_tokens
 from orchestrator.cli.errors import exit_code, report
 from orchestrator.cli.logs import configure_logs
 from orchestrator.config.garbage import settle
@@ -64,7 +65,7 @@ def serve(
     require_shared_database(settings)
     # Flower's state (--persistent) has the arguments of tasks, and its log names of users: neither is given a mode.
     os.umask(0o077)
-    read_options(sys.argv[0], arguments, embedded=settings.embedded)
+    read_options(sys.argv[0], arguments, embedded=settings.embedded, tokens=by_tokens(settings))
     extract_settings()
     setup_logging()
     app = app or make_app(_with_broker(settings))

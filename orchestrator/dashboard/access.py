@@ -8,13 +8,17 @@ appear here.
 import shlex
 import socket
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any, Final, Self
 
 from flower.utils.authentication import authenticate
+
+from orchestrator.errors import NotAllowed
+from orchestrator.model.identity import OPERATOR, READER, Identity
+from orchestrator.model.policy import Policy
 
 #: The actions of operators on a stack, each with the equivalent command.
 COMMANDS: Final[Mapping[str, str]] = {
@@ -25,6 +29,14 @@ COMMANDS: Final[Mapping[str, str]] = {
     "clear_hook": "isotherm stack hook clear {stack} RESOURCE",
 }
 ACTIONS: Final = tuple(COMMANDS)
+#: The operation of each, whose role the visitor needs.
+OPERATIONS: Final[Mapping[str, str]] = {
+    "cancel": "stack.cancel",
+    "retry": "stack.update",
+    "delete": "stack.delete",
+    "signal": "stack.signal",
+    "clear_hook": "stack.clear_hook",
+}
 
 
 class Role(StrEnum):
@@ -45,15 +57,21 @@ class Mode:
     actions: bool = False
     operators: frozenset[str] = frozenset()
     read_only: bool = False
+    #: Whether the authenticator of the settings knows the visitors, by a token with each request.
+    tokens: bool = False
+    #: The project that is shown, and what each role may do there.
+    project: str = "default"
+    policy: Policy = field(default_factory=Policy)
     #: Whether there is no broker, so that no coordinator would take a job.
     embedded: bool = False
     #: The host names that are accepted without authentication, besides local ones; None: any.
     hosts: frozenset[str] | None = frozenset()
 
     @classmethod
-    def of(cls, options: Any, *, embedded: bool) -> Self:
+    def of(cls, options: Any, *, embedded: bool, tokens: bool = False) -> Self:
         """Return the mode set by Flower's options and ours."""
         return cls(
+            tokens=tokens,
             users=tuple(each.partition(":")[0] for each in options.basic_auth or ()),
             pattern=options.auth or "",
             actions=bool(options.stack_actions),
@@ -67,7 +85,7 @@ class Mode:
     @property
     def authenticates(self) -> bool:
         """Whether visitors have to log in."""
-        return bool(self.users or self.pattern)
+        return bool(self.users or self.pattern or self.tokens)
 
     def lets_in(self, name: str) -> bool:
         """Whether a user of this name can log in: by OAuth if it is on, else by basic authentication."""
@@ -81,6 +99,8 @@ class Visitor:
     #: Empty without authentication.
     name: str = ""
     role: Role = Role.VIEWER
+    #: As the authenticator has it; None for one who logged in by the dashboard's own options.
+    proven: Identity | None = None
 
     @classmethod
     def of(cls, mode: Mode, name: str) -> Self:
@@ -88,6 +108,24 @@ class Visitor:
         known = mode.authenticates and bool(name)
         is_operator = known and name in mode.operators
         return cls(name=name if known else "", role=Role.OPERATOR if is_operator else Role.VIEWER)
+
+    @classmethod
+    def with_identity(cls, mode: Mode, identity: Identity) -> Self:
+        """Return the visitor that an authenticator has identified."""
+        is_operator = identity.has(OPERATOR, mode.project)
+        role = Role.OPERATOR if is_operator else Role.VIEWER
+        return cls(name=identity.user, role=role, proven=identity)
+
+    def identity(self, mode: Mode) -> Identity:
+        """Return who it is: by the dashboard's own login, a reader or an operator of the project that is shown."""
+        if self.proven is not None:
+            return self.proven
+        role = OPERATOR if self.role is Role.OPERATOR else READER
+        return Identity(user=self.name, roles={mode.project: role})
+
+    def may(self, mode: Mode, operation: str) -> bool:
+        """Return whether the policy allows an operation in the project that is shown."""
+        return mode.policy.allows(self.identity(mode), operation, mode.project)
 
     @property
     def sees_values(self) -> bool:
@@ -120,9 +158,18 @@ def refusal(mode: Mode, visitor: Visitor, action: str = "", stack: str = "") -> 
     if not mode.actions:
         why = "actions are off: start the dashboard with --stack_actions and --stack_operators"
         return Refusal(HTTPStatus.FORBIDDEN, why)
-    if visitor.role is not Role.OPERATOR:
+    if not mode.tokens and visitor.role is not Role.OPERATOR:
         why = f"{visitor.name or 'the user'} is a viewer: only users named by --stack_operators may act on stacks"
         return Refusal(HTTPStatus.FORBIDDEN, why)
+    return role_refusal(mode, visitor, OPERATIONS[action]) if action else None
+
+
+def role_refusal(mode: Mode, visitor: Visitor, operation: str) -> Refusal | None:
+    """Return why a visitor's role does not allow an operation in the project that is shown; None if it does."""
+    try:
+        mode.policy.require(visitor.identity(mode), operation, mode.project)
+    except NotAllowed as error:
+        return Refusal(HTTPStatus.FORBIDDEN, str(error))
     return None
 
 
@@ -156,11 +203,13 @@ def _is_near(name: str) -> bool:
 def control_refusal(mode: Mode, visitor: Visitor, *, sends: bool) -> Refusal | None:
     """Return why a visitor may not use Flower's control of workers and tasks; None if Flower decides.
 
-    Sending tasks counts as acting on stacks. Anything else is for Flower to decide unless there are operators; then it
-    is theirs alone.
+    A task that is sent is the installation's, and could act on the stacks of any project: only administrators of the
+    installation may. Anything else is for Flower to decide unless there are operators; then it is theirs alone.
     """
     if sends:
-        return refusal(mode, visitor)
+        return refusal(mode, visitor) or role_refusal(mode, visitor, "flower.send")
+    if mode.tokens:
+        return role_refusal(mode, visitor, "flower.control")
     if mode.operators and visitor.role is not Role.OPERATOR:
         why = f"{visitor.name or 'the user'} is a viewer: only users named by --stack_operators may do that"
         return Refusal(HTTPStatus.FORBIDDEN, why)

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
@@ -14,11 +16,16 @@ from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest
 from tornado.netutil import bind_sockets, bind_unix_socket
 from tornado.web import RequestHandler
 
+from orchestrator.access.authenticators import authenticator_of, by_tokens
+from orchestrator.config.access_policy import load_policy
+from orchestrator.config.caller import acting_for
 from orchestrator.config.settings import Settings
-from orchestrator.dashboard.access import Mode, host_refusal
+from orchestrator.dashboard.access import Mode, Refusal, Visitor, host_refusal, role_refusal
 from orchestrator.dashboard.controls import controls
+from orchestrator.dashboard.credentials import REFUSED, identify
 from orchestrator.dashboard.fleet import Fleet
 from orchestrator.dashboard.guards import Guards
+from orchestrator.dashboard.handlers.base import StackHandler
 from orchestrator.dashboard.handlers.refused import refused_by
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
@@ -30,6 +37,7 @@ from orchestrator.dashboard.tally import Tally
 from orchestrator.dashboard.task_names import DiscreetInspector, TaskNames
 from orchestrator.dashboard.waking import waking_events
 from orchestrator.errors import Unavailable
+from orchestrator.model.identity import Caller
 from orchestrator.queries.observer import Observer
 from orchestrator.service import Service
 from orchestrator.store.database import impatient
@@ -81,7 +89,12 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.stack_settings = settings
         self.store = store
         self.observer = Observer(settings, store, fresh_seconds=FRESH_SECONDS)
-        self.mode = Mode.of(options, embedded=settings.embedded)
+        self._authenticator = authenticator_of(settings) if by_tokens(settings) else None
+        self.mode = replace(
+            Mode.of(options, embedded=settings.embedded, tokens=by_tokens(settings)),
+            project=settings.project,
+            policy=load_policy(settings),
+        )
         #: Submits jobs to coordinators. The pages' own look-ups of nodes are not counted: there are so many that the
         #: counters would say nothing about workers.
         self.service = Service(settings, store=store, embedded=None, counts_looks=False)
@@ -135,11 +148,26 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         *args: Any,
         **kwargs: Any,
     ) -> HTTPMessageDelegate:
-        """Return what answers a request: a refusal, whichever route it has, if its host may be another site's."""
-        if host_refusal(self.mode, request.host_name):
+        """Return what answers a request: a refusal, whichever route it has, if :meth:`refusal_of` has one."""
+        if self.refusal_of(request, target_class):
             target_class, args, kwargs = refused_by(target_class), (), {}
         delegate: HTTPMessageDelegate = super().get_handler_delegate(request, target_class, *args, **kwargs)
         return delegate
+
+    def refusal_of(self, request: HTTPServerRequest, target: type[RequestHandler]) -> Refusal | None:
+        """Return why a request is refused whichever route it has: by its host, or by the authenticator.
+
+        Our own handlers check the role by themselves, for their own operation.
+        """
+        refused = host_refusal(self.mode, request.host_name)
+        if refused or self._authenticator is None:
+            return refused
+        identity = identify(request, self._authenticator)
+        if identity is None:
+            return Refusal(HTTPStatus.UNAUTHORIZED, REFUSED)
+        if issubclass(target, StackHandler):
+            return None
+        return role_refusal(self.mode, Visitor.with_identity(self.mode, identity), "flower.read")
 
     async def read(self, question: Callable[[], T]) -> T:
         """Return the result of a query to the store, run in a thread.
@@ -161,9 +189,14 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
             raise Unavailable(message) from error
         return answer
 
-    async def act(self, deed: Callable[[Service], T]) -> T:
-        """Return the result of an action on a stack, run in a thread."""
-        done: T = await self.io_loop.run_in_executor(self._actors, deed, self.service)
+    async def act(self, deed: Callable[[Service], T], who: Caller) -> T:
+        """Return the result of a caller's action on a stack, run in a thread."""
+
+        def run() -> T:
+            with acting_for(who):
+                return deed(self.service)
+
+        done: T = await self.io_loop.run_in_executor(self._actors, run)
         return done
 
     def orders_on(self, stack_id: str) -> asyncio.Lock:

@@ -83,8 +83,10 @@ def define_options(parser: OptionParser = options) -> None:
         parser._options[name.replace("_", "-")].default = value  # noqa: SLF001  # Tornado has no other way
 
 
-def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> None:
+def read_options(program: str, arguments: Sequence[str], *, embedded: bool, tokens: bool = False) -> None:
     """Read the options from ``FLOWER_*`` variables, Flower's configuration file and the command line.
+
+    With ``tokens`` the authenticator of the settings knows the visitors.
 
     Raises:
         InvalidInput: options are unknown, malformed, or contradict each other.
@@ -103,7 +105,7 @@ def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> N
         place, what = options.conf or DEFAULT_CONFIG_FILE, typed_message(error)
         problem = Problem(path=f"--conf={place}", message=f"the configuration file cannot be used: {what}")
         raise InvalidInput([problem]) from error
-    problems = list(problems_of(options, embedded=embedded))
+    problems = list(problems_of(options, embedded=embedded, tokens=tokens))
     if problems:
         raise InvalidInput(problems)
 
@@ -157,7 +159,7 @@ def _fits(option: Any, value: str, is_word: Callable[[str], bool]) -> bool:
     return True
 
 
-def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
+def problems_of(given: Any, *, embedded: bool, tokens: bool = False) -> Iterator[Problem]:
     """Yield the problems of options that are valid by themselves, but not together or for this installation."""
     for number, each in enumerate(given.basic_auth or (), 1):
         if ":" not in each or each.startswith(":"):
@@ -182,7 +184,7 @@ def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
     for name in ("max_streams_per_client", "max_body_bytes"):
         if getattr(given, name) < 1:
             yield Problem(path=f"--{name}", message=f"at least 1 is expected, found {getattr(given, name)}")
-    yield from _problems_of_roles(Mode.of(given, embedded=embedded))
+    yield from _problems_of_roles(Mode.of(given, embedded=embedded, tokens=tokens))
 
 
 def _problems_of_login(given: Any) -> Iterator[Problem]:
@@ -209,6 +211,13 @@ def _problems_of_login(given: Any) -> Iterator[Problem]:
 
 
 def _problems_of_roles(mode: Mode) -> Iterator[Problem]:
+    if mode.tokens:
+        # The authenticator has the names and the roles; two logins would be two answers to who a visitor is.
+        other = {"--basic_auth": mode.users, "--auth": mode.pattern, "--stack_operators": mode.operators}
+        for name in (name for name, is_given in other.items() if is_given):
+            message = "the setting 'authenticator' decides who visitors are"
+            yield Problem(path=name, message=message, hint="leave one of them out")
+        return
     if not mode.authenticates:
         named = {"--stack_actions": mode.actions, "--stack_operators": bool(mode.operators)}
         for name in (name for name, is_given in named.items() if is_given):

@@ -50,7 +50,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "See the pages of nodes, caches and workers: a project's own, and amounts.", READER
     ),
     "flower.read": Operation("See Flower's own pages, API and metrics.", READER),
-    "flower.control": Operation("Control workers and tasks by Flower's API.", OPERATOR),
+    "flower.control": _of_installation("Control workers and tasks by Flower's API, logged in by a token."),
+    "flower.send": _of_installation("Send any task by Flower's API."),
     "node.read": _of_installation("See nodes and what is on them, of all projects."),
     "node.change": _of_installation("Drain, forget and flush nodes."),
     "cache.read": _of_installation("See the constraint caches."),

@@ -11,6 +11,7 @@ from orchestrator.dashboard.access import ACTIONS, refusal
 from orchestrator.dashboard.handlers.base import DataHandler, http_error
 from orchestrator.dashboard.orders import carry_out, check_order, read_order, unfit
 from orchestrator.errors import IsothermError
+from orchestrator.model.identity import Caller
 from orchestrator.queries.breakpoints import hook_view
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.views.stacks import HookView
@@ -78,6 +79,10 @@ class Act(DataHandler):
             who = None
         return log.bind(action=action, stack=name, who=who, address=self.request.remote_ip)
 
+    def _caller(self) -> Caller:
+        identity = self.visitor.identity(self.application.mode)
+        return Caller(identity=identity, origin=f"dashboard, {self.request.remote_ip}")
+
     async def _carry_out(self, name: str, action: str) -> dict[str, object]:
         refused = refusal(self.application.mode, self.visitor, action, name)
         if refused:
@@ -92,7 +97,7 @@ class Act(DataHandler):
             async with self.application.orders_on(order.stack_id):
                 stack, hooks = await _look(self, name)
                 check_order(order, stack, hooks)
-                result: dict[str, Any] = await self.application.act(partial(carry_out, order))
+                result: dict[str, Any] = await self.application.act(partial(carry_out, order), self._caller())
         except IsothermError as error:
             raise http_error(error) from error
         return result

@@ -11,13 +11,14 @@ from base64 import b64decode
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
-from urllib.parse import urlencode
+from typing import Any, ClassVar, Final, TypeVar
+from urllib.parse import urlencode, urlsplit
 
 from flower.views import BaseHandler
 from tornado.web import Finish, HTTPError
 
-from orchestrator.dashboard.access import Visitor, powers
+from orchestrator.dashboard.access import Visitor, powers, role_refusal
+from orchestrator.dashboard.credentials import identity_of
 from orchestrator.dashboard.guards import POLICY
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, Unavailable
 from orchestrator.queries.observer import Observer
@@ -101,20 +102,40 @@ class Known(BaseHandler):  # type: ignore[misc]  # Flower is untyped
     """Mixin that identifies the visitor."""
 
     def get_current_user(self) -> object:
-        """Return Flower's current user.
+        """Return Flower's current user, or the name of the one whom the authenticator has identified.
 
         Raises:
             HTTPError: the credentials are not ASCII, and therefore wrong.
         """
+        if (identity := identity_of(self.request)) is not None:
+            return identity.user
         try:
             return super().get_current_user()
         except TypeError as error:
             # hmac compares only ASCII.
             raise HTTPError(HTTPStatus.UNAUTHORIZED) from error
 
+    def check_xsrf_cookie(self) -> None:
+        """Refuse requests that a page of another site makes a browser send, with the credentials that it keeps.
+
+        Raises:
+            HTTPError: it is one.
+        """
+        if self.application.mode.tokens:
+            sent = self.request.headers
+            site, origin = sent.get("Sec-Fetch-Site"), sent.get("Origin")
+            is_foreign = (
+                site != "same-origin" if site else origin and urlsplit(origin).netloc != self.request.host
+            )
+            if is_foreign:
+                raise HTTPError(HTTPStatus.FORBIDDEN, "%s", "a request of another site is refused")
+        super().check_xsrf_cookie()
+
     @property
     def visitor(self) -> Visitor:
         """The user behind the request, with the role."""
+        if (identity := identity_of(self.request)) is not None:
+            return Visitor.with_identity(self.application.mode, identity)
         user = self.current_user
         name = user if isinstance(user, str) else name_in(self.request.headers.get("Authorization", ""))
         return Visitor.of(self.application.mode, name if user else "")
@@ -122,6 +143,9 @@ class Known(BaseHandler):  # type: ignore[misc]  # Flower is untyped
 
 class StackHandler(Known):
     """Base of all our handlers."""
+
+    #: The operation of the policy whose role the visitor needs.
+    operation: ClassVar[str] = "stack.read"
 
     def set_default_headers(self) -> None:
         """Set the policy of our pages, which is stricter than that of Flower's."""
@@ -136,6 +160,16 @@ class StackHandler(Known):
         """
         decoded: str = super().decode_argument(value, name)
         return decoded if name else without_nul(decoded)
+
+    def require_role(self) -> None:
+        """Require that the visitor's role allows to see this.
+
+        Raises:
+            HTTPError: it does not.
+        """
+        refused = role_refusal(self.application.mode, self.visitor, self.operation)
+        if refused:
+            raise HTTPError(refused.status, "%s", refused.sentence)
 
     @property
     def observer(self) -> Observer:
@@ -187,8 +221,9 @@ class StackHandler(Known):
         """Answer with a sentence, never with a traceback."""
         if not hasattr(self, "_current_user"):
             # An error page must not evaluate the refused credentials again.
-            self.current_user = None
-        if status_code == HTTPStatus.UNAUTHORIZED and self.application.mode.users:
+            self.current_user: Any = None
+        mode = self.application.mode
+        if status_code == HTTPStatus.UNAUTHORIZED and (mode.users or mode.tokens):
             # The browser asks for a name and a password.
             self.set_header("WWW-Authenticate", 'Basic realm="flower"')
         self.show_error(status_code, self.sentence_of(status_code, kwargs.get("exc_info", (None, None))[1]))
@@ -214,6 +249,7 @@ class PageHandler(StackHandler):
         if not self.current_user:
             self.redirect(f"{self.get_login_url()}?{urlencode({'next': self.request.uri})}")
             raise Finish
+        self.require_role()
 
     def page(self, template: str, **values: object) -> None:
         """Render one of our templates."""
@@ -235,6 +271,7 @@ class DataHandler(StackHandler):
         """
         if not self.current_user:
             raise HTTPError(HTTPStatus.UNAUTHORIZED, "%s", NOT_LOGGED_IN)
+        self.require_role()
 
     def answer(self, value: Mapping[str, object]) -> None:
         """Send a value as JSON, compressed if the client accepts that and it is large enough."""

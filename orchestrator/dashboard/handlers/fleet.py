@@ -13,6 +13,8 @@ from orchestrator.errors import IsothermError
 class FleetPage(PageHandler):
     """The page of all nodes, of one node (an unknown one is reported by its data), of caches or of workers."""
 
+    operation = "fleet.read"
+
     def initialize(self, section: str, template: str) -> None:
         """Set the section of the navigation, and the template."""
         self.section, self.template = section, template
@@ -24,6 +26,8 @@ class FleetPage(PageHandler):
 
 class FleetData(DataHandler):
     """The data of one of these pages."""
+
+    operation = "fleet.read"
 
     def initialize(self, question: Callable[..., Awaitable[JsonObject]]) -> None:
         """Set the query, a method of :class:`Fleet`."""

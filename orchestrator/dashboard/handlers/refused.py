@@ -1,13 +1,16 @@
-"""The answers to requests whose host name may be another site's."""
+"""The answers to requests that are refused whichever route they have."""
 
 from tornado.web import HTTPError, RequestHandler
 
-from orchestrator.dashboard.access import host_refusal
+from orchestrator.dashboard.access import Refusal
 from orchestrator.dashboard.handlers.base import DataHandler, PageHandler, StackHandler
 
 
 class _Refused(StackHandler):
     """Mixin that refuses every request."""
+
+    #: The handler that it stands in for.
+    instead_of: type[RequestHandler]
 
     def prepare(self) -> None:
         """Refuse.
@@ -15,8 +18,7 @@ class _Refused(StackHandler):
         Raises:
             HTTPError: always.
         """
-        refused = host_refusal(self.application.mode, self.request.host_name)
-        assert refused is not None  # noqa: S101  # the application has asked the same; for the type checker
+        refused: Refusal = self.application.refusal_of(self.request, self.instead_of)
         raise HTTPError(refused.status, "%s", refused.sentence)
 
 
@@ -30,4 +32,5 @@ class RefusedData(_Refused, DataHandler):
 
 def refused_by(handler: type[RequestHandler]) -> type[StackHandler]:
     """Return what answers in the place of a handler: data for data, and a page for all else."""
-    return RefusedData if issubclass(handler, DataHandler) else RefusedPage
+    kind = RefusedData if issubclass(handler, DataHandler) else RefusedPage
+    return type(kind.__name__, (kind,), {"instead_of": handler})

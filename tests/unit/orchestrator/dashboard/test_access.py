@@ -15,6 +15,7 @@ from orchestrator.dashboard.access import (
     powers,
     refusal,
 )
+from orchestrator.model.identity import ADMINISTRATOR, Identity
 
 OPEN = Mode()
 BASIC = Mode(users=("ann", "vic"), actions=True, operators=frozenset({"ann"}))
@@ -73,9 +74,16 @@ def test_embedded_every_action_is_a_command_to_type(action: str) -> None:
     assert """'it'"'"'s'""" in refused.sentence
 
 
-def test_sending_tasks_is_for_those_who_may_act() -> None:
+def test_sending_tasks_is_for_administrators_of_the_installation() -> None:
     ann, vic = (Visitor.of(BASIC, name) for name in ("ann", "vic"))
-    assert control_refusal(BASIC, ann, sends=True) is None
+    # A task that is sent could act on the stacks of any project.
+    assert control_refusal(BASIC, ann, sends=True) is not None
+    mode = Mode(tokens=True, actions=True)
+    owner = Visitor.with_identity(mode, Identity(user="ann", roles={mode.project: ADMINISTRATOR}))
+    assert control_refusal(mode, owner, sends=True) is not None
+    assert (
+        control_refusal(mode, Visitor.with_identity(mode, Identity.administrator("ann")), sends=True) is None
+    )
     assert control_refusal(BASIC, vic, sends=True) is not None
     assert control_refusal(OPEN, Visitor(), sends=True) is not None
 

@@ -70,7 +70,7 @@ TABLE = (
     Row("basic, odd password", {**BASIC, **ACTIONS}, basic("ann", "é"), 401, 401, 401, 401, 401, None),
     Row("basic, actions off", BASIC, basic("ann"), 200, 200, 403, DONE, 403, values=True),
     Row("basic, viewer", {**BASIC, **ACTIONS}, basic("vic"), 200, 200, 403, 403, 403, values=True),
-    Row("basic, operator", {**BASIC, **ACTIONS}, basic("ann"), 200, 200, 202, DONE, 200, values=True),
+    Row("basic, operator", {**BASIC, **ACTIONS}, basic("ann"), 200, 200, 202, DONE, 403, values=True),
     Row(
         "basic, operator, another site",
         {**BASIC, **ACTIONS},
@@ -96,7 +96,7 @@ TABLE = (
         "basic, operator, under a prefix",
         {**BASIC, **ACTIONS, "url_prefix": "ops"},
         basic("ann"),
-        *(200, 200, 202, DONE, 200),
+        *(200, 200, 202, DONE, 403),
         values=True,
     ),
     Row("oauth, no cookie", {**OAUTH, **ACTIONS}, {}, 302, 401, 403, 403, 403, None),
@@ -122,7 +122,7 @@ TABLE = (
         values=None,
     ),
     Row("oauth, viewer", {**OAUTH, **ACTIONS}, cookie("vic@example.org"), 200, 200, 403, 403, 403, True),
-    Row("oauth, operator", {**OAUTH, **ACTIONS}, cookie("ann@example.org"), 200, 200, 202, DONE, 200, True),
+    Row("oauth, operator", {**OAUTH, **ACTIONS}, cookie("ann@example.org"), 200, 200, 202, DONE, 403, True),
     Row(
         "oauth, operator, no token",
         {**OAUTH, **ACTIONS},
