@@ -51,6 +51,8 @@ class Event:
     cause: str = ""
     #: The process of the engine that did it; empty where none did.
     worker: str = ""
+    #: The user who began the operation, or signalled the resource; empty for all that follows from it.
+    user: str = ""
 
 
 class EventSink(Hook):

@@ -64,6 +64,7 @@ def history(
 def _list_table(views: list[TraversalView]) -> Table:
     columns = (
         *("begun", "state", "took", "made", "changed", "deleted", "failed", "template", "id", "reason"),
+        "user",
     )
     rows = [
         (
@@ -77,6 +78,7 @@ def _list_table(views: list[TraversalView]) -> Table:
             view.template_id[:SHORT],
             view.id,
             view.reason,
+            view.user,
         )
         for view in views
     ]
@@ -90,6 +92,7 @@ def _tables(view: TraversalView) -> list[Table]:
         "stack id": view.stack_id,
         "state": view.state,
         "reason": view.reason,
+        "user": view.user,
         "begun": moment(view.begun_at),
         "ended": "" if view.ended_at is None else moment(view.ended_at),
         "took": _took(view),

@@ -170,6 +170,8 @@ class EventView(StatefulView):
     cause: str = ""
     #: The process of the engine whose attempt it records; empty for none.
     worker: str = ""
+    #: The user who began the operation, or did to the resource what it records; empty for what the engine did.
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +185,8 @@ class TraversalView(StatefulView):
     #: IN_PROGRESS, COMPLETE, FAILED or SUPERSEDED (by another operation, while it was in progress).
     status: str
     reason: str
+    #: The user who began it; empty where the engine did, such as a rollback after a failure.
+    user: str = ""
     #: The definition that it gives the stack.
     template_id: str
     begun_at: float

@@ -35,6 +35,7 @@ class EventRow:
     #: As in :class:`~orchestrator.views.facts.EventFact`.
     cause: str = ""
     worker: str = ""
+    user: str = ""
 
 
 class Events:
@@ -84,7 +85,9 @@ class Events:
 
     @staticmethod
     def _rows() -> Query:
-        return sa.select(*(tables.event.c[name] for name in EventRow.__dataclass_fields__))
+        event = tables.event
+        plain = (event.c[name] for name in EventRow.__dataclass_fields__ if name != "user")
+        return sa.select(*plain, event.c.user_name.label("user"))
 
     def _fits(self, wanted: EventFilter) -> Iterator[sa.ColumnElement[bool]]:
         event = tables.event

@@ -25,6 +25,8 @@ class TraversalRow(Record):
     status: str
     reason: str
     template_id: str
+    #: Empty where the engine began it by itself.
+    user: str = ""
     created_at: float
     ended_at: float | None
     #: The number of its events about resources, by action and status: ``CREATE_COMPLETE`` ...
@@ -102,7 +104,7 @@ class Past:
     def _rows() -> Query:
         traversal = tables.traversal
         names = ("id", "action", "status", "reason", "template_id", "created_at", "ended_at", "counted")
-        return sa.select(*(traversal.c[name] for name in names))
+        return sa.select(*(traversal.c[name] for name in names), traversal.c.user_name.label("user"))
 
     def _counted(self, stack_id: str, rows: Sequence[AnyRow]) -> list[TraversalRow]:
         event = tables.event

@@ -162,8 +162,9 @@ class SinkCursors:
         }
         sql = (
             sa.select(
-                *(each for each in event.c if each.name not in ("resource_id", "traversal_id")),
+                *(each for each in event.c if each.name not in ("resource_id", "traversal_id", "user_name")),
                 event.c.traversal_id.label("operation_id"),
+                event.c.user_name.label("user"),
                 *(sa.func.coalesce(column, "").label(name) for name, column in or_empty.items()),
             )
             .outerjoin(stack, stack.c.id == event.c.stack_id)

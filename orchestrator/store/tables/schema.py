@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 
 from hooks.values.words import storable
+from orchestrator.config.caller import caller
 from orchestrator.model.sentences import SentenceSeal
 
 
@@ -61,6 +62,20 @@ metadata = sa.MetaData(
         "fk": "fk_%(table_name)s_%(column_0_name)s",
     }
 )
+
+
+def user_column() -> "sa.Column[str]":
+    """Return the column of the user on whose behalf a row is written; empty where the engine acts by itself.
+
+    It fills itself in. Statements of checks, which are not built by SQLAlchemy, leave it empty.
+    """
+    return sa.Column(
+        "user_name",
+        sa.Text,
+        nullable=False,
+        server_default="",
+        default=lambda: storable(caller().identity.user),
+    )
 
 
 def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> sa.Index:

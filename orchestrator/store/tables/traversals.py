@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from orchestrator.model.codec import Place
-from orchestrator.store.tables.schema import Sentence, metadata, partial_index
+from orchestrator.store.tables.schema import Sentence, metadata, partial_index, user_column
 
 traversal = sa.Table(
     "traversal",
@@ -25,6 +25,7 @@ traversal = sa.Table(
     sa.Column("ended_at", sa.Double),
     #: The number of its purged events about resources, by action and status: {"CREATE_COMPLETE": 3}.
     sa.Column("counted", sa.Text, nullable=False, server_default="{}"),
+    user_column(),
     sa.Index("ix_traversal_stack_id", "stack_id"),
     partial_index("ix_traversal_deadline", "deadline", where="status = 'IN_PROGRESS'"),
 )
@@ -131,6 +132,7 @@ event = sa.Table(
     sa.Column("cause", sa.Text, nullable=False, server_default=""),
     #: The process whose attempt it records; empty if it records no attempt.
     sa.Column("worker", sa.Text, nullable=False, server_default=""),
+    user_column(),
     sa.Index("ix_event_stack_id_id", "stack_id", "id"),
     sqlite_autoincrement=True,
 )
@@ -148,6 +150,7 @@ job = sa.Table(
     #: Why it was refused: {"kind": ..., "problems": [...]}, packed.
     sa.Column("refusal", sa.LargeBinary),
     sa.Column("created_at", sa.Double, nullable=False),
+    user_column(),
 )
 
 #: Jobs that a coordinator has taken from the queue, with or without a result yet.
@@ -211,6 +214,7 @@ operation = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("ended_at", sa.Double),
+    user_column(),
     sa.Index("ix_operation_stack_id_created_at", "stack_id", "created_at"),
     partial_index("ux_operation_cause", "cause", unique=True, where="state = 'entering'"),
     # At any time few operations are leased.

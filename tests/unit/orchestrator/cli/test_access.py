@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from orchestrator.access.authenticators import local_user
 from orchestrator.cli.access import COMMANDS, LOCAL, leaves
 from orchestrator.cli.main import isotherm
 from orchestrator.config.caller import caller
@@ -128,3 +129,23 @@ def test_tokens_are_listed_without_their_texts_and_revoked(machine: Machine) -> 
     machine.run("token", "revoke", shown["id"])
     machine.run("stack", "list", token=text, code=2)
     machine.run("token", "revoke", shown["id"], code=2)
+
+
+def test_history_and_events_show_who_did_what(machine: Machine) -> None:
+    template = str(machine.directory / "web.yaml")
+    olga, otto = (machine.token(user, "operator", "default") for user in ("olga", "otto"))
+    machine.run("stack", "create", "web", "-t", template, token=olga)
+    machine.run("stack", "resource", "mark-unhealthy", "web", "it", token=otto)
+    machine.run("stack", "update", "web", "-t", template, token=otto)
+    machine.run("stack", "delete", "web", "--yes")
+    history = machine.run("stack", "history", "web")
+    shown = {each["action"]: each["user"] for each in history}
+    assert shown == {"CREATE": "olga", "UPDATE": "otto", "DELETE": local_user()}
+    assert machine.run("stack", "history", "web", "--traversal", history[-1]["id"])["user"] == "olga"
+    events = machine.run("stack", "event", "list", "web")
+    assert [(each["action"], each["resource"], each["user"]) for each in events if each["user"]] == [
+        ("CREATE", "", "olga"),
+        ("CHECK", "it", "otto"),
+        ("UPDATE", "", "otto"),
+        ("DELETE", "", local_user()),
+    ]

@@ -129,7 +129,19 @@ def test_operations_are_listed_newest_first(terminal: Terminal, service: FakeSer
     ]
     shown = terminal.run("stack", "history", "web").stdout.splitlines()
     assert [line.split() for line in shown] == [
-        ["BEGUN", "STATE", "TOOK", "MADE", "CHANGED", "DELETED", "FAILED", "TEMPLATE", "ID", "REASON"],
+        [
+            "BEGUN",
+            "STATE",
+            "TOOK",
+            "MADE",
+            "CHANGED",
+            "DELETED",
+            "FAILED",
+            "TEMPLATE",
+            "ID",
+            "REASON",
+            "USER",
+        ],
         ["2024-03-01T12:00:00Z", "UPDATE_IN_PROGRESS", "0", "1", "0", "0", "0123456789ab", "t2"],
         [
             "2024-03-01T12:00:00Z",

@@ -69,6 +69,7 @@ def test_a_message_is_the_event_and_the_id_of_the_one_before(serializer: str, co
         "physical_id": None,
         "cause": "",
         "worker": "",
+        "user": "",
         "previous_id": 7,
     }
     assert first.payload["previous_id"] is None
