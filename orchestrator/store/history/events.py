@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -36,6 +37,13 @@ class EventRow:
     cause: str = ""
     worker: str = ""
     user: str = ""
+
+
+def event_columns() -> Iterator[sa.ColumnElement[Any]]:
+    """Yield the columns of an event's row."""
+    event = tables.event
+    for name in EventRow.__dataclass_fields__:
+        yield event.c.user_name.label("user") if name == "user" else event.c[name]
 
 
 class Events:
@@ -85,9 +93,7 @@ class Events:
 
     @staticmethod
     def _rows() -> Query:
-        event = tables.event
-        plain = (event.c[name] for name in EventRow.__dataclass_fields__ if name != "user")
-        return sa.select(*plain, event.c.user_name.label("user"))
+        return sa.select(*event_columns())
 
     def _fits(self, wanted: EventFilter) -> Iterator[sa.ColumnElement[bool]]:
         event = tables.event

@@ -13,7 +13,7 @@ from orchestrator.errors import NotFound
 from orchestrator.model.messages import END
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.history.events import EventRow
+from orchestrator.store.history.events import EventRow, event_columns
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.nodes.orders import numbers_of
 from orchestrator.store.rows import AnyRow
@@ -124,7 +124,7 @@ class Observations:
                 stack.c.parent_id,
                 stack.c.root_id,
                 sa.literal_column(self._db.now).label("read_at"),
-                *(event.c[each] for each in EventRow.__dataclass_fields__),
+                *event_columns(),
             )
             .join(stack, stack.c.id == event.c.stack_id)
             .where(event.c.id > cursor, event.c.id <= last)
