@@ -9,7 +9,7 @@ from orchestrator.model.policy import OPERATIONS
 PAGE = Path(__file__).with_name("access.md")
 
 INTRODUCTION = """\
-# Who may do what
+# Who may do what, and who did what
 
 <!-- Written by docs/make_access.py from orchestrator/model/policy.py: change it there. -->
 
@@ -42,14 +42,38 @@ stack.export: administrator
 
 An unknown operation or role is refused at the start, with the nearest right name. All processes need the same file.
 
+## Operations
+
 | operation | is | least role | counts | commands and jobs |
 |---|---|---|---|---|
+"""
+
+AUDIT = """
+## Who did what
+
+`isotherm stack history` and the dashboard show who began each operation; events say who signalled a resource, marked it
+or cleared its hook. What the engine does by itself, such as a rollback after a failure, or an operation on a nested
+stack, has no user.
+
+The audit log has a record of every job that is taken, of commands that change the installation, of what was refused for
+lack of a role, and of logins by tokens (a user's first request from an address within an hour): the time, the user, the
+project, the operation, what it was done to, and from where. *Allowed* says that the role allows it; what became of it
+is in the history. Reads and checks are not recorded. Refusals of one user and operation are recorded once a minute by
+each process, with their number. A command that finds no database is not recorded, and says so.
+
+Each record has the SHA-256 of the one before it and its own content, so that `isotherm audit verify` finds the first
+that was changed or is missing. Who owns the database can write all records anew, or remove the newest: note the last
+hash elsewhere, and give it with `--expect` the next time. With the setting `audit_events` the event sinks of the
+settings receive the records as events of the type `audit`, of no stack, whose `reason` is the record as JSON: so a copy is kept
+where the owner of the database has no hand. Triggers in the database refuse to change or remove records; on PostgreSQL,
+have the tables owned by another user than the one of `database_url`, or that user can drop the triggers. No record is
+ever purged.
 """
 
 
 def page() -> str:
     """Return the page's text."""
-    return INTRODUCTION + "".join(map(_row, OPERATIONS))
+    return INTRODUCTION + "".join(map(_row, OPERATIONS)) + AUDIT
 
 
 def _row(name: str) -> str:

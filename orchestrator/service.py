@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 import psutil
 
 from orchestrator.caches.admin import CacheAdmin
+from orchestrator.config.caller import caller
 from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
 from orchestrator.engine.breakpoints import UNSET_HOOK, check_kind, clear_hooks, unset_hook
@@ -24,6 +25,7 @@ from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.signals import Signals
 from orchestrator.engine.update_plan import update_plan
 from orchestrator.errors import NotFound
+from orchestrator.model.audit import AuditCheck, AuditEntry, AuditRecord
 from orchestrator.model.messages import (
     OPERATE_JOBS,
     AdoptJob,
@@ -272,11 +274,13 @@ class Service(StackQueries):
         stack = self._find(name)
         if UNSET_HOOK in details:
             is_alone = self._embedded is not None
+            self._record("stack.clear_hook", f"{stack.name}/{resource}")
             orders = unset_hook(self._store, stack, resource, details, at_once=is_alone)
             publish_or_leave(self._publisher(), () if is_alone else orders)
             return None
         signals = Signals(self._store, ResourceTypes.load(), self.settings)
         if not signals.change_stacks(stack, resource):
+            self._record("stack.signal", f"{stack.name}/{resource}")
             publish_or_leave(self._publisher(), signals.send(stack, resource, details))
             return None
         job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
@@ -302,7 +306,9 @@ class Service(StackQueries):
         Raises:
             Conflict: the stack is busy or suspended, or the resource is in no state for it.
         """
-        mark_unhealthy(self._store, self._find(name), resource, reason=reason, reset=reset)
+        stack = self._find(name)
+        self._record("stack.mark_unhealthy", f"{stack.name}/{resource}")
+        mark_unhealthy(self._store, stack, resource, reason=reason, reset=reset)
         return self.resource(name, resource)
 
     def clear_hooks(self, name: str, resource: str = "*", kind: str | None = None) -> list[HookView]:
@@ -320,10 +326,16 @@ class Service(StackQueries):
         stack = self._find(name)
         kind = None if kind is None else check_kind(kind, path="kind")
         is_alone = self._embedded is not None
+        self._record("stack.clear_hook", f"{stack.name}/{resource}")
         cleared, orders = clear_hooks(self._store, stack, resource=resource, kind=kind, at_once=is_alone)
         if not is_alone:
             publish_or_leave(self._publisher(), orders)
         return cleared
+
+    def _record(self, action: str, target: str) -> None:
+        """Record in the audit log what needs no job."""
+        entry = AuditEntry.of(caller(), action, project=self.settings.project, target=target)
+        self._store.audit_log.append(entry)
 
     def _publisher(self) -> Publisher:
         if self._embedded is not None:
@@ -451,6 +463,16 @@ class Service(StackQueries):
     def reencryption(self) -> Reencryption:
         """Rewrites of what is at rest in the database with the newest encryption key."""
         return self._store.reencryption
+
+    # -- audit log ---------------------------------------------------------------------------------------------
+
+    def audit_records(self, limit: int = 20) -> list[AuditRecord]:
+        """Return the newest records of the audit log, the newest first."""
+        return self._store.audit_log.newest(limit)
+
+    def verify_audit_log(self, expected: str = "") -> AuditCheck:
+        """Return whether all records of the audit log fit, and one of them has the ``expected`` hash, if given."""
+        return self._store.audit_log.verify(expected)
 
     # -- constraint caches -------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from cache.node_state.errors import StateStoreFailed
 from orchestrator.engine.job_queue import JobQueue
 from orchestrator.errors import HooksNotLoaded, IsothermError, NotAllowed, Unavailable
 from orchestrator.keys.envelope import Refused
+from orchestrator.model.audit import AuditEntry
 from orchestrator.model.identity import Caller
 from orchestrator.model.messages import (
     BEGIN_TASK,
@@ -163,16 +164,35 @@ def _admitted(job: Job, key_id: str) -> Caller:
         NotAllowed: the sender's role does not allow it.
     """
     try:
-        key = default_app().keys().named(key_id)
-        if key is None:
-            raise NotAllowed(f"the key {key_id!r} that signed the job was removed")
-        identity = key.identity if key.user else replace(key.identity, user=job.user)
-        runtime().policy.require(identity, job.operation, job.project)
+        who = _sender(key_id, job)
+        _require_role(who, job)
     except NotAllowed as error:
         headers = {"task": job.task, "id": job.job_id}
         refusals.add(STACKS_QUEUE, Refused(NOT_ALLOWED, str(error)), headers=headers)
         raise
+    return who
+
+
+def _sender(key_id: str, job: Job) -> Caller:
+    key = default_app().keys().named(key_id)
+    if key is None:
+        raise NotAllowed(f"the key {key_id!r} that signed the job was removed")
+    identity = key.identity if key.user else replace(key.identity, user=job.user)
     return Caller(identity=identity, origin=f"queue, key {key.id}")
+
+
+def _require_role(who: Caller, job: Job) -> None:
+    """Require that the sender's role allows a job; the verdict is recorded."""
+    log_of_all = runtime().store.audit_log
+    target = {"project": job.project, "target": f"{job.name} (job {job.job_id})"}
+    try:
+        runtime().policy.require(who.identity, job.operation, job.project)
+    except NotAllowed as error:
+        log_of_all.append_refusal(AuditEntry.of(who, job.operation, **target, refused=str(error)))
+        raise
+    # One that is delivered again was recorded.
+    if not runtime().store.taken_jobs.is_taken(job.job_id):
+        log_of_all.append(AuditEntry.of(who, job.operation, **target))
 
 
 def _begin() -> None:

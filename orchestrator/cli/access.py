@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from orchestrator.cli.shell import Shell
 
@@ -85,6 +86,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "queue refused list": "queue.read",
     "queue refused show": "queue.read",
     "queue refused purge": "queue.purge",
+    "audit list": "audit.read",
+    "audit verify": "audit.read",
     "db upgrade": "database.upgrade",
     "db current": "database.read",
     "db purge": "database.purge",
@@ -121,7 +124,17 @@ def _guarded(callback: Callable[..., Any], operation: str) -> Callable[..., Any]
         # Resetting what is shown changes it.
         resets = operation.endswith(".read") and options.get("reset")
         needed = operation.replace(".read", ".change") if resets else operation
-        with shell.allowed(needed):
+        with shell.allowed(needed, _typed(click.get_current_context())):
             return callback(*args, **options)
 
     return checked
+
+
+def _typed(context: click.Context) -> str:
+    """Return the command as it was typed, for the audit log: administration takes no secrets."""
+    typed = {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and name != "form"
+    }
+    return " ".join([context.command_path, *(f"{name}={value!r}" for name, value in typed.items())])

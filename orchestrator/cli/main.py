@@ -8,6 +8,7 @@ import click
 
 from orchestrator.cli import errors
 from orchestrator.cli.access import guard
+from orchestrator.cli.audit import audit
 from orchestrator.cli.cache import cache
 from orchestrator.cli.dashboard import dashboard
 from orchestrator.cli.database import db
@@ -140,6 +141,7 @@ for command in (
     event_sink,
     key,
     token,
+    audit,
     queue,
     db,
     doctor,

@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.cli.errors import warn
 from orchestrator.cli.logs import configure_logs
-from orchestrator.errors import Problem
+from orchestrator.errors import NotAllowed, Problem, Unavailable
 
 if TYPE_CHECKING:
     # pydantic takes half of the time that `isotherm --help` may take, and help needs no settings.
     from orchestrator.config.settings import Settings
     from orchestrator.model.identity import Caller
     from orchestrator.service import Service
+
+
+#: How long a command tries to record what it does in the audit log.
+_RECORD_SECONDS: Final = 3.0
 
 
 def read_settings() -> "Settings":
@@ -108,8 +112,10 @@ class Shell:
         return Caller(identity=local_identity(self.settings), origin=origin)
 
     @contextmanager
-    def allowed(self, operation: str) -> Iterator[None]:
+    def allowed(self, operation: str, typed: str = "") -> Iterator[None]:
         """Return a context in which the caller acts, after a check that its role allows the operation.
+
+        A refusal is recorded, and so is what changes the installation; ``typed`` is the command for the record.
 
         Raises:
             NotAllowed: it does not.
@@ -117,11 +123,44 @@ class Shell:
         """
         from orchestrator.config.access_policy import load_policy
         from orchestrator.config.caller import acting_for
+        from orchestrator.model.policy import OPERATIONS
 
-        load_policy(self.settings).require(self.caller.identity, operation, self.settings.project)
+        policy, project = load_policy(self.settings), self.settings.project
+        try:
+            policy.require(self.caller.identity, operation, project)
+        except NotAllowed as error:
+            self._record(operation, typed, refused=str(error))
+            raise
+        is_recorded = not OPERATIONS[operation].is_recorded or self._record(operation, typed)
         # What a process of the installation does by itself, nobody has asked for.
         with nullcontext() if operation == "process.run" else acting_for(self.caller):
             yield
+        if not is_recorded:
+            # An upgrade may have made the table.
+            self._record(operation, typed)
+
+    def _record(self, operation: str, typed: str, refused: str = "") -> bool:
+        """Record a command; False where there is no database yet, or it does not answer."""
+        from orchestrator.model.audit import AuditEntry
+        from orchestrator.model.policy import OPERATIONS
+        from orchestrator.store.database import impatient
+        from orchestrator.store.store import Store
+
+        settings = self.settings
+        if not settings.database_url and not (settings.state_directory / "isotherm.db").exists():
+            return False
+        project = "" if OPERATIONS[operation].is_of_installation else settings.project
+        entry = AuditEntry.of(self.caller, operation, project=project, target=typed, refused=refused)
+        store = Store.of(settings)
+        try:
+            with impatient(_RECORD_SECONDS):
+                store.audit_log.append(entry)
+        except Unavailable as error:
+            warn([Problem(message=f"{operation} is not in the audit log: {error}")], self.form)
+            return False
+        finally:
+            store.close()
+        return True
 
     @contextmanager
     def service(self) -> Iterator["Service"]:

@@ -124,6 +124,11 @@ class Settings(BaseSettings):
         description="The options of each event sink, by its name: `[event_sinks.webhook]` in the file, with "
         "`enabled`, `time_limit_seconds`, and the sink's own options.",
     )
+    audit_events: bool = Field(
+        default=False,
+        description="Whether the event sinks of the settings also receive the records of the audit log, as events of "
+        "the type `audit`, of no stack, whose reason is the record as JSON.",
+    )
     environment_event_sinks: tuple[str, ...] = Field(
         default=(),
         description="The event sinks that environments of stacks may name. Authors of environments then "

@@ -1,6 +1,8 @@
 """The dashboard's web application: Flower's, with the pages about stacks added."""
 
 import asyncio
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,6 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
+import structlog
 from celery import Celery
 from flower.app import Flower, rewrite_handler
 from tornado.httpserver import HTTPServer
@@ -22,7 +25,7 @@ from orchestrator.config.caller import acting_for
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.access import Mode, Refusal, Visitor, host_refusal, role_refusal
 from orchestrator.dashboard.controls import controls
-from orchestrator.dashboard.credentials import REFUSED, identify
+from orchestrator.dashboard.credentials import REFUSED, credential_in, identify, identity_of
 from orchestrator.dashboard.fleet import Fleet
 from orchestrator.dashboard.guards import Guards
 from orchestrator.dashboard.handlers.base import StackHandler
@@ -37,11 +40,14 @@ from orchestrator.dashboard.tally import Tally
 from orchestrator.dashboard.task_names import DiscreetInspector, TaskNames
 from orchestrator.dashboard.waking import waking_events
 from orchestrator.errors import Unavailable
-from orchestrator.model.identity import Caller
+from orchestrator.model.audit import AuditEntry
+from orchestrator.model.identity import Caller, Identity
 from orchestrator.queries.observer import Observer
 from orchestrator.service import Service
 from orchestrator.store.database import impatient
 from orchestrator.store.store import Store
+
+log = structlog.get_logger()
 
 T = TypeVar("T")
 
@@ -56,6 +62,9 @@ ANSWER_SECONDS: Final = 20.0
 NAMES_SECONDS: Final = 1.0
 #: The number of concurrent actions. Each waits until a coordinator has taken its job, and must not block a reader.
 ACTORS: Final = 4
+#: After how long a user's request from the same address is recorded as a login again, and of how many that is known.
+LOGIN_SECONDS: Final = 3600.0
+MOST_LOGINS: Final = 10_000
 #: How long a connection may be silent between two requests, or take for the headers of one.
 IDLE_SECONDS: Final = 75.0
 #: How long a request's body may take.
@@ -90,6 +99,8 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.store = store
         self.observer = Observer(settings, store, fresh_seconds=FRESH_SECONDS)
         self._authenticator = authenticator_of(settings) if by_tokens(settings) else None
+        #: When each user was recorded last as logged in, by the user and the address.
+        self._logins: OrderedDict[tuple[str, str], float] = OrderedDict()
         self.mode = replace(
             Mode.of(options, embedded=settings.embedded, tokens=by_tokens(settings)),
             project=settings.project,
@@ -149,10 +160,48 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         **kwargs: Any,
     ) -> HTTPMessageDelegate:
         """Return what answers a request: a refusal, whichever route it has, if :meth:`refusal_of` has one."""
-        if self.refusal_of(request, target_class):
+        refused = self.refusal_of(request, target_class)
+        self._record_login(request, refused)
+        if refused:
             target_class, args, kwargs = refused_by(target_class), (), {}
         delegate: HTTPMessageDelegate = super().get_handler_delegate(request, target_class, *args, **kwargs)
         return delegate
+
+    def _record_login(self, request: HTTPServerRequest, refused: Refusal | None) -> None:
+        """Record a user's first request from an address within an hour, and credentials that are refused."""
+        if self._authenticator is None or not credential_in(request.headers):
+            return
+        identity = identity_of(request) or Identity(user="", roles={})
+        key, now = (identity.user, str(request.remote_ip)), time.monotonic()
+        if refused is None and now - self._logins.get(key, float("-inf")) < LOGIN_SECONDS:
+            return
+        if refused is None:
+            self._logins[key] = now
+            self._logins.move_to_end(key)
+            if len(self._logins) > MOST_LOGINS:
+                self._logins.popitem(last=False)
+        self.record(identity, "login", request, refused)
+
+    def record(
+        self, identity: Identity, action: str, request: HTTPServerRequest, refused: Refusal | None = None
+    ) -> None:
+        """Record in the audit log what a visitor does, or is refused; the loop does not wait for the database."""
+        who = Caller(identity=identity, origin=f"dashboard, {request.remote_ip}")
+        sentence = refused.sentence if refused else ""
+        project = "" if action == "login" else self.mode.project
+        entry = AuditEntry.of(
+            who, action, project=project, target=f"{request.method} {request.path}", refused=sentence
+        )
+        due = self.store.audit_log.paced(entry) if refused else entry
+        if due is not None:
+            self._actors.submit(self._append, due)
+
+    def _append(self, entry: AuditEntry) -> None:
+        try:
+            with impatient(PATIENCE_SECONDS):
+                self.store.audit_log.append(entry)
+        except Unavailable as error:
+            log.error("not in the audit log", action=entry.action, user=entry.user, error=str(error))
 
     def refusal_of(self, request: HTTPServerRequest, target: type[RequestHandler]) -> Refusal | None:
         """Return why a request is refused whichever route it has: by its host, or by the authenticator.

@@ -11,7 +11,7 @@ from flower.api.tasks import TaskApply, TaskAsyncApply, TaskSend
 from flower.urls import handlers as flowers
 from tornado.web import HTTPError, url
 
-from orchestrator.dashboard.access import control_refusal
+from orchestrator.dashboard.access import Refusal, control_refusal
 from orchestrator.dashboard.handlers.base import Known
 
 #: Handlers that can send any task.
@@ -28,15 +28,23 @@ class Control(Known):
         Raises:
             HTTPError: the visitor's role does not allow the request.
         """
+        mode, operation = self.application.mode, ""
         if self.request.method not in _READING and self.get_current_user():
             sends = isinstance(self, _SENDING)
-            refused = control_refusal(self.application.mode, self.visitor, sends=sends)
+            operation = "flower.send" if sends else "flower.control"
+            refused = control_refusal(mode, self.visitor, sends=sends)
             if refused:
+                self._record(operation, refused)
                 raise HTTPError(refused.status, "%s", refused.sentence)
-        if self.application.mode.tokens:
-            # Flower would demand one of its own logins; the application has identified the visitor.
-            return None
-        return super().prepare()
+        # With tokens, Flower would demand one of its own logins; the application has identified the visitor.
+        prepared = None if mode.tokens else super().prepare()
+        if operation and mode.authenticates:
+            self._record(operation)
+        return prepared
+
+    def _record(self, operation: str, refused: Refusal | None = None) -> None:
+        identity = self.visitor.identity(self.application.mode)
+        self.application.record(identity, operation, self.request, refused)
 
 
 def controls(rules: Sequence[Any] = flowers) -> list[Any]:

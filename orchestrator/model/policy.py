@@ -21,10 +21,16 @@ class Operation:
     role: str
     #: Whether it is about the installation, and not about one project.
     is_of_installation: bool = False
+    #: Whether a command that does it is on record; jobs and actions on stacks are recorded where they are taken.
+    is_recorded: bool = False
 
 
 def _of_installation(what: str) -> Operation:
     return Operation(what, ADMINISTRATOR, is_of_installation=True)
+
+
+def _change(what: str) -> Operation:
+    return Operation(what, ADMINISTRATOR, is_of_installation=True, is_recorded=True)
 
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
@@ -50,23 +56,23 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "See the pages of nodes, caches and workers: a project's own, and amounts.", READER
     ),
     "flower.read": Operation("See Flower's own pages, API and metrics.", READER),
-    "flower.control": _of_installation("Control workers and tasks by Flower's API, logged in by a token."),
-    "flower.send": _of_installation("Send any task by Flower's API."),
+    "flower.control": _change("Control workers and tasks by Flower's API, logged in by a token."),
+    "flower.send": _change("Send any task by Flower's API."),
     "node.read": _of_installation("See nodes and what is on them, of all projects."),
-    "node.change": _of_installation("Drain, forget and flush nodes."),
+    "node.change": _change("Drain, forget and flush nodes."),
     "cache.read": _of_installation("See the constraint caches."),
-    "cache.change": _of_installation("Flush constraint caches, and reset their counters."),
+    "cache.change": _change("Flush constraint caches, and reset their counters."),
     "sink.read": _of_installation("See the positions of event sinks."),
-    "sink.change": _of_installation("Forget an event sink."),
+    "sink.change": _change("Forget an event sink."),
     "queue.read": _of_installation("See refused messages."),
-    "queue.purge": _of_installation("Remove refused messages."),
+    "queue.purge": _change("Remove refused messages."),
     "database.read": _of_installation("See the schema's revision."),
-    "database.upgrade": _of_installation("Change the schema."),
-    "database.purge": _of_installation("Remove old history."),
+    "database.upgrade": _change("Change the schema."),
+    "database.purge": _change("Remove old history."),
     "key.read": _of_installation("List keys."),
-    "key.change": _of_installation("Create, rotate, remove and export keys."),
+    "key.change": _change("Create, rotate, remove and export keys."),
     "token.read": _of_installation("List tokens."),
-    "token.change": _of_installation("Create and revoke tokens."),
+    "token.change": _change("Create and revoke tokens."),
     "audit.read": _of_installation("List and verify the audit log."),
     "process.run": _of_installation("Run a process of the installation."),
     "process.check": _of_installation("Diagnose the installation."),

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 import structlog
 
+from orchestrator.config.caller import caller
 from orchestrator.config.log_context import about_job
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.settings import Settings
 from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import IsothermError
+from orchestrator.model.audit import AuditEntry
 from orchestrator.model.messages import END, CheckOrder, Job
 from orchestrator.processes.runtime import Runtime, is_dead_here
 from orchestrator.store.store import Store
@@ -99,6 +101,9 @@ class Embedded:
         """
         self.start()
         try:
+            target = f"{stack} (job {job.job_id})"
+            entry = AuditEntry.of(caller(), job.operation, project=job.project, target=target)
+            self.runtime.store.audit_log.append(entry)
             with about_job(job.task, job_id=job.job_id, stack=stack):
                 return self.runtime.coordinator.begin(job)
         finally:

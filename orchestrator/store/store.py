@@ -9,6 +9,7 @@ from orchestrator.store.history.events import Events
 from orchestrator.store.history.observing import Observations
 from orchestrator.store.history.past import Past
 from orchestrator.store.horizon import Horizon
+from orchestrator.store.installation.audit_log import AuditLog
 from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, NodeCounters
 from orchestrator.store.installation.identity import Identity
 from orchestrator.store.installation.jobs_in_flight import TakenJobs
@@ -99,6 +100,7 @@ class Store:
         self.reservations = Reservations(*parts)
         self.node_counters = NodeCounters(*parts)
         self.refused_messages = RefusedMessages(*parts)
+        self.audit_log = AuditLog(*parts)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":
@@ -120,6 +122,7 @@ class Store:
             (lambda: True) if settings.refuse_unbound_values else store.identity.is_reencrypted
         )
         store.database.seal_sentences(keys)
+        store.audit_log.has_events = settings.audit_events
         return store
 
     @classmethod

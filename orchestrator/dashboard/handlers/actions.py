@@ -7,7 +7,7 @@ from typing import Any, Final
 import structlog
 from tornado.web import HTTPError, url
 
-from orchestrator.dashboard.access import ACTIONS, refusal
+from orchestrator.dashboard.access import ACTIONS, OPERATIONS, refusal
 from orchestrator.dashboard.handlers.base import DataHandler, http_error
 from orchestrator.dashboard.orders import carry_out, check_order, read_order, unfit
 from orchestrator.errors import IsothermError
@@ -86,6 +86,7 @@ class Act(DataHandler):
     async def _carry_out(self, name: str, action: str) -> dict[str, object]:
         refused = refusal(self.application.mode, self.visitor, action, name)
         if refused:
+            self.application.record(self._caller().identity, OPERATIONS[action], self.request, refused)
             raise HTTPError(refused.status, "%s", refused.sentence)
         if self.request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
             # A form of another site cannot send this type: protects browsers that send no Origin.

@@ -169,6 +169,8 @@ class StackHandler(Known):
         """
         refused = role_refusal(self.application.mode, self.visitor, self.operation)
         if refused:
+            identity = self.visitor.identity(self.application.mode)
+            self.application.record(identity, self.operation, self.request, refused)
             raise HTTPError(refused.status, "%s", refused.sentence)
 
     @property

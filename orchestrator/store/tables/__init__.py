@@ -5,6 +5,7 @@ the database by accident.
 """
 
 from orchestrator.store.tables.installation import (
+    audit_record,
     cache_counter,
     cache_flush,
     chore,
@@ -49,6 +50,7 @@ __all__ = [
     "OF_TRAVERSAL",
     "TRAVERSAL_ID",
     "annotation",
+    "audit_record",
     "cache_counter",
     "cache_flush",
     "chore",

@@ -185,3 +185,22 @@ refused_count = sa.Table(
     sa.Column("amount", sa.BigInteger, nullable=False),
     sa.Column("last_at", sa.Double, nullable=False),
 )
+
+#: The audit log. Nothing changes or removes a record; triggers refuse it.
+audit_record = sa.Table(
+    "audit_record",
+    metadata,
+    #: From 1, without a gap.
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Double, nullable=False),
+    #: As in ``orchestrator.model.audit.AuditEntry``.
+    sa.Column("user_name", sa.Text, nullable=False),
+    sa.Column("project", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("target", sa.Text, nullable=False),
+    sa.Column("origin", sa.Text, nullable=False),
+    sa.Column("outcome", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    #: SHA-256 of the hash before it and its own content.
+    sa.Column("hash", sa.Text, nullable=False),
+)

@@ -481,3 +481,24 @@ def test_job_whose_key_was_removed_meanwhile_is_refused(runtime: Runtime) -> Non
     tasks.accept(DeleteJob.task, {"name": "s", "job_id": "2"}, signed_by="")
     assert "was removed" in refused(runtime, "1")
     assert "was removed" in refused(runtime, "2")
+
+
+@pytest.mark.usefixtures("users")
+def test_every_job_is_on_record_once_and_refusals_with_their_reason(runtime: Runtime) -> None:
+    job = {"name": "s", "project": "acme"}
+    for _ in range(2):
+        carry_out(DeleteJob.task, {**job, "job_id": "1"}, user="alice")
+    for _ in range(3):
+        carry_out(DeleteJob.task, {**job, "job_id": "2"}, user="rita")
+    refused, allowed = (each.entry for each in runtime.store.audit_log.newest(9))
+    assert (allowed.user, allowed.project, allowed.action, allowed.outcome) == (
+        "alice",
+        "acme",
+        "stack.delete",
+        "allowed",
+    )
+    assert allowed.target == "s (job 1)"
+    assert allowed.origin.startswith("queue, key ")
+    assert (refused.user, refused.outcome) == ("rita", "refused")
+    assert "needs the role operator" in refused.detail
+    assert runtime.store.audit_log.verify().broken_at is None

@@ -1,6 +1,8 @@
 """Every command checks the role of the one who types it."""
 
 import json
+import socket
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +151,55 @@ def test_history_and_events_show_who_did_what(machine: Machine) -> None:
         ("UPDATE", "", "otto"),
         ("DELETE", "", local_user()),
     ]
+
+
+def test_audit_log_has_jobs_refusals_and_administration(machine: Machine) -> None:
+    template = str(machine.directory / "web.yaml")
+    machine.run("token", "create", "--user", "first", "--role", "reader", "--for-project", "default")
+    machine.run("db", "upgrade")
+    olga, rita = machine.token("olga", "operator", "default"), machine.token("rita", "reader", "default")
+    machine.run("stack", "create", "web", "-t", template, token=olga)
+    machine.run("stack", "list", token=rita)
+    machine.run("stack", "delete", "web", token=rita, code=2)
+    machine.run("key", "list", token=rita, code=2)
+    machine.run("stack", "resource", "mark-unhealthy", "web", "it", token=olga)
+    machine.run("cache", "flush")
+    records = machine.run("audit", "list")[::-1]
+    shown = [(each["user"], each["project"], each["action"], each["outcome"]) for each in records]
+    me = local_user()
+    assert shown == [
+        (me, "", "database.upgrade", "allowed"),
+        (me, "", "token.change", "allowed"),
+        (me, "", "token.change", "allowed"),
+        ("olga", "default", "stack.create", "allowed"),
+        ("rita", "default", "stack.delete", "refused"),
+        ("rita", "", "key.read", "refused"),
+        ("olga", "default", "stack.mark_unhealthy", "allowed"),
+        (me, "", "cache.change", "allowed"),
+    ]
+    assert "user='olga'" in records[1]["target"]
+    assert olga not in json.dumps(records)
+    assert {each["origin"] for each in records} == {f"command line, {me}@{socket.gethostname()}"}
+    found = machine.run("audit", "verify", "--expect", records[2]["hash"])
+    assert (found["records"], found["last_hash"], found["state"]) == (8, records[-1]["hash"], "ok")
+
+
+def test_verification_names_the_first_record_that_does_not_fit_and_ends_with_1(machine: Machine) -> None:
+    machine.run("db", "upgrade")
+    for _ in range(3):
+        machine.run("cache", "flush")
+    with sqlite3.connect(machine.directory / "state" / "isotherm.db") as database:
+        database.execute("DROP TRIGGER audit_record_stays_update")
+        database.execute("UPDATE audit_record SET user_name = 'someone' WHERE seq = 2")
+    environment = {"ISOTHERM_STATE_DIRECTORY": str(machine.directory / "state")}
+    result = CliRunner().invoke(isotherm, ["audit", "verify", "-f", "json"], env=environment)
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["broken_at"] == 2
+
+
+def test_command_runs_though_it_cannot_be_recorded_and_says_so(machine: Machine) -> None:
+    url = f"sqlite:///{machine.directory}/none/there.db"
+    environment = {"ISOTHERM_STATE_DIRECTORY": str(machine.directory / "state"), "ISOTHERM_DATABASE_URL": url}
+    result = CliRunner().invoke(isotherm, ["key", "create"], env=environment)
+    assert result.exit_code == 0
+    assert "key.change is not in the audit log" in result.stderr

@@ -21,6 +21,7 @@ from orchestrator.service import Service
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, option_values, served
 from tests.unit.orchestrator.dashboard.test_every_address import ADDRESSES
+from tests.waiting import until
 
 #: Some of Flower's own, which are not made by us.
 FLOWERS = (
@@ -214,3 +215,36 @@ def test_two_logins_beside_each_other_are_refused(given: dict[str, Any]) -> None
     problems = list(problems_of(option_values(**given), embedded=False, tokens=True))
     assert any("authenticator" in each.message for each in problems), InvalidInput(problems)
     assert not list(problems_of(option_values(stack_actions=True), embedded=False, tokens=True))
+
+
+def test_logins_and_refusals_are_on_record_once(guarded: Settings, service: Service) -> None:
+    file = TokenFile(guarded.effective_token_file)
+    store = Store.of(guarded)
+    before = store.audit_log.verify().records
+    with served(guarded, Store.of(guarded), stack_actions=True) as made:
+        made.service = Acting()  # type: ignore[assignment]
+        for user, role in (("vera", "reader"), ("zoe", "administrator")):
+            token, text = Token.generate(user, {EVERY_PROJECT: role})
+            file.add(token)
+            with client(made, headers={"Authorization": f"Bearer {text}"}) as asker:
+                for _ in range(3):
+                    asker.get("/stacks/data")
+                    asker.post("/stack/web/act/delete", json={})
+                asker.post("/api/worker/shutdown/w1@nowhere")
+        with client(made) as stranger:
+            for _ in range(3):
+                stranger.get("/stacks")
+                stranger.get("/stacks", headers={"Authorization": "Bearer isotherm_x"})
+        until(lambda: store.audit_log.verify().records >= before + 6)
+        records = [each.entry for each in store.audit_log.newest(6)]
+    store.close()
+    shown = {(each.user, each.action, each.outcome) for each in records}
+    assert shown == {
+        ("vera", "login", "allowed"),
+        ("vera", "stack.delete", "refused"),
+        ("vera", "flower.control", "refused"),
+        ("zoe", "login", "allowed"),
+        ("zoe", "flower.control", "allowed"),
+        ("", "login", "refused"),
+    }
+    assert {each.origin for each in records} == {"dashboard, 127.0.0.1"}
