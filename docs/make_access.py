@@ -44,6 +44,9 @@ An unknown operation or role is refused at the start, with the nearest right nam
 
 ## Operations
 
+The whole table of commands, addresses and messages, made by a test with real callers, is in
+`tests/unit/access/table.md`.
+
 | operation | is | least role | counts | commands and jobs |
 |---|---|---|---|---|
 """
@@ -64,10 +67,10 @@ each process, with their number. A command that finds no database is not recorde
 Each record has the SHA-256 of the one before it and its own content, so that `isotherm audit verify` finds the first
 that was changed or is missing. Who owns the database can write all records anew, or remove the newest: note the last
 hash elsewhere, and give it with `--expect` the next time. With the setting `audit_events` the event sinks of the
-settings receive the records as events of the type `audit`, of no stack, whose `reason` is the record as JSON: so a copy is kept
-where the owner of the database has no hand. Triggers in the database refuse to change or remove records; on PostgreSQL,
-have the tables owned by another user than the one of `database_url`, or that user can drop the triggers. No record is
-ever purged.
+settings receive the records as events of the type `audit`, of no stack, whose `reason` is the record as JSON: so a copy
+is kept where the owner of the database has no hand. Triggers in the database refuse to change or remove records; on
+PostgreSQL, have the tables owned by another user than the one of `database_url`, or that user can drop the triggers. No
+record is ever purged.
 """
 
 
