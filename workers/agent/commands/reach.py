@@ -5,7 +5,7 @@ Others' ports of the machine are not among them: a probe would tell a template w
 
 import ipaddress
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -13,7 +13,8 @@ import psutil
 
 from hooks.http.targets import Targets
 
-_ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 -- compared with, never bound
+_ANY_IPV4: Final = "0.0.0.0"  # noqa: S104 -- compared with, never bound
+_ANY_IPV6: Final = "::"
 _LOOPBACK: Final = ("127.0.0.1", "::1")
 
 
@@ -48,9 +49,9 @@ class Reach:
             if permitted := next((each for each in addresses if self._targets.permits(host, port, each)), ""):
                 return permitted
         local = set(_of_this_machine(host))
-        for bound in _listening(self._own(), port) if local else ():
-            if listening := next((each for each in sorted(local) if bound in (each, *_ANY)), ""):
-                return listening
+        bound = set(_listening(self._own(), port)) if local else set()
+        if listening := next((each for each in sorted(local) if _answers(each, port, bound)), ""):
+            return listening
         if local:
             raise OutOfReach("none of its own processes listens there")
         raise OutOfReach("it has no address that may be probed (setting agent.targets)")
@@ -69,6 +70,19 @@ def _of_this_machine(host: str) -> Iterator[str]:
         each.address.partition("%")[0] for of_card in psutil.net_if_addrs().values() for each in of_card
     }:
         yield str(address)
+
+
+def _answers(address: str, port: int, bound: Collection[str]) -> bool:
+    """Return whether who listens on the addresses ``bound`` answers to an address: the kernel admits no other then."""
+    if ":" in address:
+        return address in bound or _ANY_IPV6 in bound
+    if address in bound or _ANY_IPV4 in bound:
+        return True
+    # The wildcard of IPv6 also stands for IPv4, unless it is said not to: then another may listen there.
+    return _ANY_IPV6 in bound and not any(
+        each.status == psutil.CONN_LISTEN and each.laddr.port == port
+        for each in psutil.net_connections("tcp4")
+    )
 
 
 def _listening(processes: Iterable[psutil.Process], port: int) -> Iterator[str]:

@@ -97,6 +97,47 @@ def test_own_port_of_a_process_is_reached_and_no_other(
     assert seen == {"none of its own processes listens there"}
 
 
+@pytest.mark.parametrize(
+    ("bound", "probed"),
+    [("::", "127.0.0.1"), ("0.0.0.0", "::1"), ("127.0.0.2", "127.0.0.1"), ("::1", "127.0.0.1")],
+)
+def test_own_port_at_another_address_is_no_way_to_anothers(
+    agent: Agent, row: str, tmp_path: Path, bound: str, probed: str
+) -> None:
+    """A server of IPv6 alone, for one, leaves the same port of IPv4 to others."""
+    family = socket.AF_INET6 if ":" in probed else socket.AF_INET
+    program = SERVER.replace(
+        "socket.create_server((sys.argv[2], 0))",
+        "socket.create_server((sys.argv[2], int(sys.argv[3])), "
+        "family=socket.AF_INET6 if ':' in sys.argv[2] else socket.AF_INET)",
+    )
+    try:
+        others = socket.create_server((probed, 0), family=family)
+    except OSError:
+        pytest.skip("the machine has no IPv6")
+    with others:
+        port, file = others.getsockname()[1], tmp_path / "port"
+        run(agent, row, [sys.executable, "-c", program, str(file), bound, str(port)])
+        until(lambda: file.exists() and file.read_text().endswith("."))
+        fault = ask_as(agent, ACME, "process_look", uuid=row, probe=tcp(port, probed))["fault"]
+    assert "own processes" in fault
+
+
+def test_server_of_both_families_is_reached_by_either(agent: Agent, row: str, tmp_path: Path) -> None:
+    program = SERVER.replace(
+        "socket.create_server((sys.argv[2], 0))",
+        "socket.create_server(('::', 0), family=socket.AF_INET6, dualstack_ipv6=True)",
+    )
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("the machine has no IPv6")
+    file = tmp_path / "port"
+    run(agent, row, [sys.executable, "-c", program, str(file)])
+    until(lambda: file.exists() and file.read_text().endswith("."))
+    for host in ("127.0.0.1", "::1", "localhost"):
+        probe = tcp(int(file.read_text()[:-1]), host)
+        assert ask_as(agent, ACME, "process_look", uuid=row, probe=probe)["fault"] == ""
+
+
 def test_port_in_a_network_of_its_own_is_none_of_the_machine(agent: Agent, row: str, tmp_path: Path) -> None:
     apart = ["unshare", "--net", sys.executable]
     if subprocess.run([*apart, "-c", ""], capture_output=True).returncode:
