@@ -80,7 +80,7 @@ def _answers(address: str, port: int, bound: Collection[str]) -> bool:
         return True
     # The wildcard of IPv6 also stands for IPv4, unless it is said not to: then another may listen there.
     return _ANY_IPV6 in bound and not any(
-        each.status == psutil.CONN_LISTEN and each.laddr.port == port
+        each.status == psutil.CONN_LISTEN and each.laddr and each.laddr.port == port
         for each in psutil.net_connections("tcp4")
     )
 
