@@ -44,6 +44,19 @@ class DiskImages:
             raise CannotDo("image: it refers to another file, expected one that holds all of itself")
         return ImageFile(path=path, format=info["format"])
 
+    def handed_over(self, path: str, form: str) -> ImageFile:
+        """Return a disk of an export, which others may have written.
+
+        Raises:
+            HypervisorFault: it is of another format than exports are, or refers to other files.
+        """
+        if form not in _FORMATS:
+            raise CannotDo(f"handed over: expected a disk as {' or '.join(_FORMATS)}, found {form!r}")
+        if form != "raw":
+            self.examine(path)
+        # The content of a raw disk is its guest's, and never decides what it is.
+        return ImageFile(path=path, format=form)
+
     def put_layer(self, layer: Path, image: ImageFile, *, size_mib: int) -> None:
         """Make a qcow2 layer upon an image; size 0: as large as the image."""
         size = [f"{size_mib}M"] if size_mib else []

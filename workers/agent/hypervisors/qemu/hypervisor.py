@@ -282,7 +282,7 @@ class Qemu(RecordedHypervisor):
             for node, target in self._room.targets(spec, own).items():
                 if (form := handover["disks"].get(node)) is None:
                     raise HypervisorFault(f"no disk {node!r} was handed over")
-                source = ImageFile(path=str(directory / f"{node}.{form}"), format=form)
+                source = self._images.handed_over(str(directory / f"{node}.{form}"), str(form))
                 self._images.copy(source, target, into_existing=node != "root" and Path(target.path).exists())
             self._records.keep(spec, **notes)
 
