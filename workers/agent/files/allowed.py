@@ -70,7 +70,7 @@ def root_of(file: Path, allowance: Allowance) -> Path:
     if root is None:
         raise _outside(file, allowance)
     if not root.is_dir():
-        raise ResourceFailure(f"the allowed directory {root} does not exist (setting node_directories)")
+        raise ResourceFailure(f"the allowed directory {root} does not exist {allowance.where('directories')}")
     return root
 
 

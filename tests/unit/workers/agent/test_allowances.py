@@ -115,6 +115,13 @@ def test_project_may_use_what_all_may_and_its_own_comes_first(tmp_path: Path) ->
     assert other.commands == ("/b",)
 
 
+def test_missing_directory_of_a_project_is_named_with_its_setting(tmp_path: Path) -> None:
+    own = ProjectSettings(directories=(tmp_path / "unmounted",))
+    agent = shared_agent(tmp_path, projects={"acme": own})
+    with pytest.raises(RpcFailed, match=r"unmounted does not exist .*agent\.projects\.acme\.directories"):
+        put(agent, ACME, "page")
+
+
 def test_machine_of_ones_own_stays_open(tmp_path: Path) -> None:
     allowance = Allowance.of(settings_of(tmp_path), "acme")
     assert [allowance.commands, allowance.images, allowance.networks, allowance.targets] == [None] * 4
