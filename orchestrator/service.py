@@ -21,6 +21,7 @@ from orchestrator.config.shared_database import require_shared_database
 from orchestrator.engine.breakpoints import UNSET_HOOK, check_kind, clear_hooks, unset_hook
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.live_attributes import live_attributes
+from orchestrator.engine.project_admin import ProjectAdmin
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.signals import Signals
 from orchestrator.engine.update_plan import update_plan
@@ -431,6 +432,11 @@ class Service(StackQueries):
             tally,
             booted_at=psutil.boot_time() if self.settings.embedded else None,
         )
+
+    @cached_property
+    def projects(self) -> ProjectAdmin:
+        """The limits of projects, and what they use of them."""
+        return ProjectAdmin(self.settings, self._store)
 
     # -- refused messages --------------------------------------------------------------------------------------
 

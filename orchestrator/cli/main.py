@@ -23,6 +23,7 @@ from orchestrator.cli.node import node
 from orchestrator.cli.options import example
 from orchestrator.cli.plugin import plugin
 from orchestrator.cli.processes import agent, coordinator, worker
+from orchestrator.cli.project import project
 from orchestrator.cli.queue import queue
 from orchestrator.cli.resource_type import resource_type
 from orchestrator.cli.shell import Shell
@@ -142,6 +143,7 @@ for command in (
     key,
     token,
     audit,
+    project,
     queue,
     db,
     doctor,

@@ -31,7 +31,8 @@ def preview(shell: Shell, name: str, *, template: str, form: str, **given: Unpac
     Shows every resource with its properties, as far as they are known before anything exists; resources of a nested
     template follow it, as web/server. Errors are reported as a create would report them, and lifecycle plugins that are
     enabled here are called. Resources on nodes are shown with the node on which they would be placed at present; only
-    for that the database and the broker are needed. Nothing is changed.
+    for that the database and the broker are needed. What the project's limits do not allow is refused; those in the
+    database hold where there is one. Nothing is changed.
     """
     show_preview(shell, stack_job(name, shell.settings, template=template, **given), form)
 

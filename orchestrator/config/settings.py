@@ -24,6 +24,7 @@ from orchestrator.config.caches import CachePlace, ConstraintCacheSettings, cach
 from orchestrator.config.lifecycle import LifecycleEffectSettings
 from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
 from orchestrator.config.problems import settings_problems
+from orchestrator.config.projects import ProjectLimitSettings
 from orchestrator.errors import InvalidInput, Problem
 
 
@@ -227,6 +228,10 @@ class Settings(BaseSettings):
     retry_max_seconds: float = Field(default=60.0, gt=0, description="The longest pause before a retry.")
     embedded_threads: int = Field(default=4, ge=1, description="Worker threads of embedded mode.")
 
+    project_limits: ProjectLimitSettings = Field(
+        default=ProjectLimitSettings(),
+        description="The limits of every project for which `isotherm project limits set` has set no others.",
+    )
     max_template_bytes: int = Field(
         default=4 * 1024 * 1024, gt=0, description="Larger templates are refused."
     )

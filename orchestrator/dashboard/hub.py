@@ -17,6 +17,7 @@ import structlog
 
 from orchestrator.dashboard.subscription import ROOM, Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
+from orchestrator.model.project_limits import NO_LIMITS, STREAMS, ProjectLimits, refuse_beyond
 from orchestrator.store.database import impatient
 from orchestrator.store.history.event_log import EventLog
 from orchestrator.store.history.observing import ObservedEvent
@@ -233,11 +234,14 @@ class Hub:
     # -- listening ---------------------------------------------------------------------------------------------
 
     @contextmanager
-    def listen(self, topic: Topic, *, client: str = "", room: int = ROOM) -> Iterator[Subscription]:
-        """Return a context with a subscription to new events.
+    def listen(
+        self, topic: Topic, *, client: str = "", limits: ProjectLimits = NO_LIMITS, room: int = ROOM
+    ) -> Iterator[Subscription]:
+        """Return a context with a subscription to new events; ``limits`` are those of its project.
 
         Raises:
             TooManyStreams: the client has as many as one may have.
+            Conflict: the project has as many as it may have.
             Unavailable: there are :data:`MOST_LISTENERS` already.
         """
         if self._of_client[client] >= self._most_of_client:
@@ -246,6 +250,8 @@ class Hub:
                 f"{who} has {self._most_of_client} streams open, as many as one client may: close other pages, or "
                 "start the dashboard with a larger --max_streams_per_client"
             )
+        used = sum(each.topic.project == topic.project for each in self._listeners)
+        refuse_beyond(limits, STREAMS, topic.project, used=used, wanted=1)
         if len(self._listeners) >= MOST_LISTENERS:
             raise Unavailable(f"{MOST_LISTENERS} pages listen already, and no more may")
         subscription = Subscription(topic, room=room)

@@ -45,7 +45,7 @@ class Topic:
         name: str = "",
         inside: Collection[str] | None = None,
     ) -> None:
-        self._project = project
+        self.project = project
         self._name = name
         self.stack_id = stack_id
         self._nested = inside is not None
@@ -58,7 +58,7 @@ class Topic:
 
     def has(self, row: ObservedEvent) -> bool:
         """Whether an event matches; new nested stacks are recognised if events come in their order."""
-        if row.project != self._project:
+        if row.project != self.project:
             return False
         if self.stack_id is None or row.stack_id in self._family:
             return True
@@ -77,7 +77,7 @@ class Topic:
 
     def is_successor(self, row: ObservedEvent) -> bool:
         """Whether an event is the first of another stack that has taken the name."""
-        if not self._name or row.stack != self._name or row.project != self._project:
+        if not self._name or row.stack != self._name or row.project != self.project:
             return False
         if row.stack_id in self._family:
             return False

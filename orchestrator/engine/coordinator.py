@@ -14,13 +14,13 @@ from typing import Final
 import structlog
 
 from hooks.lifecycle import LifecyclePlugin
-from orchestrator.config.limits import Limits
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
 from orchestrator.engine.breakpoints import UNSET_HOOK, unset_hook
 from orchestrator.engine.operation_end import OperationEnds, last_complete
 from orchestrator.engine.ownership import refuse_owned
+from orchestrator.engine.project_limits import evaluating, limits_of, refuse_large
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.scaling import Scaler
 from orchestrator.engine.signals import Signals
@@ -52,7 +52,6 @@ from orchestrator.planning.comparison import job_of_template, refuse_deleted, re
 from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
-from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
@@ -117,9 +116,12 @@ class Coordinator:
         """Begin a job of any kind, within one time limit for all its evaluations; return the id of its stack.
 
         Raises:
+            Conflict: the project has reached one of its limits; nothing was changed.
             IsothermError: the errors of the method for its kind.
         """
-        with shared_time(Limits.of(self._settings)):
+        limits = limits_of(self._store, self._settings, job.project)
+        refuse_large(job, limits)
+        with evaluating(self._store, self._settings, job, limits):
             stack_id: str = getattr(self, job.method)(job)
         return stack_id
 

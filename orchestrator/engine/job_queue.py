@@ -16,7 +16,8 @@ from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.settings import Settings
 from orchestrator.engine.job_errors import refusal_of
-from orchestrator.errors import InvalidInput, IsothermError, NotAllowed, Unavailable
+from orchestrator.engine.project_limits import limits_of, refuse_large
+from orchestrator.errors import Conflict, InvalidInput, IsothermError, NotAllowed, Unavailable
 from orchestrator.model.identity import Caller, Identity
 from orchestrator.model.messages import JOBS, Job
 from orchestrator.model.names import is_name
@@ -58,11 +59,16 @@ class JobQueue:
             try:
                 read = JOBS[task].from_wire(job)
                 who = self._admit(read, signed_by)
-            except (InvalidInput, NotAllowed) as error:
+                content = {"job": dict(job), "user": who.identity.user, "origin": who.origin}
+                limits = limits_of(self._store, self._settings, read.project)
+                refuse_large(read, limits)
+                is_new = self._store.taken_jobs.add(
+                    read.job_id, content, project=read.project, task=task, limits=limits
+                )
+            except (InvalidInput, NotAllowed, Conflict) as error:
                 self._refuse(job, error)
                 return
-            content = {"job": dict(job), "user": who.identity.user, "origin": who.origin}
-            if not self._store.taken_jobs.add(read.job_id, content, project=read.project, task=task):
+            if not is_new:
                 log.info("a job arrived again", project=read.project)
 
     def begin_next(self) -> bool:

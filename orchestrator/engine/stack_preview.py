@@ -1,4 +1,4 @@
-"""Preview a create: the resources, parameters and outputs that a job would make, without a database."""
+"""Preview a create: the resources, parameters and outputs that a job would make; a database is not needed."""
 
 from contextlib import closing
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from hooks.stack import FrozenStack
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
+from orchestrator.engine.project_limits import present_store, refuse_to_add
 from orchestrator.lifecycle.frozen_stacks import definition_shown
 from orchestrator.lifecycle.previews import advice_of
 from orchestrator.model.messages import StackJob
@@ -28,13 +29,15 @@ KNOWN_LATER: Final = "(known once it exists)"
 
 
 def preview_job(job: StackJob, settings: Settings, clients: Clients | None = None) -> StackPreview:
-    """Return the preview of a job's create, without a database and without storing anything.
+    """Return the preview of a job's create, without storing anything.
+
+    Where there is a database, the limits that were set for the project hold; else those of the settings.
 
     Queries other systems with ``clients``, or with clients made of the settings, and the enabled lifecycle plugins.
 
     Raises:
         InvalidInput: the job has problems; all are listed, and a create would report the same.
-        Conflict: a lifecycle plugin would refuse.
+        Conflict: a lifecycle plugin would refuse, or the project would have more than a limit allows.
         NotVerified: another system that validation queries did not answer.
     """
     check_stack_name(job.name)
@@ -44,6 +47,10 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
         types = ResourceTypes.load()
         examined = examine_job(job, types, settings, clients=open_clients)
         template = examined.template
+        with present_store(settings) as store:
+            refuse_to_add(
+                store, settings, job, dict.fromkeys(template.resources) | dict(examined.nested), is_new=True
+            )
 
         def shown() -> FrozenStack:
             return definition_shown(prepared_of(job, examined, types), tags=job.tags or ())

@@ -12,6 +12,7 @@ from hooks.stack import FrozenStack
 from orchestrator.config.log_context import about_operation
 from orchestrator.config.settings import Settings
 from orchestrator.engine.ownership import refuse_foreign
+from orchestrator.engine.project_limits import added_by, limits_of
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.snapshots import with_entries
 from orchestrator.engine.stack_actions import without_definition
@@ -71,7 +72,7 @@ class TraversalStarter:
 
         Raises:
             InvalidInput: the tree of stacks would have too many resources, or an external_id is another project's.
-            Conflict: the name is taken, or a lifecycle plugin refused.
+            Conflict: the name is taken, the project would have too much, or a lifecycle plugin refused.
         """
         self._refuse_too_many(job, prepared)
         refuse_foreign(self._store, prepared, job.project)
@@ -79,6 +80,7 @@ class TraversalStarter:
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
         new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
+        new = self._within_limits(job, new, prepared, is_new=True)
         shown = partial(self._shown, job, prepared)
         types = frozenset(prepared.types.values())
         with about_operation(new.stack, new.stack_id, new.id):
@@ -117,7 +119,7 @@ class TraversalStarter:
 
         Raises:
             InvalidInput: something is wrong with the job, or the tree of stacks would have too many resources.
-            Conflict: a lifecycle plugin refused.
+            Conflict: the project would have too much, or a lifecycle plugin refused.
         """
         compared = compare(
             self._store,
@@ -174,6 +176,8 @@ class TraversalStarter:
             as_applied=compared.reverted,
             other_types=compared.other_types,
         )
+        if action != "ROLLBACK":
+            new = self._within_limits(job, new, prepared)
         shown = partial(self._shown, job, prepared, stack)
         types = {*prepared.types.values(), *(row.type for row in rows)}
         with about_operation(stack.name, stack.id, new.id):
@@ -298,6 +302,20 @@ class TraversalStarter:
             fence=job.fence if isinstance(job, NestedJob) else None,
             event_sinks=prepared.event_sinks,
         )
+
+    def _within_limits(
+        self, job: StackJob, new: NewTraversal, prepared: Prepared, *, is_new: bool = False
+    ) -> NewTraversal:
+        """Return a traversal with the limits of its project, which the transaction that begins it enforces.
+
+        Raises:
+            Conflict: the project would exceed one already; lifecycle plugins were not called.
+        """
+        names = [node.key for node in new.plan.nodes if node.resource_id in new.new_types]
+        added = added_by(job, {name: prepared.nested.get(name) for name in names}, is_new=is_new)
+        limits = limits_of(self._store, self._settings, job.project)
+        self._store.project_limits.refuse(job.project, limits, added)
+        return replace(new, limits=limits, added=added)
 
     def _publish_first(self, new: NewTraversal) -> None:
         """Publish the nodes without requirements, in parts, so that workers begin with the first meanwhile."""

@@ -6,6 +6,7 @@ from functools import partial
 from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
+from orchestrator.engine.project_limits import refuse_to_add
 from orchestrator.engine.stack_actions import refuse_suspended
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import IsothermError
@@ -36,7 +37,8 @@ def update_plan(
 
     Raises:
         InvalidInput: something is wrong with the job.
-        Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
+        Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse, or the project
+            would have more than a limit allows.
         NotVerified: another system that validation queries did not answer.
     """
     refuse_deleted(stack)
@@ -51,6 +53,8 @@ def _update_plan(
     types = ResourceTypes.load()
     named = replace(job, name=stack.name)
     compared = compare(store, stack, named, types, settings, clients=clients)
+    made = [name for name, match in compared.matches.items() if match.row is None]
+    refuse_to_add(store, settings, named, {name: compared.prepared.nested.get(name) for name in made})
     project_clients = ExaminationClients(clients.of(stack.project)) if clients else None
     tags = stack.tags if job.tags is None else job.tags
     plan = DryRun(compared, types, Limits.of(settings), store.templates.file, project_clients).plan(

@@ -49,28 +49,32 @@ class Budget:
 
 
 @dataclass(slots=True)
-class _SharedTime:
+class SharedTime:
     """The seconds that are left to several evaluations together."""
 
     left: float
 
 
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
-_shared: ContextVar[_SharedTime | None] = ContextVar("shared_time", default=None)
+_shared: ContextVar[SharedTime | None] = ContextVar("shared_time", default=None)
 
 
 @contextmanager
-def shared_time(limits: Limits) -> Iterator[None]:
+def shared_time(limits: Limits) -> Iterator[SharedTime]:
     """Have all evaluations of the body share one time limit, besides that of each; other work takes none of it.
+
+    Yields what is left of it.
 
     Within another such body, the evaluations share the time of that.
     """
-    if _shared.get() is not None:
-        yield
+    outer = _shared.get()
+    if outer is not None:
+        yield outer
         return
-    token = _shared.set(_SharedTime(limits.evaluation_seconds))
+    shared = SharedTime(limits.evaluation_seconds)
+    token = _shared.set(shared)
     try:
-        yield
+        yield shared
     finally:
         _shared.reset(token)
 

@@ -14,6 +14,7 @@ from orchestrator.store.installation.cache_counters import CacheCounters, CacheF
 from orchestrator.store.installation.identity import Identity
 from orchestrator.store.installation.jobs_in_flight import TakenJobs
 from orchestrator.store.installation.processes import Processes
+from orchestrator.store.installation.project_limits import ProjectLimitRows
 from orchestrator.store.installation.reencryption import Reencryption
 from orchestrator.store.installation.refused_messages import RefusedMessages
 from orchestrator.store.installation.sink_cursors import SinkCursors
@@ -101,6 +102,7 @@ class Store:
         self.node_counters = NodeCounters(*parts)
         self.refused_messages = RefusedMessages(*parts)
         self.audit_log = AuditLog(*parts)
+        self.project_limits = ProjectLimitRows(*parts)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

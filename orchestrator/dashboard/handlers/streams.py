@@ -20,7 +20,8 @@ from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.dashboard.hub import BATCH, Hub, Missed, TooManyStreams
 from orchestrator.dashboard.sse import PING, RETRY, events_message, notice
 from orchestrator.dashboard.subscription import Entry, Subscription, Topic
-from orchestrator.errors import IsothermError, Unavailable
+from orchestrator.engine.project_limits import limits_of
+from orchestrator.errors import Conflict, IsothermError, Unavailable
 from orchestrator.store.store import Store
 
 #: The silence after which a ping is sent.
@@ -87,7 +88,7 @@ class StreamHandler(DataHandler):
 
         Raises:
             HTTPError: there is no such stack, ``since`` is malformed, or there are too many listeners, in all or of
-                this client.
+                this client or project.
         """
         project = self.application.stack_settings.project
         since = self._since()
@@ -95,13 +96,15 @@ class StreamHandler(DataHandler):
         if name is not None:
             nested = self.text("nested") == "1"
             topic = await self.fetch(partial(topic_of, self.application.store, project, name, nested=nested))
+        settings = self.application.stack_settings
+        limits = await self.fetch(partial(limits_of, self.application.store, settings, project))
         try:
-            with self.hub.listen(topic, client=self._client()) as heard:
+            with self.hub.listen(topic, client=self._client(), limits=limits) as heard:
                 # The page may have read on before the hub did.
                 heard.known = since or 0
                 self._begin()
                 await self._tell(heard, since)
-        except TooManyStreams as error:
+        except (Conflict, TooManyStreams) as error:
             raise HTTPError(HTTPStatus.TOO_MANY_REQUESTS, "%s", str(error)) from error
         except Unavailable as error:
             raise HTTPError(HTTPStatus.SERVICE_UNAVAILABLE, "%s", str(error)) from error

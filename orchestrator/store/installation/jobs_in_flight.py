@@ -11,9 +11,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from orchestrator.model.project_limits import JOBS, NO_LIMITS, ProjectLimits, refuse_beyond
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.stacks.project_usage import lock_project
 
 #: After how long a taken job is forgotten: it is recognized if its message comes again until then, which counts no
 #: longer than a day.
@@ -21,7 +23,12 @@ FORGOTTEN_SECONDS = 48 * 60 * 60
 #: When a job is due again that was put back.
 AGAIN_SECONDS = 1.0
 
-_NOTE = "INSERT INTO taken_job (id, taken_at) VALUES (:id, {now}) ON CONFLICT (id) DO NOTHING"
+#: A job that was refused may come again, too.
+_NOTE = (
+    "INSERT INTO taken_job (id, taken_at) SELECT CAST(:id AS TEXT), {now} "
+    "WHERE NOT EXISTS (SELECT 1 FROM job WHERE id = :id) ON CONFLICT (id) DO NOTHING"
+)
+_WAITING = "SELECT count(*) FROM waiting_job WHERE project = :project"
 _ADD_PROJECT = (
     "INSERT INTO project_turn (project, taken_at) VALUES (:project, 0) ON CONFLICT (project) DO NOTHING"
 )
@@ -65,11 +72,28 @@ class TakenJobs(Repository):
     """The jobs that coordinators have taken from the queue within a day, and among them those not begun yet."""
 
     @retrying
-    def add(self, job_id: str, job: Mapping[str, Any], *, project: str, task: str) -> bool:
-        """Record a job that arrived; it waits for its turn. False if it arrived before: then nothing is changed."""
+    def add(
+        self,
+        job_id: str,
+        job: Mapping[str, Any],
+        *,
+        project: str,
+        task: str,
+        limits: ProjectLimits = NO_LIMITS,
+    ) -> bool:
+        """Record a job that arrived; it waits for its turn. False if it arrived before: then nothing is changed.
+
+        Raises:
+            Conflict: as many jobs of the project wait as may; nothing was changed.
+        """
         with self._db.write() as connection:
+            if limits.get(JOBS) is not None:
+                lock_project(connection, self._db, project)
             if connection.execute(self._sql(_NOTE), {"id": job_id}).rowcount == 0:
                 return False
+            if limits.get(JOBS) is not None:
+                used = connection.execute(self._sql(_WAITING), {"project": project}).scalar_one()
+                refuse_beyond(limits, JOBS, project, used=used, wanted=1)
             connection.execute(self._sql(_ADD_PROJECT), {"project": project})
             packed = self._codec.pack(dict(job), ("waiting_job", "job", job_id))
             connection.execute(

@@ -204,3 +204,24 @@ audit_record = sa.Table(
     #: SHA-256 of the hash before it and its own content.
     sa.Column("hash", sa.Text, nullable=False),
 )
+
+#: Limits of projects that differ from those of the settings.
+project_limit = sa.Table(
+    "project_limit",
+    metadata,
+    sa.Column("project", sa.Text, primary_key=True),
+    #: As in ``orchestrator.model.project_limits``.
+    sa.Column("name", sa.Text, primary_key=True),
+    #: NULL for any number.
+    sa.Column("most", sa.Double),
+)
+
+#: How long the evaluations of each project's jobs took in one minute, the last in which there were any.
+project_evaluation = sa.Table(
+    "project_evaluation",
+    metadata,
+    sa.Column("project", sa.Text, primary_key=True),
+    #: Since the epoch.
+    sa.Column("minute", sa.BigInteger, nullable=False),
+    sa.Column("seconds", sa.Double, nullable=False),
+)

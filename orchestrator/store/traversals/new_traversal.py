@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from orchestrator.model.nested_stack import AtRest, Family, Fence
 from orchestrator.model.plan import Plan
+from orchestrator.model.project_limits import ProjectLimits
 from orchestrator.store.stacks.snapshots import NewSnapshot
 from orchestrator.store.traversals.operation_rows import Agreed
 
@@ -60,6 +61,9 @@ class NewTraversal:
     #: The stack's event sinks, each a map with a type; None leaves them as they are.
     event_sinks: tuple[Mapping[str, Any], ...] | None = None
     job_id: str | None = None
+    #: The limits of the project, and how many stacks and resources it adds, by the limit's name.
+    limits: ProjectLimits = field(default_factory=dict)
+    added: Mapping[str, int] = field(default_factory=dict)
     #: The snapshot that it takes.
     snapshot: NewSnapshot | None = None
     #: For a new nested stack: its place in the tree of stacks.

@@ -21,6 +21,7 @@ from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Values
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import DEFINING
+from orchestrator.store.stacks.project_usage import lock_project, refuse_too_much
 from orchestrator.store.stacks.sinks import write_stack_sinks
 from orchestrator.store.stacks.snapshots import fail_snapshot, insert_snapshot
 from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
@@ -70,13 +71,14 @@ class TraversalStarts(Repository):
         """Write the stack, rows, traversal and nodes of a new stack, all or nothing.
 
         Raises:
-            Conflict: the project has a stack of this name.
+            Conflict: the project has a stack of this name, or would have more than a limit allows.
             Fenced: the attempt that makes it is over.
             TakenOver: another process holds the operation of the lifecycle plugins by now.
         """
         within = asdict(new.family) if new.family else {"root_id": new.stack_id}
         try:
             with self._db.timed_write() as (connection, now):
+                self._refuse_too_much(connection, new)
                 self._hold(connection, new.fence)
                 connection.execute(
                     tables.stack.insert().values(
@@ -109,6 +111,7 @@ class TraversalStarts(Repository):
         contain. The old traversal begins nothing new afterwards; its running steps end, and release their resources.
 
         Raises:
+            Conflict: the project would have more than a limit allows.
             Fenced: the attempt that begins it is over.
             TakenOver: another process holds the operation of the lifecycle plugins by now.
         """
@@ -120,6 +123,7 @@ class TraversalStarts(Repository):
     def _begin_next(self, new: NewTraversal, expected: str) -> NewTraversal | None:
         stack = tables.stack
         with self._db.timed_write() as (connection, now):
+            self._refuse_too_much(connection, new)
             self._hold(connection, new.fence)
             mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
             if new.plan.action == "ROLLBACK":
@@ -155,6 +159,12 @@ class TraversalStarts(Repository):
                 connection.execute(tables.resource.update().where(again).values(replaced_by=None))
             self._write_traversal(connection, new, now, is_new=False)
         return new
+
+    def _refuse_too_much(self, connection: sa.Connection, new: NewTraversal) -> None:
+        """Refuse what would take the project beyond a limit; what two add at once is counted one after the other."""
+        if any(new.limits.get(name) is not None for name, count in new.added.items() if count):
+            lock_project(connection, self._db, new.project)
+            refuse_too_much(connection, new.project, new.limits, new.added)
 
     @staticmethod
     def _planned_anew(connection: sa.Connection, new: NewTraversal) -> NewTraversal:

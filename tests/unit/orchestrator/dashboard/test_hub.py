@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.dashboard import hub as hubs
 from orchestrator.dashboard.hub import BATCH, MOST_MISSED, RING, Hub, Missed, TooManyStreams
 from orchestrator.dashboard.subscription import Topic
-from orchestrator.errors import Unavailable
+from orchestrator.errors import Conflict, Unavailable
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.listening import Log, happened, heard, placed, reading
 from tests.waiting import until_so
@@ -244,6 +244,24 @@ def test_a_client_may_listen_so_often_and_others_still_may() -> None:
                     pass
                 assert hub.listeners == 2
             with hub.listen(ALL, client="ann"):
+                assert hub.listeners == 1
+
+    run(story())
+
+
+def test_project_may_have_so_many_streams_and_others_still_may() -> None:
+    async def story() -> None:
+        async with reading(Log()) as hub:
+            limits = {"streams": 1}
+            with hub.listen(ALL, client="ann", limits=limits):
+                with (
+                    pytest.raises(Conflict, match=r"project 'p' may have 1 streams .* it has 1"),
+                    hub.listen(Topic("p", "stack"), client="bob", limits=limits),
+                ):
+                    pass
+                with hub.listen(Topic("q"), client="bob", limits=limits):
+                    assert hub.listeners == 2
+            with hub.listen(ALL, client="bob", limits=limits):
                 assert hub.listeners == 1
 
     run(story())

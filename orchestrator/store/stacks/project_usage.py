@@ -1,0 +1,53 @@
+"""What a project uses of its limits, and the refusal of an operation that would exceed one."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import sqlalchemy as sa
+
+from orchestrator.model.project_limits import RESOURCES, STACKS, ProjectLimits, refuse_beyond
+from orchestrator.store import tables
+from orchestrator.store.database import Database
+
+#: The first key of the locks of projects, so that they are no other locks.
+_LOCK: Final = 0x150
+
+
+def lock_project(connection: sa.Connection, database: Database, project: str) -> None:
+    """Let no other transaction that counts what this project uses go on until this one ends; taken before other locks.
+
+    SQLite has one writer anyway.
+    """
+    if database.postgres:
+        lock = sa.text(f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext(:project))")
+        connection.execute(lock, {"project": project})
+
+
+def stacks_used(connection: sa.Connection, project: str) -> Mapping[str, int]:
+    """Count the stacks and resources of a project."""
+    stack, resource = tables.stack, tables.resource
+    ours = (stack.c.project == project) & stack.c.deleted_at.is_(None)
+    stacks = sa.select(sa.func.count()).select_from(stack).where(ours, stack.c.parent_id.is_(None))
+    resources = (
+        sa.select(sa.func.count())
+        .select_from(stack)
+        .join(resource, resource.c.stack_id == stack.c.id)
+        .where(ours, ~tables.is_gone())
+    )
+    row = connection.execute(sa.select(stacks.scalar_subquery(), resources.scalar_subquery())).one()
+    return {STACKS: row[0], RESOURCES: row[1]}
+
+
+def refuse_too_much(
+    connection: sa.Connection, project: str, limits: ProjectLimits, added: Mapping[str, int]
+) -> None:
+    """Refuse to add stacks or resources beyond the limits; what adds none is never refused.
+
+    Raises:
+        Conflict: there would be too many.
+    """
+    wanted = {name: count for name, count in added.items() if count and limits.get(name) is not None}
+    if wanted:
+        used = stacks_used(connection, project)
+        for name, count in wanted.items():
+            refuse_beyond(limits, name, project, used=used[name], wanted=count)
