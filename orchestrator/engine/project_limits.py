@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
-from orchestrator.model.messages import Job, StackJob
+from orchestrator.model.messages import CancelJob, DeleteJob, DeleteSnapshotJob, Job, StackJob
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.model.project_limits import (
     EVALUATION,
@@ -43,13 +43,13 @@ def refuse_large(job: Job, limits: ProjectLimits) -> None:
 def evaluating(store: Store, settings: Settings, job: Job, limits: ProjectLimits) -> Iterator[None]:
     """Have all evaluations of a job share one time limit, and count it for a project that has a limit.
 
-    What ends a stack or its operation is never refused.
+    What ends a stack, its operation or a snapshot is never refused.
 
     Raises:
         Conflict: the project has no time left in this minute.
     """
     is_limited = limits.get(EVALUATION) is not None
-    if is_limited and isinstance(job, StackJob):
+    if is_limited and not isinstance(job, (DeleteJob, CancelJob, DeleteSnapshotJob)):
         used = store.project_limits.evaluated(job.project)
         # The least that an evaluation takes: it is known afterwards what it took.
         refuse_beyond(limits, EVALUATION, job.project, used=used, wanted=0.01)

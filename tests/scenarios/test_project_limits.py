@@ -10,7 +10,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.engine.job_queue import JobQueue
 from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import Conflict
-from orchestrator.model.messages import DeleteJob, StackJob, UpdateJob
+from orchestrator.model.messages import DeleteJob, SignalJob, StackJob, UpdateJob
 from orchestrator.model.project_limits import EVALUATION
 from tests.scenarios.test_nested import BIG_PAIR, FILES, PAIR, root
 from tests.scenarios.world import World, template_of
@@ -122,6 +122,8 @@ def test_project_without_time_left_may_only_end_what_it_has() -> None:
     update = UpdateJob(name="s", template=ONE)
     with pytest.raises(Conflict, match=r"limit 'evaluation_seconds'.* it has 1, and this needs 0\.01 more"):
         world.coordinator.begin(update)
+    with pytest.raises(Conflict, match="evaluation_seconds"):
+        world.coordinator.begin(SignalJob(name="s", resource="r0"))
     world.now += 60
     world.coordinator.begin(update)
     world.store.project_limits.set("default", {EVALUATION: 0})
