@@ -25,6 +25,7 @@ key without a user is the installation's own: an administrator's |
 | commands | the token in `ISOTHERM_TOKEN` (`isotherm token create`); without one, the user of the operating system is \
 an administrator. A token guards against mistakes, not against someone who has the password of the database: that \
 person has all that is in it |
+| scripts (`isotherm.connect`) | as of commands |
 | the dashboard | its login; with the setting `authenticator` the user's token, as `Authorization: Bearer TOKEN`, or \
 as the password of the browser's dialogue. See [dashboard.md](dashboard.md#access) |
 

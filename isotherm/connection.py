@@ -18,17 +18,22 @@ With the setting ``broker_url`` workers do it, and the script only waits.
     the types of results, for annotations
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Final, Self, TypedDict, Unpack
 
 import structlog
 
+from orchestrator.access.authenticators import local_caller
 from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.source import Given, existing_job, stack_job
+from orchestrator.config.access_policy import load_policy
+from orchestrator.config.caller import acting_for
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
+from orchestrator.model.identity import Caller
+from orchestrator.model.policy import Policy
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, OutputView, Progress, ResourceView, StackView
@@ -57,6 +62,17 @@ class Definition(TypedDict, total=False):
     tags: Collection[str] | None
 
 
+#: The operations of the service's methods that do more than read.
+_OPERATIONS: Final = {
+    "create": "stack.create",
+    "definition": "stack.update",
+    "update": "stack.update",
+    "delete": "stack.delete",
+    "cancel": "stack.cancel",
+    "signal": "stack.signal",
+}
+
+
 def connect(**settings: Any) -> "Connection":
     """Open a connection; close it, or use it as a context manager.
 
@@ -66,13 +82,38 @@ def connect(**settings: Any) -> "Connection":
 
     Raises:
         InvalidInput: a setting is wrong.
+        NotAllowed: the token in the settings is unknown. With a known one, methods raise it beyond its user's role.
         Unavailable: the database cannot be reached.
     """
     read = load_settings(**settings)
     if not structlog.is_configured():
         # Otherwise every log line of the engine would be in the script's output.
         configure_logs(read, quiet=True)
-    return Connection(read, Service.open(read))
+    who, policy = local_caller(read, "Python"), load_policy(read)
+    checked: Any = _CheckedService(Service.open(read), who, policy)
+    return Connection(read, checked)
+
+
+class _CheckedService:
+    """The service of a caller, each method of which checks the caller's role first."""
+
+    def __init__(self, service: Service, who: Caller, policy: Policy) -> None:
+        self._service, self._who, self._policy = service, who, policy
+
+    def close(self) -> None:
+        """Close the service."""
+        self._service.close()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            operation = (
+                f"stack.{args[0].lower()}" if name == "operate" else _OPERATIONS.get(name, "stack.read")
+            )
+            self._policy.require(self._who.identity, operation, self._service.settings.project)
+            with acting_for(self._who):
+                return getattr(self._service, name)(*args, **options)
+
+        return call
 
 
 def _all_of(given: Definition) -> Given:

@@ -10,6 +10,8 @@
     there is no such stack, resource or output
 ``Conflict``
     a name is taken, an operation is in progress, or a lifecycle plugin refused
+``NotAllowed``
+    the role of the caller, by the token in the settings, does not allow it
 ``Unavailable``
     the database, the broker or the cache cannot be reached: try again later
 ``NotVerified``
@@ -31,6 +33,7 @@ from orchestrator.errors import (
     HooksNotLoaded,
     InvalidInput,
     IsothermError,
+    NotAllowed,
     NotFound,
     NotVerified,
     PluginMistake,
@@ -51,6 +54,7 @@ __all__ = [
     "HooksNotLoaded",
     "InvalidInput",
     "IsothermError",
+    "NotAllowed",
     "NotFound",
     "NotVerified",
     "PluginMistake",

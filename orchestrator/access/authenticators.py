@@ -6,6 +6,7 @@ A plugin is a class with this contract in the entry points ``isotherm.authentica
 
 import os
 import pwd
+import socket
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from stevedore.exception import NoMatches
 from orchestrator.access.tokens import TokenFile
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotAllowed, PluginMistake, Problem
-from orchestrator.model.identity import Identity
+from orchestrator.model.identity import Caller, Identity
 
 NAMESPACE: Final = "isotherm.authenticators"
 #: The authenticator of a token where the settings name none.
@@ -110,6 +111,15 @@ def local_identity(settings: Settings) -> Identity:
     if found is None:
         raise NotAllowed("the token of ISOTHERM_TOKEN is unknown, or was revoked; see 'isotherm token list'")
     return found
+
+
+def local_caller(settings: Settings, face: str) -> Caller:
+    """Return who uses a face on this machine.
+
+    Raises:
+        NotAllowed, InvalidInput: as :func:`local_identity`.
+    """
+    return Caller(identity=local_identity(settings), origin=f"{face}, {local_user()}@{socket.gethostname()}")
 
 
 def local_user() -> str:

@@ -1,7 +1,6 @@
 """Environment of a command: settings, the service, and whether a terminal can answer questions."""
 
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -105,11 +104,9 @@ class Shell:
             NotAllowed: by a token that is unknown.
             InvalidInput: by a token that cannot be verified.
         """
-        from orchestrator.access.authenticators import local_identity, local_user
-        from orchestrator.model.identity import Caller
+        from orchestrator.access.authenticators import local_caller
 
-        origin = f"command line, {local_user()}@{socket.gethostname()}"
-        return Caller(identity=local_identity(self.settings), origin=origin)
+        return local_caller(self.settings, "command line")
 
     @contextmanager
     def allowed(self, operation: str, typed: str = "") -> Iterator[None]:

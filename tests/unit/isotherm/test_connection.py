@@ -6,7 +6,8 @@ import pytest
 
 from isotherm import connect
 from isotherm.connection import Connection
-from isotherm.errors import Conflict, InvalidInput, NotFound, Unavailable
+from isotherm.errors import Conflict, InvalidInput, NotAllowed, NotFound, Unavailable
+from orchestrator.access.tokens import Token, TokenFile
 
 TEMPLATE = """\
 heat_template_version: 2021-04-16
@@ -113,3 +114,36 @@ def test_mistakes_are_named(template: Path, tmp_path: Path) -> None:
             stacks.outputs("web")
         with pytest.raises(NotFound):
             stacks.wait("web")
+
+
+def test_token_in_the_settings_decides_what_a_connection_may_do(template: Path, tmp_path: Path) -> None:
+    texts = {}
+    for user, role in (("rita", "reader"), ("olga", "operator")):
+        made, texts[user] = Token.generate(user, {"default": role})
+        TokenFile(tmp_path / "state" / "tokens.json").add(made)
+    with connect(token=texts["rita"]) as stacks:
+        with pytest.raises(
+            NotAllowed, match=r"stack\.create needs the role operator.*rita has the role reader"
+        ):
+            stacks.create("web", template)
+        assert names(stacks) == []
+    with connect(token=texts["olga"]) as stacks:
+        stacks.wait(stacks.create("web", template))
+        for change in (stacks.check, stacks.suspend, stacks.resume):
+            stacks.wait(change("web"))
+    with connect(token=texts["rita"]) as stacks:
+        assert names(stacks) == ["web"]
+        for change in (
+            stacks.check,
+            stacks.suspend,
+            stacks.resume,
+            stacks.delete,
+            stacks.cancel,
+            stacks.update,
+        ):
+            with pytest.raises(NotAllowed, match="needs the role operator"):
+                change("web")
+        with pytest.raises(NotAllowed):
+            stacks.signal("web", "it")
+    with pytest.raises(NotAllowed):
+        connect(token="isotherm_x")
