@@ -18,7 +18,7 @@ from orchestrator.caches.admin import CacheAdmin
 from orchestrator.config.caller import caller
 from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
-from orchestrator.engine.breakpoints import UNSET_HOOK, check_kind, clear_hooks, unset_hook
+from orchestrator.engine.breakpoints import check_kind, clear_hooks, unset_hook
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.live_attributes import live_attributes
 from orchestrator.engine.project_admin import ProjectAdmin
@@ -27,6 +27,7 @@ from orchestrator.engine.signals import Signals
 from orchestrator.engine.update_plan import update_plan
 from orchestrator.errors import NotFound
 from orchestrator.model.audit import AuditCheck, AuditEntry, AuditRecord
+from orchestrator.model.breakpoints import UNSET_HOOK
 from orchestrator.model.messages import (
     OPERATE_JOBS,
     AdoptJob,

@@ -190,7 +190,7 @@ def _require_role(who: Caller, job: Job) -> None:
     except NotAllowed as error:
         log_of_all.append_refusal(AuditEntry.of(who, job.operation, **target, refused=str(error)))
         raise
-    # One that is delivered again was recorded.
+    # One that is delivered again was recorded, and has no effect.
     if not runtime().store.taken_jobs.is_taken(job.job_id):
         log_of_all.append(AuditEntry.of(who, job.operation, **target))
 

@@ -3,19 +3,16 @@
 import glob
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import Conflict, InvalidInput, Problem
+from orchestrator.model.breakpoints import UNSET_HOOK
 from orchestrator.model.messages import CheckOrder
 from orchestrator.queries.breakpoints import hook_view
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.resource_registry import HOOKS
 from orchestrator.views.stacks import HookView
-
-#: The key of a signal's details that clears a breakpoint; its value is the kind.
-UNSET_HOOK: Final = "unset_hook"
 
 
 def check_kind(kind: object, *, path: str) -> str:

@@ -17,7 +17,7 @@ from hooks.lifecycle import LifecyclePlugin
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
-from orchestrator.engine.breakpoints import UNSET_HOOK, unset_hook
+from orchestrator.engine.breakpoints import unset_hook
 from orchestrator.engine.operation_end import OperationEnds, last_complete
 from orchestrator.engine.ownership import refuse_owned
 from orchestrator.engine.project_limits import evaluating, limits_of, refuse_large
@@ -31,6 +31,7 @@ from orchestrator.engine.unchecked import fail_unchecked
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.actions import OPERATIONS
+from orchestrator.model.breakpoints import UNSET_HOOK
 from orchestrator.model.messages import (
     END,
     AdoptJob,

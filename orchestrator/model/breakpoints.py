@@ -4,6 +4,8 @@ from typing import Final
 
 #: The action of events that record that a resource stops at a hook, or continues.
 HOOK: Final = "HOOK"
+#: The key of a signal's details that clears a breakpoint; its value is the kind.
+UNSET_HOOK: Final = "unset_hook"
 
 
 def paused_until(hook: str) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self, get_type_h
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
+from orchestrator.model.breakpoints import UNSET_HOOK
 from orchestrator.model.names import NAME, is_name
 from orchestrator.model.tags import TAGS, are_tags, each_once
 
@@ -326,6 +327,11 @@ class SignalJob(Job):
     resource: _Text
     #: The data of the signal.
     details: _Map = field(default_factory=dict)
+
+    @property
+    def operation(self) -> str:
+        """As of every job; clearing a breakpoint has one of its own."""
+        return "stack.clear_hook" if UNSET_HOOK in self.details else self.task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from orchestrator.dashboard.access import ACTIONS, OPERATIONS, refusal
 from orchestrator.dashboard.handlers.base import DataHandler, http_error
 from orchestrator.dashboard.orders import carry_out, check_order, read_order, unfit
 from orchestrator.errors import IsothermError
+from orchestrator.model.breakpoints import UNSET_HOOK
 from orchestrator.model.identity import Caller
 from orchestrator.queries.breakpoints import hook_view
 from orchestrator.store.stacks.stacks import StackRow
@@ -83,17 +84,22 @@ class Act(DataHandler):
         identity = self.visitor.identity(self.application.mode)
         return Caller(identity=identity, origin=f"dashboard, {self.request.remote_ip}")
 
-    async def _carry_out(self, name: str, action: str) -> dict[str, object]:
+    def _require(self, action: str, name: str) -> None:
         refused = refusal(self.application.mode, self.visitor, action, name)
         if refused:
             self.application.record(self._caller().identity, OPERATIONS[action], self.request, refused)
             raise HTTPError(refused.status, "%s", refused.sentence)
+
+    async def _carry_out(self, name: str, action: str) -> dict[str, object]:
+        self._require(action, name)
         if self.request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
             # A form of another site cannot send this type: protects browsers that send no Origin.
             message = "an order is sent as application/json"
             raise HTTPError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "%s", message)
         try:
             order = read_order(action, self.request.body)
+            if UNSET_HOOK in (order.details or {}):
+                self._require("clear_hook", name)
             # One at a time: the second of two concurrent orders is checked after the first.
             async with self.application.orders_on(order.stack_id):
                 stack, hooks = await _look(self, name)

@@ -465,6 +465,18 @@ def test_abandoning_a_stack_may_need_another_role_than_deleting_it(runtime: Runt
 
 
 @pytest.mark.usefixtures("users")
+def test_signal_that_clears_a_hook_needs_the_role_for_that(runtime: Runtime, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text("stack.clear_hook: administrator")
+    runtime.settings = runtime.settings.model_copy(update={"policy_file": tmp_path / "policy.yaml"})
+    job = {"name": "s", "project": "acme", "resource": "it"}
+    carry_out(SignalJob.task, {**job, "job_id": "1", "details": {"x": 1}}, user="alice")
+    carry_out(SignalJob.task, {**job, "job_id": "2", "details": {"unset_hook": "pre-create"}}, user="alice")
+    with pytest.raises(NotFound):
+        raise_refusal(answer(runtime, "1").refusal or {})
+    assert "stack.clear_hook needs the role administrator" in refused(runtime, "2")
+
+
+@pytest.mark.usefixtures("users")
 def test_installation_itself_acts_for_the_user_whom_it_names(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

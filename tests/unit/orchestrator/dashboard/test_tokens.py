@@ -192,6 +192,26 @@ def test_policy_decides_what_a_page_needs(guarded: Settings, tmp_path: Path) -> 
     assert codes == {"rita": [403, 403, 200, 403], "olga": [200, 403, 200, 403], "anna": [200, 200, 200, 400]}
 
 
+def test_signal_that_clears_a_hook_needs_the_role_for_that(
+    guarded: Settings, service: Service, tmp_path: Path, clients: dict[str, httpx.Client]
+) -> None:
+    (tmp_path / "policy.yaml").write_text("stack.clear_hook: administrator")
+    settings = guarded.model_copy(update={"policy_file": tmp_path / "policy.yaml"})
+    stack = service.stack("web")
+    order = {"stack_id": stack.id, "traversal_id": stack.traversal_id, "confirm": "web", "resource": "one"}
+    headers = {"Authorization": clients["olga"].headers["Authorization"]}
+    with (
+        served(settings, Store.of(settings), stack_actions=True) as made,
+        client(made, headers=headers) as asker,
+    ):
+        made.service = Acting()  # type: ignore[assignment]
+        codes = [
+            asker.post("/stack/web/act/signal", json={**order, "details": details}).status_code
+            for details in ({}, {"unset_hook": "pre-update"})
+        ]
+    assert codes == [202, 403]
+
+
 def test_broken_file_of_tokens_opens_nothing(guarded: Settings, tmp_path: Path) -> None:
     (tmp_path / "tokens.json").write_text("{}")
     settings = guarded.model_copy(update={"token_file": tmp_path / "tokens.json"})
