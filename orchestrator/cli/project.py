@@ -1,5 +1,6 @@
 """``isotherm project``: limits of projects, and what they use of them."""
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -83,7 +84,8 @@ def usage(shell: Shell, name: str | None, form: str) -> None:
     It is the project of the settings if none is named. Seconds of evaluation are those of the present minute, and are
     counted where there is a limit. Streams are counted by each dashboard.
     """
-    with shell.service() as service:
+    is_other = name is not None and name != shell.settings.project
+    with shell.allowed("project.read") if is_other else nullcontext(), shell.service() as service:
         views = service.projects.usage(name)
     rows = [
         (each.limit, "" if each.used is None else as_text(each.used), _most(each.most), each.what)

@@ -52,6 +52,9 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "stack.restore": Operation("Restore a stack to a snapshot.", OPERATOR),
     "stack.clear_hook": Operation("Clear a hook.", OPERATOR),
     "stack.mark_unhealthy": Operation("Mark a resource unhealthy, or healthy.", OPERATOR),
+    "project.usage": Operation("See what the project uses of its limits.", READER),
+    "project.read": _of_installation("See the limits and the usage of all projects."),
+    "project.change": _change("Set limits of projects."),
     "fleet.read": Operation(
         "See the pages of nodes, caches and workers: a project's own, and amounts.", READER
     ),
