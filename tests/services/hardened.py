@@ -30,9 +30,9 @@ class Tls:
     """An authority, and a certificate of loopback for each server."""
 
     def __init__(self, directory: Path) -> None:
-        # Servers run as another user.
-        directory.chmod(0o755)
-        self.ca, (self._certificate, self._key) = _issued(directory)
+        authority = Authority(directory)
+        self.ca = authority.file
+        self._certificate, self._key = authority.issue(HOST)
 
     def place(self, server: Server) -> dict[str, str]:
         """Give a server its files; return its paths by those of the page."""
@@ -45,11 +45,6 @@ class Tls:
             for file in ("server.crt", "server.key")
         }
         return {**paths, "/etc/isotherm/ca.crt": ours["ca.crt"]}
-
-
-def _issued(directory: Path) -> tuple[Path, tuple[Path, Path]]:
-    authority = Authority(directory)
-    return authority.file, authority.issue(HOST)
 
 
 def _owned(file: Path) -> Path:

@@ -16,6 +16,8 @@ import tenacity
 from amqp.exceptions import AccessRefused
 from kombu.connection import Connection
 
+from cache.node_state.errors import StateStoreFailed
+from cache.node_state.redis_store import RedisNodeStore
 from tests.services.engine import running
 from tests.services.fixtures import or_skip
 from tests.services.hardened import FILES, PAGE, HardenedPostgres, HardenedRabbit, HardenedRedis, Tls
@@ -53,11 +55,7 @@ def secret_of(role: str) -> str:
 
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
-    directory = tmp_path_factory.mktemp("tls")
-    # Servers run as another user.
-    for each in (directory, *directory.parents[:2]):
-        each.chmod(0o755)
-    return Tls(directory)
+    return Tls(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")
@@ -302,7 +300,6 @@ class Elsewhere:
     """URLs of the same servers that a client must not trust: by another name, and by another authority."""
 
     def __init__(self, directory: Path) -> None:
-        directory.chmod(0o755)
         self._other = Tls(directory)
 
     def of(self, url: str, tls: Tls) -> list[str]:
@@ -325,6 +322,20 @@ def test_no_broker_is_trusted_under_another_name_or_by_another_authority(
                 pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"),
             ):
                 connection.ensure_connection(max_retries=1, interval_start=0, timeout=10)
+
+
+def test_no_cache_is_trusted_under_another_name_or_by_another_authority(
+    tmp_path: Path, redis_server: HardenedRedis, tls: Tls
+) -> None:
+    good = redis_server.url_as("worker", "worker-secret")
+    with closing(RedisNodeStore(good)) as store:
+        store.look(["host1"])
+    for bad in Elsewhere(tmp_path).of(good, tls):
+        with (
+            closing(RedisNodeStore(bad)) as store,
+            pytest.raises(StateStoreFailed, match="CERTIFICATE_VERIFY"),
+        ):
+            store.look(["host1"])
 
 
 #: What is done on a channel of RabbitMQ, and who may.
