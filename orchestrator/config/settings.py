@@ -73,9 +73,9 @@ class Settings(BaseSettings):
     encryption_keys: tuple[SecretStr, ...] = Field(
         default=(),
         description="Fernet keys; the first encrypts, all decrypt. Encrypted are, in the store, templates, files and "
-        "all values of stacks and resources, in check messages node data, and the arguments and results of calls of "
-        "nodes' agents, which need the keys, too, and reasons, those of events as well. Not encrypted are names, ids, "
-        "states, the other columns of events, and jobs on their way from a client to a coordinator.",
+        "all values of stacks and resources, and reasons, those of events as well, and on the broker jobs, and the "
+        "node data in check messages. Not encrypted are names, ids, states, the other columns of events, and jobs of "
+        "clients that have no key.",
     )
     refuse_unbound_values: bool = Field(
         default=False,

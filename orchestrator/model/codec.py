@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from orchestrator.errors import InvalidInput, IsothermError, Problem
 
-_PLAIN, _FERNET, _BOUND = b"\x00", b"\x01", b"\x02"
+_PLAIN, _FERNET, BOUND = b"\x00", b"\x01", b"\x02"
 _KEY_BYTES: Final = 32
 _ID_BYTES: Final = 4
 _NONCE_BYTES: Final = 12
@@ -91,11 +91,11 @@ class Codec:
     @property
     def prefix(self) -> bytes:
         """What values begin with that are packed now."""
-        return _PLAIN if self._first is None else _BOUND + self._first[0]
+        return _PLAIN if self._first is None else BOUND + self._first[0]
 
     def pack(self, value: object, place: Place) -> bytes:
         """Return ``value`` as bytes to be stored at a place, encrypted where there is a key."""
-        return self._closed(msgpack.packb(value), place)
+        return self.encrypted(msgpack.packb(value), place)
 
     def unpack(self, data: bytes, place: Place) -> Any:
         """Return the value that was packed for a place.
@@ -105,7 +105,7 @@ class Codec:
             MisplacedValue: it was packed for another place, or changed since.
             UnreadableValue: the bytes are no packed value, such as a map with a list as a key.
         """
-        body = self._opened(data, place)
+        body = self.decrypted(data, place)
         try:
             return msgpack.unpackb(body, strict_map_key=False)
         except (ValueError, TypeError) as error:
@@ -118,18 +118,24 @@ class Codec:
             UnreadableSecret: none of the configured keys decrypts it.
             MisplacedValue: it was packed for another place, or changed since.
         """
-        return self._closed(self._opened(data, place), new_place or place)
+        return self.encrypted(self.decrypted(data, place), new_place or place)
 
-    def _closed(self, body: bytes, place: Place) -> bytes:
+    def encrypted(self, body: bytes, place: Place) -> bytes:
+        """Return packed bytes as they are stored at a place."""
         if self._first is None:
             return _PLAIN + body
         key_id, cipher = self._first
         nonce = os.urandom(_NONCE_BYTES)
-        return b"".join((_BOUND, key_id, nonce, cipher.encrypt(nonce, body, msgpack.packb(place))))
+        return b"".join((BOUND, key_id, nonce, cipher.encrypt(nonce, body, msgpack.packb(place))))
 
-    def _opened(self, data: bytes, place: Place) -> bytes:
+    def decrypted(self, data: bytes, place: Place) -> bytes:
+        """Return the packed bytes that are stored at a place.
+
+        Raises:
+            UnreadableSecret, MisplacedValue: as for :meth:`unpack`.
+        """
         form = data[:1]
-        if form == _BOUND:
+        if form == BOUND:
             return self._opened_bound(data, place)
         if self._first is not None and self.refuses_unbound():
             raise MisplacedValue(

@@ -16,6 +16,8 @@ from orchestrator.queue.monitoring import limit_remote_control
 #: The loggers of Celery that write a line when a task is sent, received and done.
 _TASK_LOGGERS: Final = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 
+_POOL_LOGGER: Final = "celery.pool"
+
 
 class WithoutTasks(logging.Filter):
     """Drops lines below WARNING about some tasks, unless DEBUG is logged: an idle process would log nothing else."""
@@ -32,11 +34,18 @@ class WithoutTasks(logging.Filter):
         return not any(isinstance(each, str) and each in self._tasks for each in named)
 
 
+def limit_logs(periodic: Collection[str]) -> None:
+    """Keep out of the logs of Celery what happens all the time, by the tasks' names, and what messages contain."""
+    without = WithoutTasks(periodic)
+    for each in _TASK_LOGGERS:
+        logging.getLogger(each).addFilter(without)
+    # When debugging, it writes the arguments of every task, which are contents of messages.
+    logging.getLogger(_POOL_LOGGER).setLevel(logging.INFO)
+
+
 def run(app: Celery, queues: Sequence[str], name: str, *, log_level: str, **options: object) -> int:
     """Run a Celery worker of ``app`` until it is stopped; return the exit code."""
-    periodic = WithoutTasks({entry["task"] for entry in app.conf.beat_schedule.values()})
-    for each in _TASK_LOGGERS:
-        logging.getLogger(each).addFilter(periodic)
+    limit_logs({entry["task"] for entry in app.conf.beat_schedule.values()})
     # It is about pickled messages, which no process of this package accepts.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     limit_remote_control()

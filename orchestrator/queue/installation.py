@@ -28,7 +28,7 @@ from orchestrator.keys.envelope import CONTENT, Refused
 from orchestrator.keys.key import KeyRing
 from orchestrator.model.messages import JOBS
 from orchestrator.queue.refusals import refusals
-from orchestrator.queue.sealing import sealed
+from orchestrator.queue.sealing import decrypted, sealed
 from orchestrator.queue.serializers import SEALED, unpacked
 from orchestrator.queue.setups import Setup, read_setup
 
@@ -92,8 +92,7 @@ class InstallationApp(Celery):  # type: ignore[misc]  # celery has no types
             installation=own,
             lifetime_seconds=expires,
             summary=kwargsrepr,
-            most_bytes=self.settings.max_message_bytes,
-            deepest=self.settings.max_message_depth,
+            settings=self.settings,
         )
         return super().send_task(
             name,
@@ -122,6 +121,7 @@ class GuardedTask(Task):  # type: ignore[misc]  # as above
         """Carry it out with the arguments in the content of a verified message."""
         settings = self.app.settings
         try:
+            content = decrypted(content, settings, self.name, self.request.id)
             arguments = unpacked(
                 content, most_bytes=settings.max_message_bytes, deepest=settings.max_message_depth
             )

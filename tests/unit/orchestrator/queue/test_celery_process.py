@@ -4,8 +4,9 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from celery.concurrency.solo import TaskPool
 
-from orchestrator.queue.celery_process import WithoutTasks
+from orchestrator.queue.celery_process import WithoutTasks, limit_logs
 
 
 @pytest.fixture
@@ -41,3 +42,21 @@ def test_all_is_logged_for_those_who_debug(caplog: pytest.LogCaptureFixture, log
     caplog.set_level(logging.DEBUG)
     log_all(logger)
     assert len(caplog.messages) == 5
+
+
+def test_the_pool_does_not_write_what_messages_contain_for_those_who_debug(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    pool = TaskPool(1)
+    applied = []
+    limit_logs(())
+    try:
+        pool.on_start = pool.on_stop = lambda: None
+        pool.on_apply = lambda target, args, *_, **__: applied.append(args)
+        pool.start()
+        pool.apply_async(print, ("a secret in a message",))
+    finally:
+        logging.getLogger("celery.pool").setLevel(logging.NOTSET)
+    assert applied == [("a secret in a message",)]
+    assert "a secret in a message" not in caplog.text
