@@ -102,7 +102,7 @@ import sqlalchemy as sa
 from orchestrator.model.codec import Codec
 from orchestrator.store.store import Store
 
-url, keys, when = sys.argv[1], sys.argv[2].split(","), sys.argv[3]
+url, when, keys = sys.argv[1], sys.argv[2], os.environ["KEYS"].split(",")
 store = Store(url, codec=Codec(keys))
 store.database.seal_sentences(keys)
 updates = 0
@@ -129,7 +129,9 @@ def test_after_a_kill_at_every_batch_the_next_run_continues(url: str, opened: Ca
     for number in count():
         when = ("within", "after")[number % 2]
         ran = subprocess.run(
-            [sys.executable, "-c", DIES, url, f"{NEW},{OLD}", when], check=False, env=dict(os.environ)
+            [sys.executable, "-c", DIES, url, when],
+            check=False,
+            env={**os.environ, "KEYS": f"{NEW},{OLD}"},
         )
         assert ran.returncode in (0, -signal.SIGKILL)
         if ran.returncode == 0:
