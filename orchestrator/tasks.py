@@ -110,6 +110,22 @@ def _begin_job(job: Job) -> None:
     runtime().coordinator.begin(job)
 
 
+def _admitted(job: Job, key_id: str) -> Caller:
+    """Return who sent a job that was signed with a key.
+
+    Raises:
+        NotAllowed: the sender's role does not allow it.
+    """
+    try:
+        who = _sender(key_id, job)
+        _require_role(who, job)
+    except NotAllowed as error:
+        headers = {"task": job.task, "id": job.job_id}
+        refusals.add(STACKS_QUEUE, Refused(NOT_ALLOWED, str(error)), headers=headers)
+        raise
+    return who
+
+
 def _sender(key_id: str, job: Job) -> Caller:
     """Return who sent a job: the user of the key; a face of the installation names the one for whom it acts."""
     key = default_app().keys().named(key_id)
@@ -117,6 +133,20 @@ def _sender(key_id: str, job: Job) -> Caller:
         raise NotAllowed(f"the key {key_id!r} that signed the job was removed")
     identity = key.identity if key.user else replace(key.identity, user=job.user)
     return Caller(identity=identity, origin=f"queue, key {key.id}")
+
+
+def _require_role(who: Caller, job: Job) -> None:
+    """Require that the sender's role allows a job; the verdict is recorded."""
+    log_of_all = runtime().store.audit_log
+    target = {"project": job.project, "target": f"{job.name} (job {job.job_id})"}
+    try:
+        runtime().policy.require(who.identity, job.operation, job.project)
+    except NotAllowed as error:
+        log_of_all.append_refusal(AuditEntry.of(who, job.operation, **target, refused=str(error)))
+        raise
+    # One that is delivered again was recorded, and has no effect.
+    if not runtime().store.taken_jobs.is_taken(job.job_id):
+        log_of_all.append(AuditEntry.of(who, job.operation, **target))
 
 
 def finish_traversal(order: list[Any]) -> None:
@@ -155,44 +185,6 @@ def _reporting_import_errors() -> Iterator[None]:
         yield
     except HooksNotLoaded as error:
         log.error("hooks cannot be loaded any more; end this coordinator", error=str(error))
-
-
-def _admitted(job: Job, key_id: str) -> Caller:
-    """Return who sent a job that was signed with a key: its user; a face of the installation names for whom it acts.
-
-    Raises:
-        NotAllowed: the sender's role does not allow it.
-    """
-    try:
-        who = _sender(key_id, job)
-        _require_role(who, job)
-    except NotAllowed as error:
-        headers = {"task": job.task, "id": job.job_id}
-        refusals.add(STACKS_QUEUE, Refused(NOT_ALLOWED, str(error)), headers=headers)
-        raise
-    return who
-
-
-def _sender(key_id: str, job: Job) -> Caller:
-    key = default_app().keys().named(key_id)
-    if key is None:
-        raise NotAllowed(f"the key {key_id!r} that signed the job was removed")
-    identity = key.identity if key.user else replace(key.identity, user=job.user)
-    return Caller(identity=identity, origin=f"queue, key {key.id}")
-
-
-def _require_role(who: Caller, job: Job) -> None:
-    """Require that the sender's role allows a job; the verdict is recorded."""
-    log_of_all = runtime().store.audit_log
-    target = {"project": job.project, "target": f"{job.name} (job {job.job_id})"}
-    try:
-        runtime().policy.require(who.identity, job.operation, job.project)
-    except NotAllowed as error:
-        log_of_all.append_refusal(AuditEntry.of(who, job.operation, **target, refused=str(error)))
-        raise
-    # One that is delivered again was recorded, and has no effect.
-    if not runtime().store.taken_jobs.is_taken(job.job_id):
-        log_of_all.append(AuditEntry.of(who, job.operation, **target))
 
 
 def _begin() -> None:

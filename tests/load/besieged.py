@@ -30,7 +30,7 @@ from orchestrator.nodes.rpc.mailbox import EXCHANGE
 from orchestrator.nodes.rpc.messages import Request, node_queue
 from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.queue.sealing import sealed, use_of
-from tests.load.hostile import HOST, MAILBOX, MOST_BYTES, TASKS, Hostile
+from tests.load.hostile import HOST, MAILBOX, TASKS, Hostile
 from tests.waiting import until
 
 #: Tables that change by themselves, or because messages were refused.
@@ -202,8 +202,7 @@ def _envelope(place: str, message_id: str, content: dict[str, Any], besieged: Be
         installation="",
         lifetime_seconds=DAY_SECONDS,
         summary="",
-        most_bytes=MOST_BYTES,
-        deepest=200,
+        settings=besieged.settings,
     )
     use = use_of(TASKS[place])
     return Envelope.open(data, besieged.ring, uses=(use,), now=None)[0]

@@ -10,6 +10,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.engine.job_queue import JobQueue
 from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import Conflict
+from orchestrator.model.identity import ENGINE_ITSELF
 from orchestrator.model.messages import DeleteJob, SignalJob, StackJob, UpdateJob
 from orchestrator.model.project_limits import EVALUATION
 from tests.scenarios.test_nested import BIG_PAIR, FILES, PAIR, root
@@ -135,9 +136,13 @@ def test_project_without_time_left_may_only_end_what_it_has() -> None:
 def test_ledger_has_why_a_job_was_refused() -> None:
     world = World()
     settings = Settings(project_limits=ProjectLimitSettings(jobs=1, template_bytes=len(TWO)))
-    queue = JobQueue(world.store, settings, world.coordinator.begin)
+    queue = JobQueue(
+        world.store, settings, admit=lambda _job, _key: ENGINE_ITSELF, begin=world.coordinator.begin
+    )
     for job_id, template in (("0", ONE), ("1", ONE), ("2", THREE)):
-        queue.accept(StackJob.task, {"name": f"s{job_id}", "template": template, "job_id": job_id})
+        queue.accept(
+            StackJob.task, {"name": f"s{job_id}", "template": template, "job_id": job_id}, signed_by=""
+        )
     refusals = [row.refusal for row in map(world.store.stacks.job, "12") if row]
     assert [refusal and refusal["kind"] for refusal in refusals] == ["Conflict", "Conflict"]
     assert "may have 1 jobs waiting; it has 1, and this needs 1 more" in str(refusals[0])

@@ -119,7 +119,8 @@ def carry_out(task: str, job: Mapping[str, Any], *, user: str = "") -> None:
 
 def accept(task: str, job: Mapping[str, Any], *, user: str = "") -> None:
     """Record the job of such a message."""
-    ring = tasks.default_app().keys()
+    of_test: Any = tasks
+    ring = of_test.default_app().keys()
     key = next(key for key in ring if key.use == JOB and key.user == user)
     tasks.accept(task, job, "message", signed_by=key.id)
 

@@ -53,8 +53,7 @@ def message(app: InstallationApp, task: str = CREATE, **change: Any) -> Any:
         "installation": "i",
         "lifetime_seconds": 60.0,
         "summary": "{}",
-        "most_bytes": 10**9,
-        "deepest": 1000,
+        "settings": SETTINGS,
         **change.pop("sealed", {}),
     }
     body = sealed(task, {"job": {}}, app.keys(), **seal)
