@@ -10,8 +10,10 @@ from typing import Any
 import msgpack
 import pytest
 import sqlalchemy as sa
+from pydantic import SecretStr
 
-from orchestrator.model.codec import Codec, MisplacedValue
+from orchestrator.config.settings import Settings
+from orchestrator.model.codec import Codec, MisplacedValue, plain
 from orchestrator.model.messages import CONVERGE, CheckOrder
 from orchestrator.store import migrations, tables
 from orchestrator.store.nodes.claims import Claim
@@ -195,3 +197,22 @@ def test_the_swap_would_be_seen_in_the_form_of_earlier_versions(store: Store) ->
     store.identity.set_reencrypted()
     with pytest.raises(MisplacedValue, match="column 'data'"):
         claimed(store, "b")
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_the_setting_refuses_values_that_are_bound_to_no_row_whatever_the_database_says(
+    tmp_path: Path, refuses: bool
+) -> None:
+    settings = Settings(
+        state_directory=tmp_path, encryption_keys=(SecretStr(KEY),), refuse_unbound_values=refuses
+    )
+    migrations.upgrade(settings.effective_database_url)
+    store = Store.of(settings)
+    content = {"id": "digest", "content": plain("a file"), "saved_at": 0.0}
+    store.database.change(tables.file.insert().values(content))
+    if refuses:
+        with pytest.raises(MisplacedValue, match="of a form that is refused"):
+            store.templates.file("digest")
+    else:
+        assert store.templates.file("digest") == "a file"
+    store.close()
