@@ -53,6 +53,25 @@ The whole table of commands, addresses and messages, made by a test with real ca
 """
 
 AUDIT = """
+## Authenticators
+
+A package may bring another authenticator, a class under the entry points `isotherm.authenticators`, which the setting
+`authenticator` names. It is made once in each process, with the settings, and called by several threads:
+
+```python
+from isotherm.authenticators import Authenticator, Identity
+
+
+class Badges(Authenticator):
+    def identify(self, credential: str) -> Identity | None:
+        user = {"badge-1": "alice"}.get(credential)
+        return None if user is None else Identity(user=user, roles={"acme": "operator"})
+```
+
+`credential` is the token of a request or of `ISOTHERM_TOKEN`, as it was sent, unproven and of any length. None, like
+any exception, refuses the caller. The dashboard waits for the answer: keep what another system said, and ask it in a
+thread.
+
 ## Who did what
 
 `isotherm stack history` and the dashboard show who began each operation; events say who signalled a resource, marked it

@@ -10,6 +10,7 @@
     isotherm.functions    contract of template functions, and the stack that functions and resources see
     isotherm.hooks        contracts of lifecycle plugins and event sinks, and verification of signed calls
     isotherm.nodes        contracts of hypervisors, storage and node RPCs of agents
+    isotherm.authenticators  contract of authenticators: who a caller is
     isotherm.errors       errors raised on purpose
     isotherm.testing      conformance tests for packages
 
@@ -21,11 +22,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isotherm import clients, constraints, errors, functions, hooks, nodes, properties, resources, testing
+    from isotherm import (
+        authenticators,
+        clients,
+        constraints,
+        errors,
+        functions,
+        hooks,
+        nodes,
+        properties,
+        resources,
+        testing,
+    )
     from isotherm.connection import Connection, connect
 
 __all__ = [
     "Connection",
+    "authenticators",
     "clients",
     "connect",
     "constraints",

@@ -38,8 +38,10 @@ class Authenticator(ABC):
     def identify(self, credential: str) -> Identity | None:
         """Return who has a credential, such as a token; None for one that is unknown, or empty.
 
+        It answers at once: the dashboard asks for each request, and does nothing else meanwhile.
+
         Raises:
-            InvalidInput, Unavailable: it cannot be told now; the caller is refused.
+            Exception: it cannot be told now; the caller is refused.
         """
 
 

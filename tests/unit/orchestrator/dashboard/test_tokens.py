@@ -9,14 +9,15 @@ from typing import Any, cast
 import httpx
 import pytest
 
+from orchestrator.access.authenticators import Authenticator
 from orchestrator.access.tokens import Token, TokenFile
 from orchestrator.config.caller import caller
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.handlers.streams import StreamHandler
 from orchestrator.dashboard.options import problems_of
-from orchestrator.errors import InvalidInput
-from orchestrator.model.identity import EVERY_PROJECT
+from orchestrator.errors import InvalidInput, Unavailable
+from orchestrator.model.identity import EVERY_PROJECT, Identity
 from orchestrator.service import Service
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, option_values, served
@@ -220,6 +221,20 @@ def test_broken_file_of_tokens_opens_nothing(guarded: Settings, tmp_path: Path) 
         client(made, headers={"Authorization": "Bearer x"}) as asker,
     ):
         assert asker.get("/stacks").status_code == 401
+
+
+@pytest.mark.parametrize("fault", [ValueError("no"), Unavailable("later"), RecursionError()])
+def test_authenticator_that_fails_opens_nothing(guarded: Settings, fault: Exception) -> None:
+    class Failing(Authenticator):
+        def identify(self, credential: str) -> Identity | None:
+            raise fault
+
+    with (
+        served(guarded, Store.of(guarded)) as made,
+        client(made, headers={"Authorization": "Bearer x"}) as asker,
+    ):
+        made._authenticator = Failing(guarded)
+        assert [asker.get(path).status_code for path in ("/stacks", "/tasks", "/metrics")] == [401] * 3
 
 
 @pytest.mark.parametrize(
