@@ -27,7 +27,7 @@ from orchestrator.plugins.steps import ResourceFailure, Wait
 from orchestrator.queries.stacks import StackQueries
 from orchestrator.store import migrations
 from orchestrator.store.database import Database
-from orchestrator.store.tables import metadata
+from tests.emptying import empty
 from tests.scenarios.cloud import Crash
 from tests.scenarios.telling import reason
 from tests.scenarios.world import Place, World
@@ -45,8 +45,7 @@ class PostgresPlace(Place):
 
     def leave(self) -> None:
         with self.database.write() as connection:
-            for table in reversed(metadata.sorted_tables):
-                connection.execute(table.delete())
+            empty(connection)
         self.database.dispose()
 
 

@@ -14,8 +14,8 @@ from orchestrator.store.database import Database
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.repository import Timings
 from orchestrator.store.store import Store
-from orchestrator.store.tables import metadata
 from orchestrator.store.traversals.new_traversal import NewTraversal
+from tests.emptying import empty
 from tests.services.servers import PostgresServer
 
 KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="
@@ -162,8 +162,7 @@ class Ground:
         """Leave nothing of a test behind: no row, no connection, not its time."""
         self.database.dispose()
         with self.database.write() as connection:
-            for table in reversed(metadata.sorted_tables):
-                connection.execute(table.delete())
+            empty(connection)
             # The next event is number one again.
             restart = (
                 "ALTER SEQUENCE event_id_seq RESTART"
