@@ -30,7 +30,7 @@ from orchestrator.model.messages import (
     Job,
 )
 from orchestrator.processes.celery_process import runtime_of
-from orchestrator.queue.celery_app import announce_job, default_app, unread_jobs
+from orchestrator.queue.celery_app import UnreadJobs, announce_job, default_app
 from orchestrator.queue.celery_worker import at_the_beginning
 from orchestrator.queue.consumer import SIGNED_BY
 from orchestrator.queue.job_slots import job_slots
@@ -41,7 +41,7 @@ log = structlog.get_logger()
 
 #: Jobs in the broker are read before the next one is begun, so that the turn of each project is known; but not for
 #: longer than this, or a flood of messages would stop all work.
-READING_SECONDS: Final = 5.0
+READING_SECONDS: Final = 20.0
 #: Why a job was refused that was signed well, by a user whose role is too low.
 NOT_ALLOWED: Final = "not allowed"
 
@@ -50,7 +50,7 @@ runtime = runtime_of("coordinator")
 
 
 def accept(task: str, job: Mapping[str, Any], message_id: str = "", *, signed_by: str) -> None:
-    """Record a job that arrived, and announce that one waits.
+    """Record a job that arrived; the last of those that are unread announces that jobs wait.
 
     ``signed_by`` is the id of the key that signed it, which decides who its sender is, and what that may do.
     """
@@ -59,14 +59,15 @@ def accept(task: str, job: Mapping[str, Any], message_id: str = "", *, signed_by
     except Unavailable as error:
         # It returns to the queue. Any other exception would drop it.
         raise Reject(str(error), requeue=True) from error
-    announce_job(default_app())
+    if not _turns.unread():
+        announce_job(default_app())
 
 
 def begin_next() -> None:
-    """Begin the next job, if a slot is free, and announce that there may be another."""
+    """Begin the next job, if a slot is free."""
     with job_slots.one() as is_free:
         if not is_free or not _turns.are_known():
-            # Announced again at the end of a job, after each that arrives, and by the sweep.
+            # Announced again at the end of a job, after the last that is unread, and by the sweep.
             return
         try:
             is_begun = _jobs().begin_next()
@@ -76,7 +77,9 @@ def begin_next() -> None:
     if is_begun:
         with _reporting_import_errors():
             runtime().pump.wake()
-        announce_job(default_app())
+        # Not before the slot is free.
+        if runtime().store.taken_jobs.is_due():
+            announce_job(default_app())
 
 
 class _Turns:
@@ -84,13 +87,21 @@ class _Turns:
 
     def __init__(self) -> None:
         self._reading_since: float | None = None
+        self._jobs: UnreadJobs | None = None
+
+    def unread(self) -> int:
+        """Return how many jobs wait in the broker."""
+        # Made after the fork.
+        if self._jobs is None:
+            self._jobs = UnreadJobs(default_app())
+        return self._jobs.count()
 
     def are_known(self) -> bool:
         """Return whether the next job may be begun."""
         now = time.monotonic()
         if self._reading_since is None:
             self._reading_since = now
-        if unread_jobs(default_app()) and now < self._reading_since + READING_SECONDS:
+        if self.unread() and now < self._reading_since + READING_SECONDS:
             return False
         self._reading_since = None
         return True
@@ -100,7 +111,13 @@ _turns = _Turns()
 
 
 def _jobs() -> JobQueue:
-    return JobQueue(runtime().store, runtime().settings, admit=_admitted, begin=_begin_job)
+    return JobQueue(
+        runtime().store,
+        runtime().settings,
+        admit=_admitted,
+        begin=_begin_job,
+        announce=lambda: announce_job(default_app()),
+    )
 
 
 def _begin_job(job: Job) -> None:

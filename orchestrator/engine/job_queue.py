@@ -37,13 +37,16 @@ class JobQueue:
         *,
         admit: Callable[[Job, str], Caller],
         begin: Callable[[Job], object],
+        announce: Callable[[], object] = lambda: None,
     ) -> None:
         """Make a queue.
 
         ``admit`` returns who sent a job, by the id of the key that signed it, or raises NotAllowed; ``begin`` begins a
-        job on that caller's behalf, or raises why it is refused.
+        job on that caller's behalf, or raises why it is refused. ``announce`` has a process that may be free begin
+        another job, when one is due.
         """
         self._store, self._settings, self._admit, self._begin = store, settings, admit, begin
+        self._announce = announce
 
     def accept(self, task: str, job: Mapping[str, Any], *, message_id: str = "", signed_by: str) -> None:
         """Record a job that arrived, or why it is refused; its message may then be acknowledged.
@@ -74,7 +77,8 @@ class JobQueue:
     def begin_next(self) -> bool:
         """Begin the next job, or record why it is refused; return whether there was one.
 
-        A job is put back while the database does not answer, or another process holds the operation.
+        Another job that is due is announced first, for another process. The job is put back while the database does not
+        answer, or another process holds the operation.
 
         Raises:
             Unavailable: the database does not answer.
@@ -91,6 +95,8 @@ class JobQueue:
         )
         extending.start()
         try:
+            if jobs.is_due():
+                self._announce()
             self._begin_or_refuse(taken)
         except Unavailable as error:
             log.warning("a job is begun later", job_id=taken.id, reason=str(error))

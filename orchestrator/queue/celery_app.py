@@ -7,10 +7,11 @@ lose with its memory: the next message arrives.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from celery import Celery
+from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 from kombu.messaging import Producer
@@ -255,15 +256,28 @@ def announce_job(app: Celery) -> None:
         log.warning("a waiting job is announced again by the sweep", reason=str(error))
 
 
-def unread_jobs(app: Celery) -> int:
-    """Return how many jobs wait in the broker, unread; 0 while it is out of reach."""
-    with app.pool.acquire(block=True) as connection:
-        try:
-            connection.ensure_connection(max_retries=1, interval_start=0)
-            with connection.channel() as channel:
-                return int(channel.queue_declare(STACKS_QUEUE, passive=True).message_count)
-        except (*connection.connection_errors, *connection.channel_errors, *TRANSPORT_ERRORS):
-            return 0
+class UnreadJobs:
+    """How many jobs wait in the broker, unread; asked on one channel of a connection that this process keeps."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._connection: Connection | None = None
+        self._channel: Any = None
+
+    def count(self) -> int:
+        """Return how many there are; 0 while the broker is out of reach, or has no queue for them."""
+        # What was kept may be closed by now.
+        for _ in range(2):
+            connection = self._connection or self._app.connection_for_write()
+            try:
+                if self._channel is None:
+                    self._connection = connection.ensure_connection(max_retries=1, interval_start=0)
+                    self._channel = connection.channel()
+                return int(self._channel.queue_declare(STACKS_QUEUE, passive=True).message_count)
+            except (*connection.connection_errors, *connection.channel_errors, *TRANSPORT_ERRORS):
+                self._connection = self._channel = None
+                connection.close()
+        return 0
 
 
 def send_job(app: Celery, job: Job, *, stack: str) -> None:

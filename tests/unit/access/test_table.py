@@ -235,7 +235,7 @@ def runtime(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setattr(tasks, "runtime", lambda: made)
     # There is no broker.
     monkeypatch.setattr(tasks, "announce_job", lambda _: None)
-    monkeypatch.setattr(tasks, "unread_jobs", lambda _: 0)
+    monkeypatch.setattr(tasks._Turns, "unread", lambda _: 0)
     yield made
     made.close()
 

@@ -1,6 +1,7 @@
 """What the tasks say to the broker, and to the sender, about a job that could not be done."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, get_type_hints
 
@@ -97,6 +98,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
     """The app of the tasks, with a broker in memory."""
     with make_app(Settings(broker_url="memory://")) as app:
         monkeypatch.setattr(tasks, "default_app", lambda: app)
+        monkeypatch.setattr(tasks, "_turns", tasks._Turns())
         yield app
         Channel.queues.clear()
 
@@ -342,16 +344,50 @@ def channel_of(app: Celery) -> Any:
     return app.pool.acquire().default_channel
 
 
-def test_each_job_that_arrives_or_ends_announces_the_next(runtime: Runtime, app: Celery) -> None:
-    for number in range(2):
+def test_last_job_that_is_unread_announces_and_each_that_is_begun_announces_another(
+    runtime: Runtime, app: Celery
+) -> None:
+    send_job(app, DeleteJob(name="s", job_id="unread"), stack="s")
+    accept(DeleteJob.task, {"name": "s", "job_id": "0"})
+    assert announced(app) == 0
+    channel_of(app)._purge(STACKS_QUEUE)
+    for number in range(1, 3):
         accept(DeleteJob.task, {"name": "s", "job_id": f"{number}"})
     assert announced(app) == 2
-    tasks.begin_next()
+    # One for another slot, before it begins, and one for its own, when that is free.
     tasks.begin_next()
     assert announced(app) == 4
+    tasks.begin_next()
+    assert announced(app) == 6
     # There is none any more.
+    for _ in range(2):
+        tasks.begin_next()
+    assert announced(app) == 6
+
+
+def test_announcement_at_the_end_of_a_job_finds_its_slot_free(
+    runtime: Runtime, app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+
+    class Slots:
+        """One slot, which is held within the block."""
+
+        is_held = False
+
+        @contextmanager
+        def one(self) -> Iterator[bool]:
+            self.is_held = True
+            yield True
+            self.is_held = False
+
+    slots = Slots()
+    monkeypatch.setattr(tasks, "job_slots", slots)
+    monkeypatch.setattr(tasks, "announce_job", lambda _app: held.append(slots.is_held))
+    for number in range(2):
+        runtime.store.taken_jobs.add(f"{number}", {"name": "s"}, project="p", task=DeleteJob.task)
     tasks.begin_next()
-    assert announced(app) == 4
+    assert held == [True, False]
 
 
 def test_sweep_announces_jobs_whose_announcement_was_lost(runtime: Runtime, app: Celery) -> None:
@@ -368,7 +404,6 @@ def test_no_job_is_begun_while_others_are_unread_but_not_for_ever(
     """Whose turn it is is known when all are read; a flood of messages must not stop all work."""
     now = [1000.0]
     monkeypatch.setattr("orchestrator.tasks.time.monotonic", lambda: now[0])
-    monkeypatch.setattr(tasks, "_turns", tasks._Turns())
     accept(DeleteJob.task, {"name": "s", "job_id": "1"})
     send_job(app, DeleteJob(name="s", job_id="2"), stack="s")
     tasks.begin_next()

@@ -5,7 +5,7 @@ from kombu.entity import Queue
 
 from orchestrator.config.settings import Settings
 from orchestrator.model.messages import STACKS_QUEUE, DeleteJob
-from orchestrator.queue.celery_app import announce_job, make_app, send_job, unread_jobs
+from orchestrator.queue.celery_app import UnreadJobs, announce_job, make_app, send_job
 from tests.services.process import free_port
 from tests.waiting import until
 
@@ -16,21 +16,26 @@ BROKERS = ("redis_server", "rabbit_server")
 def test_jobs_are_counted_until_they_are_read(server: str, request: pytest.FixtureRequest) -> None:
     url = request.getfixturevalue(server).url
     with make_app(Settings(broker_url=url)) as app, app.connection_for_write() as connection:
+        unread = UnreadJobs(app)
         queue = Queue(STACKS_QUEUE, channel=connection.default_channel)
         queue.delete()
-        # A queue that is not there yet holds none, and takes nothing of the connection.
-        assert [unread_jobs(app), unread_jobs(app)] == [0, 0]
+        # A queue that is not there yet holds none.
+        assert [unread.count(), unread.count()] == [0, 0]
         for number in range(2):
             send_job(app, DeleteJob(name="s", job_id=f"{number}"), stack="s")
-        until(lambda: unread_jobs(app) == 2)
+        until(lambda: unread.count() == 2)
         message = queue.get(no_ack=True)
         assert message
-        until(lambda: unread_jobs(app) == 1)
+        until(lambda: unread.count() == 1)
+        # The connection is lost in between.
+        assert unread._connection
+        unread._connection.close()
+        assert unread.count() == 1
         queue.delete()
 
 
 @pytest.mark.parametrize("scheme", ["redis", "amqp"])
 def test_broker_out_of_reach_has_none_and_takes_no_announcement(scheme: str) -> None:
     with make_app(Settings(broker_url=f"{scheme}://127.0.0.1:{free_port()}")) as app:
-        assert unread_jobs(app) == 0
+        assert UnreadJobs(app).count() == 0
         announce_job(app)
