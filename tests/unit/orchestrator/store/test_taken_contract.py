@@ -1,5 +1,8 @@
 """What every store promises about jobs that were taken from the queue, and about the order in which they are begun."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +76,30 @@ def test_project_whose_jobs_come_one_by_one_does_not_keep_others_waiting(bench: 
         order.append(taken := take(bench))
         bench.store.taken_jobs.remove(taken)
     assert [each.id for each in order] == ["a0", "b0", "a1", "b1", "a2", "b2"]
+
+
+def test_processes_that_take_at_once_take_each_job_once(
+    bench: Bench,
+) -> None:
+    projects = [f"p{number}" for number in range(8)]
+    for project in projects:
+        for number in range(3):
+            add(bench, f"{project}-{number}", project)
+    together = Barrier(8)
+
+    def taken(_: int) -> list[TakenJob]:
+        together.wait()
+        return [job for _ in range(3) if (job := bench.store.taken_jobs.take(lease_seconds=LEASE_SECONDS))]
+
+    with ThreadPoolExecutor(8) as threads:
+        all_taken = [job for some in threads.map(taken, range(8)) for job in some]
+    # A row that another process holds is skipped, so that a process may find none though there is one.
+    while job := bench.store.taken_jobs.take(lease_seconds=LEASE_SECONDS):
+        all_taken.append(job)
+    assert sorted(job.id for job in all_taken) == sorted(
+        f"{project}-{number}" for project in projects for number in range(3)
+    )
+    assert {job.attempts for job in all_taken} == {1}
 
 
 def test_job_that_is_held_is_taken_again_when_its_lease_ends(bench: Bench) -> None:
