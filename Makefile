@@ -5,6 +5,8 @@ VENV ?= .venv
 MINUTES ?= 30
 SAMPLE ?= 300
 SEED ?= 1
+COUNT ?= 1000000
+BROKER ?= redis
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -12,7 +14,7 @@ RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check docs frontend bench soak mutants servers clean
+.PHONY: help venv demo test check docs frontend bench soak siege mutants servers clean
 
 # Tests start hundreds of interpreters: what one compiles is there for all others, even where the environment forbids it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -28,11 +30,12 @@ demo: $(RUNTIME) ## Create a stack on this machine, look at it and delete it aga
 test: $(DEVELOPMENT) servers ## Run all tests; installs Redis, memcached, PostgreSQL and RabbitMQ where missing
 	$(BIN)/python -m pytest --numprocesses logical --dist worksteal
 
-check: $(DEVELOPMENT) ## Check formatting, style, types and which package may import which
+check: $(DEVELOPMENT) ## Check formatting, style, types, which package may import which, and known weaknesses
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml orchestrator workers cache hooks isotherm
 
 docs: $(DEVELOPMENT) ## Write the pages in docs/ that are made of the code, and a site about all types in build/docs
 	for page in settings types language access; do PYTHONPATH=. $(BIN)/python docs/make_$$page.py || exit 1; done
@@ -46,6 +49,9 @@ bench: $(DEVELOPMENT) servers ## Measure the engine on real servers
 
 soak: $(DEVELOPMENT) servers ## Put a mixed load on real servers for MINUTES, and check that everything ended right
 	$(BIN)/python -m tests.load --minutes $(MINUTES)
+
+siege: $(DEVELOPMENT) servers ## Send COUNT=1000000 hostile messages to an installation by BROKER=redis, and check that it is unharmed
+	$(BIN)/python -m tests.load.siege --count $(COUNT) --broker $(BROKER)
 
 mutants: $(DEVELOPMENT) servers ## Put SAMPLE=300 small faults into the core, by SEED=1, and list what no test notices; takes hours
 	$(PIP) install --editable '.[mutants]'

@@ -3,6 +3,8 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 VARIABLE = "ISOTHERM_KEY_FILE"
@@ -43,6 +45,16 @@ def forget_keys() -> None:
     """Remove the file, where this process has made it."""
     for directory in _made:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def provided_keys() -> Iterator[None]:
+    """Provide keys for a program that is no test."""
+    provide_keys()
+    try:
+        yield
+    finally:
+        forget_keys()
 
 
 def others() -> dict[str, str]:

@@ -28,6 +28,8 @@ from tests.bench.installation import (
 )
 from tests.bench.row import Row, keep, table
 from tests.bench.shapes import SHAPES, template
+from tests.bench.signing import signing_ms
+from tests.keys import provided_keys
 from tests.services.servers import PostgresServer, RedisServer
 
 INSTALLATIONS = (
@@ -189,6 +191,7 @@ def _distributed_row(
         message_bytes=seen["message_bytes"],
         statements=seen["statements"],
         rss_mib=running.peak_rss_mib(running.roots[0]),
+        signing_percent=100 * signing_ms(seen["message_bytes"]) / (cpu / size * 1000),
     )
 
 
@@ -255,4 +258,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with provided_keys():
+        main()

@@ -32,6 +32,7 @@ from tests.bench.installation import CONCURRENCY, environment, isotherm, process
 from tests.bench.listening import Audience
 from tests.bench.shapes import template
 from tests.browser.chromium import launched, program
+from tests.keys import provided_keys
 from tests.services.process import HOST, MissingServer, free_port
 from tests.services.servers import PostgresServer, RedisServer
 
@@ -331,4 +332,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with provided_keys():
+        main()

@@ -21,6 +21,7 @@ from orchestrator.queue.celery_app import default_app
 from orchestrator.service import Service
 from orchestrator.store import migrations
 from tests.bench.installation import CONCURRENCY, environment, isotherm, processes
+from tests.keys import provided_keys
 from tests.services.servers import PostgresServer, RedisServer
 
 RESULT: Final = Path("build") / "bench-nested.json"
@@ -140,4 +141,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with provided_keys():
+        main()

@@ -32,6 +32,7 @@ from orchestrator.nodes.rpc.calls import fetch_machine_state
 from orchestrator.nodes.rpc.kombu_transport import KombuTransport
 from orchestrator.nodes.rpc.names import agent_directory
 from tests.bench.installation import environment, isotherm, wait_until
+from tests.keys import provided_keys
 from tests.services.engine import running
 from tests.services.servers import RedisServer
 from workers.agent.hypervisors.fake import Fake, FakeOptions
@@ -241,4 +242,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with provided_keys():
+        main()

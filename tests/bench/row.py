@@ -28,6 +28,8 @@ class Row:
     statements: float
     #: The largest that any worker process has been, in MiB.
     rss_mib: float
+    #: How much of the processor time signs the check's message and verifies it, in percent; none without a broker.
+    signing_percent: float = 0.0
 
 
 def table(rows: Sequence[Row]) -> str:

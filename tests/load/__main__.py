@@ -21,6 +21,7 @@ from rich.table import Table
 
 from orchestrator.store import migrations
 from tests.faults.installation import Installation
+from tests.keys import provided_keys
 from tests.load import book
 from tests.load.actor import DELETED, Actor
 from tests.load.verdict import LOG_LINE_PREFIX, restless, statement_errors, tracebacks, wrong_state
@@ -196,4 +197,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with provided_keys():
+        code = main()
+    sys.exit(code)

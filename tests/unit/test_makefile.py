@@ -10,7 +10,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TARGETS = {"help", "venv", "demo", "test", "check", "docs", "frontend", "bench", "soak", "mutants", "clean"}
+TARGETS = {
+    "help",
+    "venv",
+    "demo",
+    "test",
+    "check",
+    "docs",
+    "frontend",
+    "bench",
+    "soak",
+    "siege",
+    "mutants",
+    "clean",
+}
 
 pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
 

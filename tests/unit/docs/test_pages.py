@@ -238,7 +238,7 @@ def test_a_check_is_as_small_as_the_page_says() -> None:
 
 def test_the_answer_has_the_columns_and_the_refusal_that_the_page_says() -> None:
     text = section(QUEUE, "The answer")
-    columns = ["id", "status", "stack_id", "traversal_id", "refusal", "created_at"]
+    columns = ["id", "status", "stack_id", "traversal_id", "refusal", "created_at", "user_name"]
     assert [row[0] for row in table(text)] == columns
     assert {row[0] for row in table(text)} == set(tables.job.c.keys())
     refused = plain(refusal_of(InvalidInput([Problem(message="no")])))
