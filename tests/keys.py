@@ -21,6 +21,7 @@ NODES = (
     "deaf",
     "broken",
     "drained",
+    "a",
     "absent",
     *(f"n{no}" for no in range(20)),
     *(f"n-{no}" for no in range(40)),

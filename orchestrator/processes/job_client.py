@@ -70,6 +70,11 @@ class JobClient:
                 f"a coordinator took the job and has not answered within {ANSWER_SECONDS:g} seconds; it goes on: "
                 "'isotherm stack list' shows what comes of it"
             )
+        if why := self._store.refused_messages.why(job_id):
+            raise Unavailable(
+                f"the coordinators refused the job: {why}",
+                hint="compare the keys of this machine with theirs: isotherm key list",
+            )
         raise Unavailable(
             f"no coordinator took the job within {ACCEPT_SECONDS:g} seconds; is 'isotherm coordinator' running? "
             "If the broker keeps the job, it is done when one starts"

@@ -161,6 +161,12 @@ class Besieged:
                 for row in sorted(map(str, connection.execute(f'SELECT t::text FROM "{name}" t')))
             )
 
+    def is_at_rest(self) -> bool:
+        """Return whether the engine has nothing left to do, not even the end of an operation."""
+        with self._database() as connection:
+            row = connection.execute("SELECT 1 FROM node WHERE state <> 'done' LIMIT 1").fetchone()
+        return row is None
+
     def _database(self) -> "psycopg.Connection[Any]":
         url = sa.make_url(self.settings.database_url)
         return psycopg.connect(

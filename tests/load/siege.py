@@ -54,6 +54,7 @@ class Siege:
         order = CheckOrder(stack_id=stack.id, traversal_id=traversal, no=0, key="r0")
         processes = [engine.process.pid for engine in installation.engines]
         self.besieged = Besieged(installation.settings, processes, lambda: installation.engines[-1].log)
+        until(self.besieged.is_at_rest)
         valid = self.besieged.valid(job, order, call)
         by_redis = self.besieged.broker.is_redis
         self.attacker = Attacker(self.besieged.ring, valid, seed=seed, by_redis=by_redis)

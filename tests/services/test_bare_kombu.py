@@ -14,6 +14,7 @@ from orchestrator.errors import NotFound
 from orchestrator.service import Service
 from orchestrator.store import migrations
 from orchestrator.views.stacks import StackView
+from tests import keys
 from tests.services.engine import running
 from tests.services.fresh import CLIENT
 from tests.unit.docs.pages import ROOT, Session, blocks
@@ -38,6 +39,8 @@ def session(
     """A reader of the page, with a coordinator and a worker running on an up-to-date database."""
     (tmp_path / CLIENT).symlink_to(fresh(PAGE))
     session = Session(tmp_path, replaced={"redis://127.0.0.1:6379/0": redis_url})
+    # The reader has made them.
+    del session.environment[keys.VARIABLE]
     session.environment |= {"ISOTHERM_BROKER_URL": redis_url, "ISOTHERM_DATABASE_URL": postgres_url}
     migrations.upgrade(postgres_url)
     subprocess.run(["isotherm", "key", "create"], env=session.environment, cwd=tmp_path, check=True)

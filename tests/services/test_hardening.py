@@ -18,6 +18,7 @@ from kombu.connection import Connection
 
 from cache.node_state.errors import StateStoreFailed
 from cache.node_state.redis_store import RedisNodeStore
+from tests.allowing import everything
 from tests.services.engine import running
 from tests.services.fixtures import or_skip
 from tests.services.hardened import FILES, PAGE, HardenedPostgres, HardenedRabbit, HardenedRedis, Tls
@@ -86,7 +87,7 @@ class Installation:
         self._urls, self._database = urls, database
         self.session = Session(directory)
         (directory / "t.yaml").write_text(TEMPLATE)
-        self._plain = dict(self.session.environment)
+        self._plain = {**self.session.environment, **everything(directory)}
 
     def environment(self, role: str) -> Mapping[str, str]:
         """Return the variables of a process; an agent has no database."""

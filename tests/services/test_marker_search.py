@@ -28,6 +28,7 @@ from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.store import migrations
 from orchestrator.store.store import Store
 from tests import keys
+from tests.allowing import everything
 from tests.faults.installation import HASTE
 from tests.services.engine import EngineProcess
 from tests.services.fixtures import or_skip
@@ -112,7 +113,7 @@ class Site:
         self.made.mkdir()
         self.port = free_port()
         api.tokens[CREDENTIAL] = "tenant"
-        clients = {"http": {"base_url": api.url, "auth": {"token_env": "API_TOKEN"}}}
+        clients = {"http": {"base_url": api.url, "auth": {"token_env": "API_TOKEN"}, "shared": True}}
         values = {
             **HASTE,
             "broker_url": broker.url,
@@ -126,7 +127,7 @@ class Site:
             **({"encryption_keys": json.dumps([KEY])} if has_key else {}),
         }
         ours = {f"ISOTHERM_{name.upper()}": value for name, value in values.items()}
-        self.environment = keys.others() | ours | {"API_TOKEN": CREDENTIAL}
+        self.environment = keys.others() | everything(self.made) | ours | {"API_TOKEN": CREDENTIAL}
         self.engines: list[EngineProcess] = []
         #: What commands wrote, by their words.
         self.shown: dict[str, str] = {}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import keys
 from tests.services.engine import running
 from tests.services.process import free_port
 from tests.unit.docs.pages import ROOT, Block, Session, blocks
@@ -26,7 +27,10 @@ def session(tmp_path: Path, redis_url: str, postgres_url: str) -> Session:
         "8080": str(free_port()),
     }
     assert all(any(theirs in block.text for block in DISTRIBUTED) for theirs in replaced)
-    return Session(tmp_path, replaced=replaced)
+    session = Session(tmp_path, replaced=replaced)
+    # The page makes them.
+    del session.environment[keys.VARIABLE]
+    return session
 
 
 def started(session: Session, block: Block) -> Iterator["subprocess.Popen[str]"]:

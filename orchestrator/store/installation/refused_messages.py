@@ -98,6 +98,17 @@ class RefusedMessages(Repository):
         row = self._db.first(sa.select(table).where(table.c.no == no))
         return None if row is None else RefusedMessage(**row._mapping)
 
+    def why(self, message_id: str) -> str:
+        """Return the sentence about the last message of this id that was refused; empty if none is kept."""
+        table = tables.refused_message
+        found = self._db.value(
+            sa.select(table.c.sentence)
+            .where(table.c.message_id == message_id)
+            .order_by(table.c.no.desc())
+            .limit(1)
+        )
+        return str(found or "")
+
     @retrying
     def purge(self) -> int:
         """Remove all of them, and the counts; return how many were counted."""

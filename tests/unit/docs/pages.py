@@ -20,6 +20,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from tests import keys
 from tests.warm import start, warm_program
 
 ROOT = Path(__file__).parents[3]
@@ -135,7 +136,7 @@ class Session:
         self.replaced = dict(replaced or {})
         warm, binaries = str(warm_program().parent), str(Path(sys.executable).parent)
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")},
+            **keys.others(),
             "PATH": os.pathsep.join([warm, binaries, os.environ["PATH"]]),
             "ISOTHERM_STATE_DIRECTORY": str(directory / "state"),
             "ISOTHERM_LOG_LEVEL": "INFO",

@@ -32,7 +32,8 @@ SETTINGS = Settings(
 def app() -> InstallationApp:
     app = make_app(SETTINGS)
     for name in (CREATE, "stack.delete", CHECK_TASK, NODE_TASK):
-        app.task(name=name)(carry_out)
+        # Otherwise every other app of this process has it, too.
+        app.task(name=name, shared=False)(carry_out)
     return app
 
 
@@ -144,7 +145,7 @@ def test_a_message_that_proves_something_else_is_refused(
 
 def test_the_key_of_jobs_signs_no_check(app: InstallationApp) -> None:
     ring = app.keys()
-    (key,) = (each for each in ring if each.use == JOB)
+    key = next(each for each in ring if each.use == JOB)
     found = message(app, CHECK_TASK)
     envelope, signed_with = verified(found, app, QUEUES)
     assert (envelope.kind, signed_with.use) == (CHECK_TASK, ENGINE)
@@ -195,7 +196,7 @@ def test_a_task_whose_content_is_unreadable_is_refused_and_not_begun(
 ) -> None:
     begun.clear()
     log = Log(monkeypatch, installation)
-    task: GuardedTask = app.task(name="a")(carry_out)
+    task: GuardedTask = app.task(name="a", shared=False)(carry_out)
     task.push_request(delivery_info={"routing_key": STACKS_QUEUE}, id="m1")
     task(content)
     assert begun == []

@@ -34,7 +34,7 @@ FIELDS = sorted(
     key=lambda each: (each[0].__name__, each[1]),
 )
 #: The numbers of views that are no times.
-AMOUNTS = ("_seconds", "_minutes", "ratio", "x", "y", "seconds", "rate")
+AMOUNTS = ("_seconds", "_minutes", "ratio", "x", "y", "seconds", "rate", "most", "used")
 
 
 @pytest.mark.parametrize(("kind", "name"), FIELDS)
