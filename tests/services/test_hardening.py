@@ -87,7 +87,9 @@ class Installation:
         self._urls, self._database = urls, database
         self.session = Session(directory)
         (directory / "t.yaml").write_text(TEMPLATE)
-        self._plain = {**self.session.environment, **everything(directory)}
+        files = directory / "state" / "files"
+        files.mkdir(parents=True)
+        self._plain = {**self.session.environment, **everything(files)}
 
     def environment(self, role: str) -> Mapping[str, str]:
         """Return the variables of a process; an agent has no database."""
