@@ -30,12 +30,13 @@ MUST_AGREE: Final = (
     "lifecycle_effects",
     "environment_event_sinks",
     "outgoing_targets",
+    "project_limits",
     "availability_zones",
     "aws_region",
     "max_nested_stack_depth",
 )
 #: Those among them that agents use too.
-MUST_AGREE_IN_AGENTS: Final = ("encryption_keys", "node_state_cache")
+MUST_AGREE_IN_AGENTS: Final = ("node_state_cache",)
 _GROUPS: Final = ("isotherm.resources", "isotherm.clients", "isotherm.constraints", "isotherm.functions")
 
 

@@ -86,8 +86,10 @@ def test_what_is_set_here_is_compared_and_what_is_not_set_here_is_not() -> None:
     assert wrong(worker=setup) == {}
     named = {"process settings": "worker and this command have different values of encryption_keys"}
     assert wrong(frozenset({"encryption_keys"}), worker=setup) == named
-    agent = replace(AGENT, settings=setup.settings)
-    assert set(wrong(frozenset({"encryption_keys"}), agent=agent)) == {"process settings"}
+    # Of an agent, what it uses.
+    agent = replace(AGENT, settings={**setup.settings, "node_state_cache": "other"})
+    assert wrong(frozenset({"encryption_keys"}), agent=agent) == {}
+    assert set(wrong(frozenset({"node_state_cache"}), agent=agent)) == {"process settings"}
 
 
 def test_a_setup_shows_that_values_differ_and_no_value() -> None:
