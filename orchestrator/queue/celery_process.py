@@ -14,7 +14,8 @@ from orchestrator.config.ending import leave_to_parent, share_handler
 from orchestrator.queue.monitoring import limit_remote_control
 
 #: The loggers of Celery that write a line when a task is sent, received and done.
-_TASK_LOGGERS: Final = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+#: The last of them writes that an order which nobody took in time is discarded.
+_TASK_LOGGERS: Final = ("celery.beat", "celery.worker.strategy", "celery.app.trace", "celery.worker.request")
 
 _POOL_LOGGER: Final = "celery.pool"
 
