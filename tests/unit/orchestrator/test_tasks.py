@@ -341,7 +341,9 @@ def announced(app: Celery) -> int:
 
 
 def channel_of(app: Celery) -> Any:
-    return app.pool.acquire().default_channel
+    # Given back: the pool is that of all apps of this process with a broker in memory.
+    with app.pool.acquire(block=True) as connection:
+        return connection.default_channel
 
 
 def test_last_job_that_is_unread_announces_and_each_that_is_begun_announces_another(
