@@ -25,7 +25,6 @@ from orchestrator.engine.project_admin import ProjectAdmin
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.signals import Signals
 from orchestrator.engine.update_plan import update_plan
-from orchestrator.errors import NotFound
 from orchestrator.model.audit import AuditCheck, AuditEntry, AuditRecord
 from orchestrator.model.breakpoints import UNSET_HOOK
 from orchestrator.model.messages import (
@@ -57,7 +56,7 @@ from orchestrator.queries.progress import progress_of
 from orchestrator.queries.stacks import StackQueries, begun_view, stack_view
 from orchestrator.sinks.admin import forget_sink, sink_views
 from orchestrator.store.installation.reencryption import Reencryption
-from orchestrator.store.installation.refused_messages import RefusedCount, RefusedMessage
+from orchestrator.store.installation.refused_messages import RefusedMessages
 from orchestrator.store.store import Store
 from orchestrator.views.caches import CacheView, FlushView
 from orchestrator.views.sinks import SinkView
@@ -441,28 +440,10 @@ class Service(StackQueries):
 
     # -- refused messages --------------------------------------------------------------------------------------
 
-    def refused_counts(self) -> list[RefusedCount]:
-        """Return how many messages were refused, by place and reason."""
-        return self._store.refused_messages.counts()
-
-    def refused_messages(self, limit: int = 20) -> list[RefusedMessage]:
-        """Return the newest refused messages that are kept, the newest first."""
-        return self._store.refused_messages.newest(limit)
-
-    def refused_message(self, no: int) -> RefusedMessage:
-        """Return a refused message.
-
-        Raises:
-            NotFound: there is none, or it was removed since.
-        """
-        found = self._store.refused_messages.find(no)
-        if found is None:
-            raise NotFound(f"there is no refused message {no}")
-        return found
-
-    def purge_refused_messages(self) -> int:
-        """Remove all refused messages and their counts; return how many were counted."""
-        return self._store.refused_messages.purge()
+    @property
+    def refused(self) -> RefusedMessages:
+        """The messages that processes have refused, and their counts."""
+        return self._store.refused_messages
 
     # -- what is at rest ---------------------------------------------------------------------------------------
 

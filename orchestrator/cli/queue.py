@@ -36,7 +36,7 @@ def list_refused(shell: Shell, *, limit: int, form: str) -> None:
     They are counted by place and reason.
     """
     with shell.service() as service:
-        counts, newest = service.refused_counts(), service.refused_messages(limit)
+        counts, newest = service.refused.counts(), service.refused.newest(limit)
     data = {
         "counts": [{**asdict(each), "last_at": iso(each.last_at)} for each in counts],
         "newest": [{**asdict(each), "received_at": iso(each.received_at)} for each in newest],
@@ -72,7 +72,7 @@ def list_refused(shell: Shell, *, limit: int, form: str) -> None:
 def show_refused(shell: Shell, *, no: int, form: str) -> None:
     """Show one refused message."""
     with shell.service() as service:
-        found = service.refused_message(no)
+        found = service.refused.get(no)
     fields = {**asdict(found), "received_at": iso(found.received_at)}
     show(form, fields, fields_table(fields))
 
@@ -81,5 +81,5 @@ def show_refused(shell: Shell, *, no: int, form: str) -> None:
 def purge(shell: Shell, *, form: str) -> None:
     """Remove all refused messages, and their counts."""
     with shell.service() as service:
-        removed = {"purged": service.purge_refused_messages()}
+        removed = {"purged": service.refused.purge()}
     show(form, removed, fields_table(removed))

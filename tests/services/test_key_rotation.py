@@ -86,5 +86,5 @@ def test_keys_are_rotated_while_stacks_are_made(machines: Machines) -> None:
     assert not set(machines.active().values()) & set(first.values())
     assert len(read_keys(machines.keys)) == len(first)
     # What was signed with a removed key, such as an order of a process that had not read the file yet, is sent again.
-    assert {each.reason for each in machines.installation.service.refused_counts()} <= {KEY}
+    assert {each.reason for each in machines.installation.service.refused.counts()} <= {KEY}
     assert "Traceback" not in machines.installation.log

@@ -67,5 +67,5 @@ def test_coordinator_begins_the_jobs_that_the_senders_key_allows(tmp_path: Path,
 
 def refusals_of(service: Service) -> set[tuple[str, str]]:
     """Return the places and reasons of refusals once the coordinator has written them."""
-    until(lambda: sum(each.amount for each in service.refused_counts()) == 2)
-    return {(each.place, each.reason) for each in service.refused_counts()}
+    until(lambda: sum(each.amount for each in service.refused.counts()) == 2)
+    return {(each.place, each.reason) for each in service.refused.counts()}

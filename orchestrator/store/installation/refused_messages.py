@@ -6,6 +6,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from orchestrator.errors import NotFound
 from orchestrator.store import tables
 from orchestrator.store.database import retrying, tried_once
 from orchestrator.store.repository import Repository
@@ -92,11 +93,17 @@ class RefusedMessages(Repository):
         rows = self._db.rows(sa.select(table).order_by(table.c.no.desc()).limit(limit))
         return [RefusedMessage(**row._mapping) for row in rows]
 
-    def find(self, no: int) -> RefusedMessage | None:
-        """Return one of them."""
+    def get(self, no: int) -> RefusedMessage:
+        """Return one of them.
+
+        Raises:
+            NotFound: there is none, or it was removed since.
+        """
         table = tables.refused_message
         row = self._db.first(sa.select(table).where(table.c.no == no))
-        return None if row is None else RefusedMessage(**row._mapping)
+        if row is None:
+            raise NotFound(f"there is no refused message {no}")
+        return RefusedMessage(**row._mapping)
 
     def why(self, message_id: str) -> str:
         """Return the sentence about the last message of this id that was refused; empty if none is kept."""

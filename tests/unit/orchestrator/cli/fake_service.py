@@ -134,6 +134,29 @@ class NoPictures:
         raise NotFound(f"there is no stack {name!r}")
 
 
+class FakeRefused:
+    """Refused messages, without a table."""
+
+    def __init__(self) -> None:
+        self.held: list[RefusedMessage] = []
+
+    def counts(self) -> list[RefusedCount]:
+        found = Counter((each.place, each.reason) for each in self.held)
+        return [RefusedCount(place=p, reason=r, amount=n, last_at=0.0) for (p, r), n in found.items()]
+
+    def newest(self, limit: int) -> list[RefusedMessage]:
+        return self.held[:limit]
+
+    def get(self, no: int) -> RefusedMessage:
+        for each in self.held:
+            if each.no == no:
+                return each
+        raise NotFound(f"there is no refused message {no}")
+
+    def purge(self) -> int:
+        return len(self.held)
+
+
 @dataclass
 class FakeService:
     """Holds what a test puts in, and remembers what it was asked."""
@@ -173,7 +196,7 @@ class FakeService:
     resets: list[str | None] = field(default_factory=list)
     #: What becomes of a flush.
     flushes_held: list[FlushView] = field(default_factory=list)
-    refused_held: list[RefusedMessage] = field(default_factory=list)
+    refused: FakeRefused = field(default_factory=FakeRefused)
     sinks_held: list[SinkView] = field(default_factory=list)
     nodes_held: Any = None
     #: Its pictures; without any, followers see none.
@@ -394,22 +417,6 @@ class FakeService:
         yield from self.purged
         if self.interrupt and not dry_run:
             raise self.interrupt
-
-    def refused_counts(self) -> list[RefusedCount]:
-        found = Counter((each.place, each.reason) for each in self.refused_held)
-        return [RefusedCount(place=p, reason=r, amount=n, last_at=0.0) for (p, r), n in found.items()]
-
-    def refused_messages(self, limit: int = 20) -> list[RefusedMessage]:
-        return self.refused_held[:limit]
-
-    def refused_message(self, no: int) -> RefusedMessage:
-        for each in self.refused_held:
-            if each.no == no:
-                return each
-        raise NotFound(f"there is no refused message {no}")
-
-    def purge_refused_messages(self) -> int:
-        return len(self.refused_held)
 
     def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
         self.resets += [client] if reset else []

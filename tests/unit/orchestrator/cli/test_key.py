@@ -122,24 +122,24 @@ def test_refused_messages_are_listed_shown_and_purged(tmp_path: Path) -> None:
     settings = Settings(state_directory=tmp_path)
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as service:
-        table = service._store.refused_messages
+        table = service.refused
         table.add({("stacks", "unsigned"): 1500, ("checks", "late"): 1}, [message(no) for no in range(1100)])
         table.add({("stacks", "unsigned"): 2}, [])
-        assert [(each.place, each.reason, each.amount) for each in service.refused_counts()] == [
+        assert [(each.place, each.reason, each.amount) for each in service.refused.counts()] == [
             ("checks", "late", 1),
             ("stacks", "unsigned", 1502),
         ]
-        newest = service.refused_messages(2)
+        newest = service.refused.newest(2)
         assert [each.message_id for each in newest] == ["m1099", "m1098"]
-        assert len(service.refused_messages(10_000)) == 1000, "the table is bounded"
-        assert service.refused_message(newest[0].no) == newest[0]
-        assert service.purge_refused_messages() == 1503
-        assert service.refused_counts() == []
-        assert service.refused_messages() == []
+        assert len(service.refused.newest(10_000)) == 1000, "the table is bounded"
+        assert service.refused.get(newest[0].no) == newest[0]
+        assert service.refused.purge() == 1503
+        assert service.refused.counts() == []
+        assert service.refused.newest(1) == []
 
 
 def test_the_commands_of_refused_messages_show_them(terminal: Terminal, service: FakeService) -> None:
-    service.refused_held = [message(1)]
+    service.refused.held = [message(1)]
     listed = terminal.run("queue", "refused", "list", "-f", "json")
     assert listed.exit_code == 0, listed.stderr
     found = json.loads(listed.stdout)
