@@ -94,6 +94,12 @@ def test_every_function_that_a_page_names_exists(page: str) -> None:
         assert re.search(rf"^    def {name}\(", code, flags=re.MULTILINE), f"{owner}.{name} in {page}"
 
 
+def test_every_boundary_names_tests_that_exist() -> None:
+    named = re.findall(r"`(tests/[^`]+)`", (DOCS / "security.md").read_text())
+    assert len(set(named)) > 20
+    assert [each for each in named if not (DOCS.parent / each).exists()] == []
+
+
 def test_the_journey_is_short() -> None:
     assert len(JOURNEY.split()) < 1100
 
