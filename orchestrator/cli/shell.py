@@ -129,7 +129,7 @@ class Shell:
             self._record(operation, typed, refused=str(error))
             raise
         is_recorded = not OPERATIONS[operation].is_recorded or self._record(operation, typed)
-        # What a process of the installation does by itself, nobody has asked for.
+        # A process of the installation acts for no caller.
         with nullcontext() if operation == "process.run" else acting_for(self.caller):
             yield
         if not is_recorded:

@@ -22,10 +22,10 @@ _IDENTITY: Final = "isotherm_identity"
 
 
 def identify(request: HTTPServerRequest, authenticator: Authenticator) -> Identity | None:
-    """Return who has the credential of a request, which is remembered with it; None for nobody."""
+    """Return who has the credential of a request, which is kept with it; None if it is unknown."""
     try:
         found = authenticator.identify(credential_in(request.headers))
-    except Exception as error:  # noqa: BLE001  # an authenticator of another author; nobody is let in
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the request is refused
         log.error("visitors cannot be identified", error=typed_message(error))
         found = None
     vars(request)[_IDENTITY] = found

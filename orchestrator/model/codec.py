@@ -27,7 +27,7 @@ _PLAIN, _FERNET, BOUND = b"\x00", b"\x01", b"\x02"
 _KEY_BYTES: Final = 32
 _ID_BYTES: Final = 4
 _NONCE_BYTES: Final = 12
-#: How many bytes at the beginning of a bound value tell its form and its key.
+#: The length of what leads a bound value: its form and the id of its key.
 PREFIX_BYTES: Final = 1 + _ID_BYTES
 _PURPOSE: Final = b"isotherm values"
 

@@ -13,8 +13,7 @@ from celery.signals import worker_process_init
 from orchestrator.config.ending import leave_to_parent, share_handler
 from orchestrator.queue.monitoring import limit_remote_control
 
-#: The loggers of Celery that write a line when a task is sent, received and done.
-#: The last of them writes that an order which nobody took in time is discarded.
+#: The loggers of Celery that write a line when a task is sent, received and done, or discarded because it expired.
 _TASK_LOGGERS: Final = ("celery.beat", "celery.worker.strategy", "celery.app.trace", "celery.worker.request")
 
 _POOL_LOGGER: Final = "celery.pool"

@@ -123,7 +123,7 @@ class Besieged:
         return sum(psutil.Process(pid).memory_info().rss for pid in self.family())
 
     def are_unharmed(self) -> bool:
-        """Return whether they are those of the beginning."""
+        """Return whether no process has ended, and none was added."""
         return self.family() == self._known
 
     def attack(self, messages: Iterator[Hostile], *, batch: int = 200) -> Iterator[int]:

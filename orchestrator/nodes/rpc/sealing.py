@@ -131,7 +131,7 @@ class Seal:
         return self._signed(ECHO, address, uuid.uuid4().hex, {"echo": word}, _ECHO_SECONDS)
 
     def echoed(self, data: bytes, *, address: str) -> str | None:
-        """Return the word of an echo; None: it is another message, or nobody's."""
+        """Return the word of an echo; None for any other message."""
         try:
             envelope, _ = self._opened(data, ECHO, address, AGENT if self.node else NODE)
             return str(self._unpacked(envelope).get("echo"))
