@@ -32,6 +32,7 @@ from orchestrator.store.tables import metadata
 from orchestrator.views.stacks import StackView
 from workers.check.checker import Checker
 from workers.check.heartbeat import Heartbeat
+from workers.check.pace import Pace
 
 __all__ = ["Crash", "Engine"]
 
@@ -99,6 +100,9 @@ class Engine:
             worker="worker",
             chance=random.Random(0),  # jitter, the same each time
             heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9, step_timeout_seconds=1e9),
+            # The order of steps does not depend on how fast the machine is.
+            pace=Pace(quick_seconds=-1.0),
+            patience_seconds=1e6,
             coordinator=self._coordinator,
             clients=self._clients,
         )
@@ -128,7 +132,7 @@ class Engine:
             if order.phase == END:
                 self._coordinator.finish(order)
             else:
-                self._checker.check(order)
+                self._checker.check((order,))
 
     def settle(self, signals: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Deliver, with time passing, until nothing is due; ``signals`` are given to resources that take them by then.

@@ -181,6 +181,20 @@ class Settings(BaseSettings):
         "Longer work should be polled: actions are limited by the operation's time-out alone. So long may the queries "
         "of other systems take when a job is validated; then it is refused.",
     )
+    batch_size: int = Field(
+        default=32,
+        ge=1,
+        le=1000,
+        description="How many checks of one operation a message holds, and a worker takes together, at most.",
+    )
+    batch_seconds: float = Field(
+        default=0.25,
+        gt=0,
+        le=1,
+        description="How long the steps of `batch_size` checks may take together, as a worker estimates by the last "
+        "steps of their types; types that are slower are checked one by one. What is taken and not begun within a "
+        "second goes back to the queue.",
+    )
     job_lease_seconds: float = Field(
         default=60.0,
         gt=0,

@@ -54,6 +54,8 @@ class CheckOrder:
     #: The node data of the direct requirements, as they are packed in the store (encrypted if a key is configured).
     #: None if they are too many or too large for a message; the check then reads them from the store.
     node_data: tuple[bytes, ...] | None = None
+    #: Whether it travels in a message of its own; not a part of the message.
+    alone: bool = False
 
     @property
     def task(self) -> str:
@@ -62,7 +64,7 @@ class CheckOrder:
 
     def to_wire(self) -> list[Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
-        plain = [getattr(self, name) for name in self.__slots__[:-1]]
+        plain = [getattr(self, name) for name in _PLAIN]
         return [*plain, None if self.node_data is None else list(self.node_data)]
 
     @classmethod
@@ -74,15 +76,15 @@ class CheckOrder:
         """
         try:
             *plain, node_data = data
-            values = dict(zip(cls.__slots__[:-1], plain, strict=True))
+            values = dict(zip(_PLAIN, plain, strict=True))
         except (TypeError, ValueError) as error:
             problem = Problem(message=f"a check message of an unknown shape: {error}")
             raise InvalidInput([problem]) from error
         return cls(**values, node_data=None if node_data is None else tuple(node_data))
 
-    def summary(self) -> str:
-        """Return a literal that names stack, resource and action, for Flower; it never shows a value."""
-        return repr({"stack": self.stack, "resource": self.key, "op": self.action or self.phase})
+
+#: The fields of an order on the wire, before its node data.
+_PLAIN: Final = ("stack_id", "traversal_id", "no", "key", "phase", "stack", "action")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import IsothermError
 from orchestrator.model.audit import AuditEntry
+from orchestrator.model.check_batch import batches_of
 from orchestrator.model.messages import END, CheckOrder, Job
 from orchestrator.processes.runtime import Runtime, is_dead_here
 from orchestrator.store.store import Store
@@ -33,7 +34,7 @@ class Embedded:
     """Carries out orders on threads of this process until it is closed. It is its own publisher."""
 
     def __init__(self, settings: Settings, *, store: Store | None = None) -> None:
-        self._orders: queue.SimpleQueue[CheckOrder | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[Sequence[CheckOrder] | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._unwinding: threading.Thread | None = None
@@ -44,13 +45,13 @@ class Embedded:
         self.runtime = Runtime(settings, self, kind="embedded", store=store, replacement=self)
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
-        """Queue orders for the threads."""
-        for order in orders:
-            self._orders.put(order)
+        """Queue orders for the threads, several of one traversal together."""
+        for batch in batches_of(orders, self._settings.batch_size):
+            self._orders.put(batch)
 
     def backlog(self) -> int:
-        """Return how many orders wait for a thread."""
-        return self._orders.qsize()
+        """Return how many orders may wait for a thread."""
+        return self._orders.qsize() * self._settings.batch_size
 
     def start(self) -> None:
         """Start the threads, and take over the nodes claimed by dead processes of this machine.
@@ -127,21 +128,22 @@ class Embedded:
 
     def _work(self) -> None:
         while not self._stopping.is_set() and threading.current_thread() in self._threads:
-            order = self._orders.get()
-            if order is None or self._stopping.is_set():
+            batch = self._orders.get()
+            if batch is None or self._stopping.is_set():
                 return
-            self._carry_out(order)
+            self._carry_out(batch)
 
-    def _carry_out(self, order: CheckOrder) -> None:
+    def _carry_out(self, batch: Sequence[CheckOrder]) -> None:
+        first = batch[0]
         try:
-            if order.phase == END:
-                self.runtime.coordinator.finish(order)
+            if first.phase == END:
+                self.runtime.coordinator.finish(first)
             else:
-                self.runtime.checker.check(order)
+                self.runtime.checker.check(batch)
         except IsothermError as error:
-            log.warning("an order was left to the sweep", resource=order.key, error=str(error))
+            log.warning("an order was left to the sweep", resource=first.key, error=str(error))
         except BaseException:  # a plugin that calls sys.exit() must not end a thread that others need
-            log.exception("an order was left to the sweep", resource=order.key)
+            log.exception("an order was left to the sweep", resource=first.key)
         self.runtime.pump.wake()
 
     def _sweep(self) -> float:

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Protocol
@@ -45,8 +45,8 @@ LAST_MOMENT_SECONDS = 1.0
 class CheckCarrier(Protocol):
     """Carries out check orders; the workers' package provides it through an entry point."""
 
-    def check(self, order: CheckOrder) -> None:
-        """Carry out one order."""
+    def check(self, orders: Sequence[CheckOrder]) -> None:
+        """Carry out the orders of one message."""
 
     def close(self) -> None:
         """Stop its threads."""

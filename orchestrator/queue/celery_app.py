@@ -4,6 +4,7 @@ Every queue is reached through the broker's default exchange, by its name. There
 lose with its memory: the next message arrives.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -20,11 +21,13 @@ from kombu.transport import TRANSPORT_ALIASES
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.errors import typed_message
 from orchestrator.keys.key_file import LiveKeys
+from orchestrator.model.check_batch import batches_of, summary, to_wire, weight_of
 from orchestrator.model.messages import (
     BEGIN_TASK,
     CHECK_TASK,
     CHECKS_QUEUE,
     COORDINATOR_QUEUE,
+    END,
     FINISH_TASK,
     JOBS,
     STACKS_QUEUE,
@@ -69,8 +72,8 @@ TRANSPORT_ALIASES.update(
 )
 #: How many times during the watch interval due machines are looked for.
 WATCH_LOOKS = 5
-#: Messages that a worker process prefetches. Those of a dead worker are published again by the sweep.
-PREFETCH = 8
+#: Messages that a worker process has at most: the one that it works on. Each may hold many checks, and others are idle.
+PREFETCH = 1
 
 
 def make_app(settings: Settings, installation: Callable[[], str] | None = None) -> InstallationApp:
@@ -183,67 +186,78 @@ def read_installation(settings: Settings) -> str:
 class QueuePublisher:
     """Sends orders over the broker: checks to the workers, ends to a coordinator."""
 
-    def __init__(self, app: Celery) -> None:
+    def __init__(self, app: InstallationApp) -> None:
         self._app = app
 
     def publish(self, orders: Sequence[CheckOrder]) -> list[tuple[CheckOrder, str]]:
-        """Send each order as one message; return those that no message can hold, and why.
+        """Send the orders, several of one traversal in one message; return those that fit no message, and why.
 
         An order that cannot be sent with its node data is sent without: the check reads them from the store.
 
         Raises:
             OperationalError, OSError: the broker is out of reach, or refused an order. The others were sent, unless
-                it refused two in a row.
+                it refused two messages in a row.
         """
         unfit: list[tuple[CheckOrder, str]] = []
         skipped: Exception | None = None
         is_second = False
+        waiting = deque(batches_of(orders, self._app.settings.batch_size))
         with self._app.producer_or_acquire() as producer:
-            for order in orders:
+            while waiting:
+                batch = waiting.popleft()
                 try:
-                    self._send_somehow(order, producer)
+                    self._send(batch, producer)
+                    is_second = False
+                    continue
+                except Exception as error:  # noqa: BLE001  # of a transport, or of what packs a value
+                    if len(batch) > 1:
+                        # Whatever it is about may be one of them.
+                        waiting.extendleft((order,) for order in reversed(batch))
+                        continue
+                    reason: Exception = error
+                try:
+                    self._send_without_data(batch[0], producer, reason)
+                    is_second = False
                 except TRANSPORT_ERRORS as error:
                     if is_second:
                         raise
                     skipped, is_second = error, True
-                    continue
                 except Exception as error:
-                    log.exception("an order fits no message", resource=order.key)
-                    unfit.append((order, typed_message(error)))
-                is_second = False
+                    log.exception("an order fits no message", resource=batch[0].key)
+                    unfit.append((batch[0], typed_message(error)))
         if skipped is not None:
             raise skipped
         return unfit
 
-    def _send_somehow(self, order: CheckOrder, producer: Producer) -> None:
-        try:
-            self._send(order, producer)
-        except TRANSPORT_ERRORS:
-            # A broker that refuses a large message often breaks the connection.
-            if sum(map(len, order.node_data or ())) < SUSPICIOUS_BYTES:
-                raise
-            self._send(replace(order, node_data=None), producer)
-        except Exception:
-            if not order.node_data:
-                raise
-            self._send(replace(order, node_data=None), producer)
+    def _send_without_data(self, order: CheckOrder, producer: Producer, reason: Exception) -> None:
+        """Send an order that could not be sent, if the node data can be why; else raise the reason.
 
-    def _send(self, order: CheckOrder, producer: Producer) -> None:
+        A broker that refuses a large message often breaks the connection.
+        """
+        is_refused = isinstance(reason, TRANSPORT_ERRORS)
+        if not order.node_data or (is_refused and weight_of(order) < SUSPICIOUS_BYTES):
+            raise reason
+        self._send((replace(order, node_data=None),), producer)
+
+    def _send(self, batch: Sequence[CheckOrder], producer: Producer) -> None:
+        first = batch[0]
+        is_end = first.phase == END
         self._app.send_task(
-            order.task,
-            kwargs={"order": order.to_wire()},
+            first.task,
+            kwargs={"order": first.to_wire()} if is_end else {"orders": to_wire(batch)},
             # Shown by Celery's tools, which parse it: names only, never a value.
-            kwargsrepr=order.summary(),
+            kwargsrepr=summary(batch),
             producer=producer,
             ignore_result=True,
         )
 
     def backlog(self) -> int | None:
-        """Return how many checks wait in the broker; None when it is out of reach."""
+        """Return how many checks may wait in the broker, with every message full; None when it is out of reach."""
         connection = self._app.connection_for_write()
         try:
             with connection, connection.channel() as channel:
-                return int(channel.queue_declare(CHECKS_QUEUE, passive=True).message_count)
+                messages = int(channel.queue_declare(CHECKS_QUEUE, passive=True).message_count)
+                return messages * self._app.settings.batch_size
         except (*connection.connection_errors, *connection.channel_errors):
             return None
 

@@ -9,7 +9,7 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -35,8 +35,20 @@ def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
 
 
 @functools.cache
-def _for_psycopg(sql: str) -> bytes:
-    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
+def _raw_cursor() -> Any:
+    """Return psycopg's cursor that leaves a statement as it is: its others parse a long one at each call."""
+    import psycopg
+
+    return psycopg.RawCursor
+
+
+@functools.lru_cache(maxsize=1024)
+def _numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return the statement as PostgreSQL reads it, with ``$1`` in place of names, and the names in their order."""
+    names = tuple(dict.fromkeys(_PARAMETER.findall(sql)))
+    numbers = {name: number for number, name in enumerate(names, 1)}
+    text = _PARAMETER.sub(lambda found: f"${numbers[found[1]]}", sql)
+    return text.encode(), names
 
 
 class Direct:
@@ -46,22 +58,48 @@ class Direct:
     """
 
     def __init__(self, driver: Any, *, postgres: bool) -> None:
-        self._execute = functools.partial(driver.execute, prepare=True) if postgres else driver.execute
-        self._spelled: Callable[[str], str | bytes] = _for_psycopg if postgres else str
+        self._driver, self._postgres = driver, postgres
 
     def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
         """Run a statement; return its rows, which have the columns as attributes."""
-        cursor = self._execute(self._spelled(sql), values)
-        found: Sequence[Any] = cursor.fetchall()
-        if not found:
-            return found
-        make = _row_type(tuple(column[0] for column in cursor.description))
-        return [make(row) for row in found]
+        return _rows_of(sql, self._execute(sql, values))
+
+    def together(self, calls: Sequence[tuple[str, Values]]) -> Sequence[Sequence[AnyRow]]:
+        """Run statements in one transaction and, on PostgreSQL, one round trip; return the rows of each."""
+        if len(calls) == 1:
+            return [self.rows(*calls[0])]
+        with self._driver.pipeline():
+            cursors = [self._execute(sql, values) for sql, values in calls]
+        return [_rows_of(sql, cursor) for (sql, _), cursor in zip(calls, cursors, strict=True)]
 
     def count(self, sql: str, values: Values) -> int:
         """Run a statement; return how many rows it changed."""
-        changed: int = self._execute(self._spelled(sql), values).rowcount
+        changed: int = self._execute(sql, values).rowcount
         return changed
+
+    def _execute(self, sql: str, values: Values) -> Any:
+        if not self._postgres:
+            return self._driver.execute(sql, values)
+        text, names = _numbered(sql)
+        return _raw_cursor()(self._driver).execute(text, [values[name] for name in names], prepare=True)
+
+
+#: What makes rows of a statement's results: the driver describes them anew at each call.
+_MAKERS: Final[dict[str, Callable[[Sequence[Any]], Any]]] = {}
+_MOST_MAKERS: Final = 1024
+
+
+def _rows_of(sql: str, cursor: Any) -> Sequence[AnyRow]:
+    found: Sequence[Any] = cursor.fetchall()
+    if not found:
+        return found
+    make = _MAKERS.get(sql)
+    if make is None:
+        if len(_MAKERS) >= _MOST_MAKERS:
+            # Only simulations, which have the time in their statements, have so many.
+            _MAKERS.clear()
+        make = _MAKERS[sql] = _row_type(tuple(column[0] for column in cursor.description))
+    return [make(row) for row in found]
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def inspect(url: str, shape: str, size: int) -> dict[str, Any]:
     while counting.orders:
         order = counting.orders.pop()
         if order.phase != END:
-            runtime.checker.check(order)
+            runtime.checker.check((order,))
     runtime.close()
     return {"message_bytes": counting.bytes / counting.published, "statements": next(statements) / size}
 

@@ -10,6 +10,7 @@ import pytest
 from flower.utils.search import TaskSearchEngine
 from playwright.sync_api import Browser, Page
 
+from orchestrator.model.check_batch import summary
 from orchestrator.model.messages import CheckOrder
 from tests.browser.site import Site
 from tests.browser.visit import visiting
@@ -159,7 +160,7 @@ def test_flower_finds_the_tasks_of_a_resource_by_our_link(model: Model, name: st
     order = CheckOrder(
         stack_id="s", traversal_id="t", no=0, key=name, phase="converge", stack="web", action="CREATE"
     )
-    task = SimpleNamespace(uuid="id", name="resource.check", kwargs=order.summary())
+    task = SimpleNamespace(uuid="id", name="resource.check", kwargs=summary((order,)))
     engine = TaskSearchEngine()
     engine.upsert(task)
     link = urlsplit(model.tasks_url("web", name))

@@ -192,7 +192,7 @@ def settle(bench: Bench, found: Found, results: Sequence[Any]) -> None:
     began = bench.clock.now
     waiting = [order for result in results for order in _orders_in(result)]
     waiting += found.orders.values()
-    running = [each for each in results if isinstance(each, Claim)]
+    running = [each for result in results for each in _parts(result) if isinstance(each, Claim)]
     for ending in results:
         if isinstance(ending, ClaimedEnd):
             bench.store.traversals.finish_end(ending)
@@ -211,11 +211,11 @@ def settle(bench: Bench, found: Found, results: Sequence[Any]) -> None:
 
 
 def _orders_in(result: Any) -> Sequence[CheckOrder]:
-    if isinstance(result, CheckOrder):
-        return [result]
-    return (
-        [each for each in result if isinstance(each, CheckOrder)] if isinstance(result, (tuple, list)) else []
-    )
+    return [each for each in _parts(result) if isinstance(each, CheckOrder)]
+
+
+def _parts(result: Any) -> Sequence[Any]:
+    return result if isinstance(result, (tuple, list)) else [result]
 
 
 def _deliver(bench: Bench, order: CheckOrder) -> Sequence[CheckOrder]:

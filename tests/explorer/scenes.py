@@ -68,6 +68,34 @@ def ends(name: str, ending: Ending = Ending.DONE, *, seconds: float = 0) -> Oper
     return finish
 
 
+def claims_together(*names: str) -> Operating:
+    """Claim some orders as a worker does that has received them in one message."""
+
+    def claim(bench: Bench, found: Found) -> Sequence[Claim | CheckOrder]:
+        orders = [found.orders[name] for name in names]
+        taken = bench.store.nodes.claim_batch(orders, worker="other", types=["Test"])
+        return [*taken.claims, *taken.left]
+
+    return claim
+
+
+def end_together(*names: str) -> Operating:
+    """Report the ends of running steps as one batch, and claim what they make ready."""
+
+    def finish(bench: Bench, found: Found) -> Sequence[Claim | CheckOrder]:
+        ended = [(found.claims[name], Outcome(ending=Ending.DONE)) for name in names]
+        finished = bench.store.nodes.finish_batch(ended, types=["Test"], most=8)
+        alone = [bench.store.nodes.finish(*each).ready for each in finished.left]
+        return [*finished.claims, *finished.ready, *(order for ready in alone for order in ready)]
+
+    return finish
+
+
+def gives_back(name: str) -> Operating:
+    """Give back a claim whose step was not begun."""
+    return lambda bench, found: bench.store.nodes.give_back(found.claims[name])
+
+
 def replaces(name: str) -> Operating:
     """Report that a resource must be replaced."""
 
@@ -336,6 +364,9 @@ SCENES = (
             "v ends": ends("v"),
             "claim e": claims("e"),
             "claim r": claims("r"),
+            "claim e and r": claims_together("e", "r"),
+            "a and k end": end_together("a", "k"),
+            "give v back": gives_back("v"),
             "signal x": signals("s-x"),
             "sweep": sweeps(),
             "beat": beats("a", "k", "v"),
@@ -353,6 +384,8 @@ SCENES = (
             "old a fails": ends("a", Ending.FAILED),
             "old a waits": ends("a", Ending.WAITING, seconds=LONG_SECONDS),
             "claim a": claims("a"),
+            "claim a, if it is free": claims_together("a"),
+            "give old a back": gives_back("a"),
             "h ends": ends("h"),
             "sweep": sweeps(),
             "update": updates(4, _A_AND_B),
@@ -378,6 +411,7 @@ SCENES = (
         {
             "replace a": replaces("a"),
             "replace d": replaces("d"),
+            "a and d end": end_together("a", "d"),
             "d ends": ends("d"),
             "d fails": ends("d", Ending.FAILED),
             "update": updates(3, _A_AND_B),
@@ -391,6 +425,7 @@ SCENES = (
         {
             "a ends": ends("a"),
             "b ends": ends("b"),
+            "a and b end": end_together("a", "b"),
             "b fails": ends("b", Ending.FAILED),
             "join q": joins("q"),
             "join q's cleanup": joins("q's cleanup"),
@@ -420,6 +455,9 @@ SCENES = (
             "sweep a full queue": sweeps(backlog=100),
             "a ends": ends("a"),
             "y ends": ends("y"),
+            "a and y end": end_together("a", "y"),
+            "give a back": gives_back("a"),
+            "claim e, f and g": claims_together("e", "f", "g"),
             "a fails": ends("a", Ending.FAILED),
             "beat": beats("a", "y"),
             "claim e": claims("e"),

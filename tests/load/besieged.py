@@ -16,6 +16,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.keys.envelope import Envelope
 from orchestrator.keys.key import NODE
 from orchestrator.keys.key_file import LiveKeys
+from orchestrator.model.check_batch import to_wire
 from orchestrator.model.messages import (
     CHECKS_QUEUE,
     COORDINATOR_QUEUE,
@@ -181,7 +182,7 @@ class Besieged:
         read = make_request(HOST, VERSION_RPC, {}, timeout_seconds=DAY_SECONDS)
         contents: dict[str, tuple[str, dict[str, Any]]] = {
             STACKS_QUEUE: (job.job_id, {"job": job.to_wire()}),
-            CHECKS_QUEUE: ("check", {"order": order.to_wire()}),
+            CHECKS_QUEUE: ("check", {"orders": to_wire((order,))}),
             COORDINATOR_QUEUE: ("end", {"order": CheckOrder(**{**_fields(order), "phase": END}).to_wire()}),
             node_queue(HOST): (call.id, {"request": seal.call(call), "life": {}}),
         }

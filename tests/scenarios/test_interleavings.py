@@ -1,6 +1,7 @@
 """In whatever order messages come, twice, late or never, and wherever a process dies: the invariants hold."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,9 @@ moves = st.one_of(
     st.tuples(st.just("repeat"), st.integers(0, 50)),
     st.tuples(st.just("drop"), st.integers(0, 50)),
     st.tuples(st.just("crash"), st.integers(1, 12)),
+    # As one message of all checks of an operation.
+    st.tuples(st.sampled_from(["together", "repeat together", "late"]), st.integers(0, 50)),
+    st.tuples(st.just("crash together"), st.integers(1, 40)),
     st.tuples(st.just("stall"), st.integers(0, 50)),
     st.tuples(st.just("go on"), st.just(0)),
     # Past a poll, past a redelivery, past a lease.
@@ -50,10 +54,14 @@ def play(world: World, fate: Sequence[tuple[str, int]]) -> None:
             world.survive(lambda number=number: world.stall(number % len(world.messages)))  # type: ignore[misc]
         elif move == "drop":
             world.messages.pop(number % len(world.messages))
-        elif move == "crash":
+        elif move in ("crash", "crash together"):
             world.cloud.crash_after(number)
-            world.survive(world.deliver)
+            world.survive(world.deliver if move == "crash" else world.deliver_together)
             world.cloud.crash_at = None
+        elif move in ("together", "repeat together", "late"):
+            is_repeated, is_late = move == "repeat together", move == "late"
+            deliver = partial(world.deliver_together, number % len(world.messages))
+            world.survive(partial(deliver, keep=is_repeated, late=is_late))
         else:
             index = number % len(world.messages)
             world.survive(lambda index=index, move=move: world.deliver(index, keep=move == "repeat"))  # type: ignore[misc]

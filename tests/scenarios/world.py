@@ -7,9 +7,10 @@ matters: before or after each transaction, each call of a plugin, each publicati
 import random
 import sqlite3
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
@@ -19,6 +20,7 @@ from hooks.loading.ordering import in_order
 from orchestrator.config.settings import Settings
 from orchestrator.engine.breakpoints import clear_hooks
 from orchestrator.engine.coordinator import Coordinator
+from orchestrator.model.check_batch import batches_of, from_wire, to_wire
 from orchestrator.model.messages import (
     CHECKED_PHASES,
     END,
@@ -45,6 +47,7 @@ from orchestrator.store.tables import metadata
 from tests.scenarios.cloud import Cloud, Crash, cloud_type
 from workers.check.checker import Checker
 from workers.check.heartbeat import Heartbeat
+from workers.check.pace import Pace
 
 #: The longest pause of what polls, and how long the sweep waits, in a world without redelivery, before it repairs
 #: what was lost.
@@ -112,6 +115,17 @@ def _settings(values: Mapping[str, Any]) -> Settings:
     return _known_settings[key]
 
 
+class Steady(Pace):
+    """A pace that does not depend on the machine: these types are quick."""
+
+    def __init__(self, types: Iterable[str]) -> None:
+        super().__init__(quick_seconds=0.0)
+        self._quick = frozenset(types)
+
+    def took(self, kind: str, seconds: float) -> None:
+        """Learn nothing."""
+
+
 class World:
     """The engine, its messages, its clock, its cloud."""
 
@@ -174,6 +188,8 @@ class World:
             worker="worker",
             chance=random.Random(0),
             heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9, step_timeout_seconds=1e9),
+            pace=Steady(types),
+            patience_seconds=1e6,
             coordinator=self.coordinator,
             clients=self.clients,
         )
@@ -211,7 +227,7 @@ class World:
         for order in orders:
             self.cloud.instruction()
             # What travels is what comes out of a message, not the object that went in.
-            self.messages.append(CheckOrder.from_wire(order.to_wire()))
+            self.messages.append(replace(CheckOrder.from_wire(order.to_wire()), alone=order.alone))
 
     def backlog(self) -> int:
         """Count the messages on the network."""
@@ -304,12 +320,32 @@ class World:
         order = self.messages[index] if keep else self.messages.pop(index)
         self.carry_out(order)
 
+    def deliver_together(self, index: int = 0, *, keep: bool = False, late: bool = False) -> None:
+        """Deliver a message, and all others of the same operation, as one; ``late``: no step begins in time."""
+        first = self.messages[index]
+        mine = [
+            each
+            for each in self.messages
+            if each.traversal_id == first.traversal_id and each.phase != END and not each.alone
+        ]
+        if first not in mine:
+            self.deliver(index, keep=keep)
+            return
+        if not keep:
+            self.messages = [each for each in self.messages if each not in mine]
+        self.checker._patience_seconds = -1.0 if late else 1e6
+        try:
+            for some in batches_of(mine, 32):
+                self.checker.check(from_wire(to_wire(some)))
+        finally:
+            self.checker._patience_seconds = 1e6
+
     def carry_out(self, order: CheckOrder) -> None:
         """Do what whoever gets this message does."""
         if order.phase == END:
             self.coordinator.finish(order)
         else:
-            self.checker.check(order)
+            self.checker.check((order,))
 
     def stall(self, index: int) -> None:
         """Deliver a message to a worker that does the work and stands still before it can say so."""

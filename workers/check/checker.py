@@ -1,17 +1,21 @@
-"""The check: claim a node, take one step, finish it, and continue with one of the nodes that became ready.
+"""The check: claim a node, take one step, finish it, and continue with nodes that became ready.
 
 May run any number of times, on any worker, in any order: the claim refuses what is not due, and the attempt number
-fences off a late finish.
+fences off a late finish. Nodes whose steps are quick are claimed and finished together, in one transaction each; a
+process learns from its own steps which types are quick.
 """
 
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import structlog
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.log_context import about_attempt, about_order
+from orchestrator.config.periodic import Periodic
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, StackSource
@@ -25,18 +29,23 @@ from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.database import UNSTORABLE
-from orchestrator.store.nodes.claims import Claim, Finished, Outcome
+from orchestrator.store.nodes.batches import Ended, NodeBatches
+from orchestrator.store.nodes.claims import Claim, Finished, FinishedBatch, Outcome
 from orchestrator.store.store import Store
 from orchestrator.tracing.tracer import OFF, Tracing
+from workers.check.batch import PATIENCE_SECONDS, Batch
 from workers.check.context import CheckContext
 from workers.check.gate import unread_inputs, unstorable
 from workers.check.heartbeat import Heartbeat
+from workers.check.pace import Pace
 from workers.check.step import take_step
 
 log = structlog.get_logger()
 
-#: The most nodes per message, so that work spreads over workers and the queue shows it.
+#: How often a worker continues with what it made ready, so that work spreads over workers and the queue shows it.
 CARRY_ON = 16
+#: How many steps a process takes of a message before it calls what it does not know slow.
+TRIALS = 2
 #: The number of traversals' contexts, and of files, cached in a process. Neither ever changes.
 REMEMBERED = 64
 
@@ -58,10 +67,13 @@ class Checker:
         clients: Clients | None = None,
         tracing: Tracing = OFF,
         replacement: Replacement = NO_REPLACEMENT,
+        pace: Pace | None = None,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         """Keep the arguments.
 
-        ``coordinator`` begins the operations of nested stacks; ``replacement`` replaces the process when a step hangs.
+        ``coordinator`` begins the operations of nested stacks; ``replacement`` replaces the process when a step hangs;
+        after ``patience_seconds`` a claim that was not begun is given back.
         """
         self._store = store
         self._types = types
@@ -91,21 +103,38 @@ class Checker:
             settings,
             types,
         )
+        self._most = settings.batch_size
+        self._pace = pace or Pace(quick_seconds=settings.batch_seconds / settings.batch_size)
+        self._patience_seconds = patience_seconds
+        self._batches: set[Batch] = set()
+        self._watch = Periodic(
+            "batches",
+            self.hand_back,
+            every_seconds=patience_seconds / 2,
+            first_seconds=patience_seconds / 2,
+            complaint="could not give claims back",
+        )
         self._context = lru_cache(REMEMBERED)(store.traversals.context)
         self._file = lru_cache(REMEMBERED)(store.templates.file)
         self._source = lru_cache(REMEMBERED)(self._load_source)
 
-    def check(self, order: CheckOrder) -> None:
-        """Carry out an order, then up to ``CARRY_ON`` of the nodes it made ready, one after the other."""
-        for _ in range(CARRY_ON):
-            ready = self.step(order)
-            mine = next((each for each in ready if each.phase not in (END, JOIN)), None)
-            # Published before this worker continues: other workers depend neither on its speed nor on its survival.
-            publish_or_leave(self._publisher, [each for each in ready if each is not mine])
-            if mine is None:
+    def check(self, orders: Sequence[CheckOrder]) -> None:
+        """Carry out the orders of one message, then up to ``CARRY_ON`` times what they made ready.
+
+        What becomes ready is published before this worker continues, but for what it continues with itself: other
+        workers depend neither on its speed nor on its survival.
+        """
+        mine, claims = orders, tuple[Claim, ...]()
+        for turn in reversed(range(CARRY_ON)):
+            most = self._most if turn else 0
+            done = self._carry_out_batch(claims, most) if claims else self._begin(mine, most)
+            ready, claims, mine = done.ready, tuple(done.claims), ()
+            if not claims and turn:
+                first = next((each for each in ready if each.phase not in (END, JOIN)), None)
+                mine = () if first is None else (first,)
+            self._publish(each for each in ready if each not in mine)
+            if not claims and not mine:
                 return
-            order = mine
-        publish_or_leave(self._publisher, [order])
 
     def step(self, order: CheckOrder) -> tuple[CheckOrder, ...]:
         """Take one step of one node; return the orders for the ready nodes, joins already passed on."""
@@ -113,15 +142,109 @@ class Checker:
             return self._pass_on(self._store.nodes.release_join(order).ready)
         with about_order(order):
             claim = self._store.nodes.claim(order, worker=self._worker)
-            return () if claim is None else self._carry_out(claim)
+        return () if claim is None else self.report(claim, self._outcome(claim))
 
-    def _carry_out(self, claim: Claim) -> tuple[CheckOrder, ...]:
+    def _begin(self, orders: Sequence[CheckOrder], most: int) -> FinishedBatch:
+        """Begin with the orders of a message; those that are not quick are published again, but for one."""
+        ready: list[CheckOrder] = []
+        waiting = [order for order in orders if order.phase != JOIN]
+        for order in orders:
+            if order.phase == JOIN:
+                ready += self.step(order)
+        for _ in range(TRIALS):
+            if len(waiting) > 1 and not self._pace.quick:
+                # Its pace is that of the others, as far as this process can know.
+                ready += self.step(waiting.pop(0))
+        claims: Sequence[Claim] = ()
+        if len(waiting) > 1:
+            taken = self._store.nodes.claim_batch(waiting, worker=self._worker, types=self._pace.quick)
+            claims, waiting = taken.claims, list(taken.left)
+            self._publish(replace(order, alone=True) for order in waiting[1:])
+        for order in waiting[:1]:
+            with about_order(order):
+                claim = self._store.nodes.claim(order, worker=self._worker)
+            if claim is None:
+                continue
+            if claim.type in self._pace.quick and not claims:
+                claims = [claim]
+            else:
+                ready += self.report(claim, self._outcome(claim))
+        done = self._carry_out_batch(claims, most) if claims else FinishedBatch()
+        return replace(done, ready=(*ready, *done.ready))
+
+    def _carry_out_batch(self, claims: Sequence[Claim], most: int) -> FinishedBatch:
+        """Take the steps of quick nodes one after the other; claim at most ``most`` of what they made ready."""
+        batch = Batch(claims, patience_seconds=self._patience_seconds)
+        self._batches.add(batch)
+        self._watch.start()
+        try:
+            while (claim := batch.next()) is not None:
+                outcome = self._outcome(claim)
+                if NodeBatches.fits(outcome):
+                    batch.add(claim, outcome)
+                else:
+                    self._publish(self.report(claim, outcome))
+                self._publish(self._record(batch.due()).ready)
+            ended, late = batch.rest()
+            self._give_back(late)
+            return self._record(ended, most)
+        except Exception:
+            self._leave(batch)
+            raise
+        finally:
+            self._batches.discard(batch)
+
+    def hand_back(self) -> None:
+        """Record the outcomes, and give back the claims, that wait for too long because of a step that lasts."""
+        for batch in tuple(self._batches):
+            ended, late = batch.overdue()
+            self._publish(self._record(ended).ready)
+            self._give_back(late)
+
+    def _leave(self, batch: Batch) -> None:
+        """Do for the others what can be done after an error with one."""
+        ended, claims = batch.rest()
+        try:
+            self._publish(self._record(ended).ready)
+            self._give_back(claims)
+        except Exception as error:  # noqa: BLE001  # the first error is raised
+            log.warning("the other checks of a message are left to the sweep", reason=str(error))
+
+    def _give_back(self, claims: Iterable[Claim]) -> None:
+        for claim in claims:
+            orders = self._store.nodes.give_back(claim)
+            self._publish(replace(order, alone=True) for order in orders)
+
+    def _record(self, ended: Sequence[Ended], most: int = 0) -> FinishedBatch:
+        """Record outcomes in one transaction; those that it leaves out one by one."""
+        if not ended:
+            return FinishedBatch()
+        if len(ended) == 1 and not (most and ended[0][0].dependents):
+            return FinishedBatch(ready=self.report(*ended[0]))
+        try:
+            finished = self._store.nodes.finish_batch(ended, types=self._pace.quick, most=most)
+        except UNSTORABLE:
+            finished = FinishedBatch(left=ended)
+        left = [order for each in finished.left for order in self.report(*each)]
+        return replace(finished, ready=(*self._pass_on(finished.ready), *left), left=())
+
+    def _publish(self, orders: Iterable[CheckOrder]) -> None:
+        publish_or_leave(self._publisher, tuple(orders))
+
+    def _outcome(self, claim: Claim) -> Outcome:
+        """Take the step of a claim, with its lease extended as long as it lasts."""
         order = claim.order
-        with about_attempt(claim.attempt), self._tracing.check(claim, self._worker) as traced:
+        begun = time.monotonic()
+        with (
+            about_order(order),
+            about_attempt(claim.attempt),
+            self._tracing.check(claim, self._worker) as traced,
+        ):
             with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt), claim.type):
                 outcome = self.act(claim)
             traced.came_to(outcome)
-            return self.report(claim, outcome)
+        self._pace.took(claim.type, time.monotonic() - begun)
+        return outcome
 
     def act(self, claim: Claim) -> Outcome:
         """Carry out the claimed action on the object; nothing is recorded yet."""
@@ -156,8 +279,9 @@ class Checker:
         return self._pass_on(self._finish(claim, outcome).ready)
 
     def close(self) -> None:
-        """Stop the heartbeat."""
+        """Stop the threads."""
         self._heartbeat.close()
+        self._watch.stop()
 
     def _files(self, digests: Mapping[str, str]) -> Mapping[str, str]:
         return LazyFiles(digests, self._file) if digests else {}

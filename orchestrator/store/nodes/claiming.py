@@ -46,7 +46,7 @@ class NodeClaims(Repository):
             if row is None:
                 return None
             if row.type is not None:
-                return self._claimed(order, row, worker)
+                return self.claim_of(order, row, worker)
             # The resource is locked, or has just changed: the node waits for the lock.
             if not self._is_free_again(values):
                 return None
@@ -66,9 +66,11 @@ class NodeClaims(Repository):
 
     def _claim_sqlite(self, direct: Direct, values: Values) -> AnyRow | None:
         rows = direct.rows(statements.SQLITE_CLAIM_READ.at(self._db.now), values)
-        if not rows:
-            return None
-        row = rows[0]
+        return self.take_sqlite(direct, rows[0], values) if rows else None
+
+    @staticmethod
+    def take_sqlite(direct: Direct, row: AnyRow, values: Values) -> AnyRow | None:
+        """Claim a ready node that was read; None if its resource is locked, for which the node waits now."""
         free = row.lock_traversal is None
         lease = values["lease_seconds"] if free else values["locked_seconds"]
         changed = {
@@ -100,7 +102,8 @@ class NodeClaims(Repository):
         direct.count(statements.INSERT_EVENT, event)
         return row
 
-    def _claimed(self, order: CheckOrder, row: AnyRow, worker: str) -> Claim:
+    def claim_of(self, order: CheckOrder, row: AnyRow, worker: str) -> Claim:
+        """Return the claim that a row of a claiming statement tells of."""
         unreadable: dict[str, bytes] = {}
         misplaced: list[str] = []
         key_of_node = order.no, order.traversal_id

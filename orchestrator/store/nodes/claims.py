@@ -160,3 +160,22 @@ class Finished:
     accepted: bool
     #: Orders for the nodes that became ready, to be published.
     ready: tuple[CheckOrder, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """The result of a claim of several nodes."""
+
+    claims: Sequence[Claim] = ()
+    #: Those of the orders that are to be claimed alone: of other types, or whose resource another traversal holds.
+    left: Sequence[CheckOrder] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedBatch:
+    """The result of a finish of several nodes, and the claim of what they made ready."""
+
+    ready: tuple[CheckOrder, ...] = ()
+    claims: Sequence[Claim] = ()
+    #: What was not finished: to be finished alone, unless it is fenced off.
+    left: Sequence[tuple[Claim, Outcome]] = ()

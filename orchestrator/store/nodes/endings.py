@@ -13,6 +13,7 @@ from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckO
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying, text_of
 from orchestrator.store.direct import Direct
+from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.nodes.failing import fail_traversal, held_status, hold_stack
@@ -65,7 +66,7 @@ class NodeEndings(Repository):
         transaction, except that of a cleanup while other nodes still make what the definition wants. Safe to repeat:
         the second time, the node does not run any more.
         """
-        values = self._values(claim, outcome)
+        values = self.values_of(claim, outcome)
         if outcome.hook:
             return self._stop(claim, outcome, values)
         if outcome.ending is Ending.FAILED:
@@ -73,7 +74,7 @@ class NodeEndings(Repository):
         begins_later = outcome.ending is Ending.RETRY and values["resource_status"] != "IN_PROGRESS"
         if outcome.ending in (Ending.NEXT, Ending.REPLACE) or begins_later:
             return self._go_on(claim, outcome, values)
-        finish = self._finish_postgres if self._db.postgres else self._finish_sqlite
+        finish = self._finish_postgres if self._db.postgres else self.finish_sqlite
         with self._db.direct() as direct:
             rows = finish(direct, outcome, values)
         if rows is None:
@@ -90,12 +91,17 @@ class NodeEndings(Repository):
         with self._db.write() as connection:
             hold_stack(connection, order.traversal_id)
             held_status(connection, order.traversal_id, to_change=True)
+            is_held_back = order.phase == CLEANUP and goes_on(connection, order.traversal_id)
+            if not is_held_back:
+                # Before the node itself: a batch that it is one of locks those with lower numbers first.
+                every = "traversal_id = :traversal_id"
+                hold_nodes(connection, self._db, every, {"traversal_id": order.traversal_id})
             node = connection.execute(text_of(statements.SQLITE_FINISH_NODE.at(self._db.now)), values)
             if node.rowcount != 1:
                 return Finished(accepted=False)
             connection.execute(text_of(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
             connection.execute(text_of(statements.event_at(self._db.now)), values)
-            if order.phase == CLEANUP and goes_on(connection, order.traversal_id):
+            if is_held_back:
                 dependents = claim.dependents
                 hold_back(connection, self._db, traversal_id=order.traversal_id, dependents=dependents)
                 down = statements.count_down(self._db.now, self._db.in_list("dependents"))
@@ -211,21 +217,13 @@ class NodeEndings(Repository):
     def _finish_postgres(
         self, direct: Direct, outcome: Outcome, values: Values
     ) -> tuple[str, Sequence[AnyRow]] | None:
-        if outcome.ending is Ending.RETRY:
-            statement = statements.PG_RETRY
-        elif outcome.ending not in _PASSED_ON:
-            statement = statements.PG_STEP
-        else:
-            statement = statements.PG_END_AND_RELEASE if values["dependents"] else statements.PG_END
-        rows = direct.rows(statement.at(self._db.now), values)
-        if not rows:
-            return None
-        with_released = statement is statements.PG_END_AND_RELEASE
-        return rows[0].traversal_status, [row for row in rows if row.no is not None] if with_released else []
+        statement = postgres_statement(outcome, values)
+        return finished_by(direct.rows(statement.at(self._db.now), values))
 
-    def _finish_sqlite(
+    def finish_sqlite(
         self, direct: Direct, outcome: Outcome, values: Values
     ) -> tuple[str, Sequence[AnyRow]] | None:
+        """Finish a step; return the status of the traversal and the released nodes, or None if it is fenced off."""
         now = self._db.now
         if direct.count(statements.SQLITE_FINISH_NODE.at(now), values) != 1:
             return None
@@ -245,7 +243,8 @@ class NodeEndings(Repository):
         rows = direct.rows(statements.count_down(self._db.now, self._db.in_list("dependents")), values)
         return _released(rows)
 
-    def _values(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
+    def values_of(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
+        """Return what the statements of a finish are about."""
         order = claim.order
         done = outcome.ending is Ending.DONE
         # An operation on a resource as it is leaves its reference and attributes as they are.
@@ -324,6 +323,23 @@ class NodeEndings(Repository):
             values["changed"] = bool(rows[0].changed)
             released = self._count_down(direct, values)
         return Finished(accepted=True, ready=self._orders.orders(released, order))
+
+
+def postgres_statement(outcome: Outcome, values: Values) -> statements.Statement:
+    """Return the statement that finishes a step."""
+    if outcome.ending is Ending.RETRY:
+        return statements.PG_RETRY
+    if outcome.ending not in _PASSED_ON:
+        return statements.PG_STEP
+    return statements.PG_END_AND_RELEASE if values["dependents"] else statements.PG_END
+
+
+def finished_by(rows: Sequence[AnyRow]) -> tuple[str, Sequence[AnyRow]] | None:
+    """Return the status of the traversal and the released nodes, of what such a statement returns; None for nothing."""
+    if not rows:
+        return None
+    # Only the statement that releases nodes has their columns.
+    return rows[0].traversal_status, [row for row in rows if getattr(row, "key", None) is not None]
 
 
 def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:

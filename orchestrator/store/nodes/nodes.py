@@ -6,6 +6,7 @@ nothing, so a message may be delivered twice, late, or to a worker that was beli
 
 from orchestrator.model.codec import Codec
 from orchestrator.store.database import Database
+from orchestrator.store.nodes.batches import NodeBatches
 from orchestrator.store.nodes.claiming import NodeClaims
 from orchestrator.store.nodes.endings import NodeEndings
 from orchestrator.store.nodes.orders import NodeOrders
@@ -13,12 +14,17 @@ from orchestrator.store.repository import Timings
 
 
 class Nodes:
-    """The operations of :class:`NodeClaims`, :class:`NodeEndings` and :class:`NodeOrders` on one database."""
+    """The operations of :class:`NodeClaims`, :class:`NodeEndings`, :class:`NodeBatches` and :class:`NodeOrders`."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
         orders = NodeOrders(database, codec, timings)
         endings = NodeEndings(database, codec, timings, orders)
-        self.claim = NodeClaims(database, codec, timings).claim
+        claims = NodeClaims(database, codec, timings)
+        batches = NodeBatches(database, codec, timings, claims=claims, endings=endings, orders=orders)
+        self.claim = claims.claim
+        self.claim_batch = batches.claim
+        self.finish_batch = batches.finish
+        self.give_back = batches.give_back
         self.finish = endings.finish
         self.release_join = endings.release_join
         self.orders = orders.orders

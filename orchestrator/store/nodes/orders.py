@@ -60,6 +60,8 @@ class NodeOrders(Repository):
                 stack=place.stack,
                 action=row.action,
                 node_data=self._in_message(parts, data, inputs[row.no], _Needs(row.needs, row.no)),
+                # What a step may have killed its worker with is not made the others' fate.
+                alone=row.lost > 0 or row.state == "running",
             )
             for row in rows
         )
@@ -91,8 +93,12 @@ class NodeOrders(Repository):
     def _node_data(self, traversal_id: str, numbers: Sequence[int]) -> dict[int, bytes]:
         sql = f"SELECT no, node_data FROM node WHERE traversal_id = :id AND no {self._db.in_list('numbers')}"
         values = {"id": traversal_id, "numbers": self._db.integers(numbers)}
-        rows = self._db.rows(text_of(sql), values)
-        return {row.no: row.node_data for row in rows if row.node_data is not None}
+        return {row.no: row.node_data for row in self._read(sql, values) if row.node_data is not None}
+
+    @retrying
+    def _read(self, sql: str, values: Values) -> Sequence[AnyRow]:
+        with self._db.direct() as direct:
+            return direct.rows(sql, values)
 
     def inputs(self, claim: Claim) -> list[Any]:
         """Return the node data of the direct requirements, from the message or else from the store."""

@@ -6,10 +6,21 @@ clock.
 """
 
 import functools
-from collections.abc import Collection
 from dataclasses import dataclass
 
-from orchestrator.model.actions import OPERATIONS
+from orchestrator.store.nodes.clauses import (
+    ALREADY,
+    CLAIMED_COLUMNS,
+    EFFECTIVE,
+    EVENT_COLUMNS,
+    EVENT_VALUES,
+    FINISH_NODE,
+    FINISH_RESOURCE,
+    LIVE,
+    LOOKS,
+    RESOURCE_COLUMNS,
+    begin,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,94 +39,21 @@ def _filled_in(sql: str, now: str) -> str:
     return sql.replace("{now}", now)
 
 
-_EVENT_COLUMNS = """
-    at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id, cause, worker"""
-#: All but the time.
-_EVENT_VALUES = (
-    ":stack_id, :traversal_id, :resource, :resource_id, :type, :action, :status, :reason, :physical_id, "
-    ":cause, :worker"
-)
-
-# A failed traversal begins no new nodes, but carries begun ones to their end.
-_LIVE = "(t.status = 'IN_PROGRESS' OR (t.status = 'FAILED' AND n.attempt > 0))"
-
-_CLAIMED_COLUMNS = """
-    n.attempt + 1 AS attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.needs, n.resource_id,
-    n.node_data, n.changed, n.hooks"""
-
-# The effective action of a converge node depends on the resource's present state, because another traversal may have
-# worked on it since the plan was made. An unfinished create, adoption, resume or restore is finished first, and a
-# suspended resource is resumed first.
-_EFFECTIVE = """
-    CASE WHEN n.phase <> 'converge' OR n.action NOT IN ('CREATE', 'UPDATE') THEN n.action
-         WHEN r.action = 'ADOPT' AND r.status <> 'COMPLETE' THEN 'ADOPT'
-         WHEN r.action = 'INIT' OR (r.action = 'CREATE' AND r.status = 'IN_PROGRESS') THEN 'CREATE'
-         WHEN r.action = 'SUSPEND' OR (r.action = 'RESUME' AND r.status = 'IN_PROGRESS') THEN 'RESUME'
-         WHEN r.action = 'RESTORE' AND r.status = 'IN_PROGRESS' AND r.token IS NOT NULL THEN 'RESTORE'
-         ELSE 'UPDATE' END"""
-
-_RESOURCE_COLUMNS = """
-    type, physical_id, on_node, properties, data, metadata, token, started_at, requires"""
-
-# A failed or deleted resource keeps its status until it is replaced or the first step of its repair is recorded, so
-# that it does not look sound if the worker dies. Likewise a resource in a check, which may have found a fault before.
-_DOUBTED = """
-    ({action} = 'UPDATE' AND (resource.action = 'DELETE' OR resource.status = 'FAILED'
-        OR (resource.action = 'CHECK' AND resource.status <> 'COMPLETE')))"""
-
-
-def _in(names: Collection[str]) -> str:
-    return "(" + ", ".join(f"'{name}'" for name in sorted(names)) + ")"
-
-
-# A resource that is not fit for an operation (``orchestrator.model.actions``) is not changed.
-_UNFIT = "({action} IN " + _in(OPERATIONS) + " AND CASE {action} "
-_UNFIT += " ".join(
-    f"WHEN '{name}' THEN resource.action IN {_in(fitness.never)} "
-    f"OR (resource.status <> 'COMPLETE' AND resource.action NOT IN {_in(fitness.unfinished)})"
-    for name, fitness in OPERATIONS.items()
-)
-_UNFIT += " END)"
-
-# A row to be adopted is in progress before its first claim.
-_GOING_ON = "resource.action = {action} AND resource.status = 'IN_PROGRESS' AND resource.started_at > 0"
-
-# Before a hook, a claim begins nothing: the step only finds out whether there is a change.
-_ALREADY = f"r.action = ({_EFFECTIVE}) AND r.status = 'IN_PROGRESS' AND r.started_at > 0"
-_LOOKS = f"""
-    CASE WHEN n.hooks IS NULL OR ({_ALREADY}) THEN false
-         ELSE {{find}}(n.hooks, '"pre-' || lower({_EFFECTIVE}) || '"') > 0 END"""
-
-_BEGIN_ACTION = """
-    lock_traversal = :traversal_id, lock_no = :no, lock_attempt = {attempt},
-    started_at = CASE WHEN {same} THEN resource.started_at ELSE {{now}} END,
-    reason = CASE WHEN {same} THEN resource.reason ELSE '' END,
-    token = CASE WHEN {same} THEN resource.token END,
-    action = CASE WHEN {kept} THEN resource.action ELSE {action} END,
-    status = CASE WHEN {kept} THEN resource.status ELSE 'IN_PROGRESS' END, updated_at = {{now}}"""
-
-
-def _begin(attempt: str, action: str, looks: str) -> str:
-    going_on, doubted, unfit = (each.format(action=action) for each in (_GOING_ON, _DOUBTED, _UNFIT))
-    kept, same = f"{doubted} OR {unfit} OR {looks}", f"({going_on}) OR {unfit} OR {looks}"
-    return _BEGIN_ACTION.format(attempt=attempt, action=action, same=same, kept=kept)
-
-
 # Nodes are found by their whole key in parameters, never by a join, so that a plan made for small tables stays right
 # for large ones.
 PG_CLAIM = Statement(
     f"""
     WITH n AS (
-        SELECT n.no, n.phase, n.action, {_CLAIMED_COLUMNS}
+        SELECT n.no, n.phase, n.action, {CLAIMED_COLUMNS}
         FROM node n JOIN traversal t ON t.id = n.traversal_id
-        WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
+        WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {LIVE}
         FOR UPDATE OF n SKIP LOCKED
     ), was AS (
-        SELECT r.id, r.action AS was_action, r.status AS was_status, {_EFFECTIVE} AS effective,
-            ({_ALREADY}) AS going_on, {_LOOKS.format(find="strpos")} AS looks
+        SELECT r.id, r.action AS was_action, r.status AS was_status, {EFFECTIVE} AS effective,
+            ({ALREADY}) AS going_on, {LOOKS.format(find="strpos")} AS looks
         FROM resource r JOIN n ON r.id = n.resource_id
     ), taken AS (
-        UPDATE resource SET {_begin("n.attempt", "was.effective", "was.looks")}
+        UPDATE resource SET {begin("n.attempt", "was.effective", "was.looks")}
         FROM n, was WHERE resource.id = was.id AND resource.lock_traversal IS NULL
             -- Unless another transaction has changed it meanwhile.
             AND resource.action = was.was_action AND resource.status = was.was_status
@@ -131,14 +69,14 @@ PG_CLAIM = Statement(
             worker = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN :worker ELSE worker END, woken = false
         WHERE node.traversal_id = :traversal_id AND node.no = :no AND EXISTS (SELECT 1 FROM n)
     ), recorded AS (
-        INSERT INTO event ({_EVENT_COLUMNS})
+        INSERT INTO event ({EVENT_COLUMNS})
         SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, was.effective, 'IN_PROGRESS', '',
             taken.physical_id, '', :worker
         FROM taken, was WHERE NOT was.going_on AND NOT was.looks
     )
     SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.needs, n.resource_id,
         n.node_data, n.changed, n.hooks, n.action AS planned, was.effective AS action, was.was_action,
-        was.was_status, was.looks, {_RESOURCE_COLUMNS},
+        was.was_status, was.looks, {RESOURCE_COLUMNS},
         {{now}} AS now
     FROM n, was LEFT JOIN taken ON true
     """
@@ -154,13 +92,14 @@ PG_READY_IF_FREE = Statement(
 
 SQLITE_CLAIM_READ = Statement(
     f"""
-    SELECT {_CLAIMED_COLUMNS}, n.action AS planned, {_EFFECTIVE} AS action,
+    SELECT n.no, n.key, n.phase, n.quiet, n.lost, n.state, {CLAIMED_COLUMNS}, n.action AS planned,
+        {EFFECTIVE} AS action,
         r.action AS was_action, r.status AS was_status, r.name,
-        r.lock_traversal, {_ALREADY} AS going_on, {_LOOKS.format(find="instr")} AS looks, r.type, r.physical_id,
-        r.on_node, r.properties, r.data, r.metadata, r.requires, CASE WHEN {_ALREADY} THEN r.token END AS token,
-        CASE WHEN {_ALREADY} THEN r.started_at ELSE {{now}} END AS started_at, {{now}} AS now
+        r.lock_traversal, {ALREADY} AS going_on, {LOOKS.format(find="instr")} AS looks, r.type, r.physical_id,
+        r.on_node, r.properties, r.data, r.metadata, r.requires, CASE WHEN {ALREADY} THEN r.token END AS token,
+        CASE WHEN {ALREADY} THEN r.started_at ELSE {{now}} END AS started_at, {{now}} AS now
     FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN resource r ON r.id = n.resource_id
-    WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
+    WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {LIVE}
     """
 )
 
@@ -171,51 +110,22 @@ SQLITE_CLAIM_NODE = """
     """
 
 SQLITE_CLAIM_RESOURCE = (
-    f"UPDATE resource SET {_begin(':attempt', ':action', ':looks')} WHERE id = :resource_id"
+    f"UPDATE resource SET {begin(':attempt', ':action', ':looks')} WHERE id = :resource_id"
 ).replace("{now}", ":now")
 
-INSERT_EVENT = f"INSERT INTO event ({_EVENT_COLUMNS}) VALUES (:now, {_EVENT_VALUES})"
+INSERT_EVENT = f"INSERT INTO event ({EVENT_COLUMNS}) VALUES (:now, {EVENT_VALUES})"
 
 # The row, as the claim marked it, has the action of the lost attempt. An attempt before a hook has begun nothing.
 LOST_EVENT = Statement(
     f"""
-    INSERT INTO event ({_EVENT_COLUMNS})
-    SELECT {{now}}, r.stack_id, n.traversal_id, r.name, r.id, r.type, {_EFFECTIVE}, 'IN_PROGRESS', :reason,
+    INSERT INTO event ({EVENT_COLUMNS})
+    SELECT {{now}}, r.stack_id, n.traversal_id, r.name, r.id, r.type, {EFFECTIVE}, 'IN_PROGRESS', :reason,
         r.physical_id, :cause, :worker
     FROM node n JOIN resource r ON r.id = n.resource_id
     WHERE n.traversal_id = :traversal_id AND n.no = :no
-        AND (n.hooks IS NULL OR ({_ALREADY}) OR n.hooks NOT LIKE '%"pre-' || lower({_EFFECTIVE}) || '"%')
+        AND (n.hooks IS NULL OR ({ALREADY}) OR n.hooks NOT LIKE '%"pre-' || lower({EFFECTIVE}) || '"%')
     """
 )
-
-# A wake-up during the step makes the node due at once, because the step may not have seen its cause.
-_FINISH_NODE = """
-    UPDATE node SET
-        state = :state, node_data = COALESCE(:node_data, node_data), retries = retries + :retried, published = 0,
-        ready_at = CASE WHEN :state = 'ready' THEN {now} ELSE ready_at END,
-        due_at = CASE WHEN :state = 'ready' THEN {now} + :redeliver_seconds
-            WHEN :state <> 'waiting' THEN NULL WHEN woken THEN {now} ELSE {now} + :seconds END
-    WHERE traversal_id = :traversal_id AND no = :no AND attempt = :attempt AND state = 'running'"""
-
-# Stored metadata belong to signals, until the template has others than before.
-_NEW_METADATA = "metadata_hash <> :metadata_hash"
-
-_FINISH_RESOURCE = f"""
-    UPDATE resource SET
-        action = :resource_action, status = :resource_status, physical_id = :physical_id,
-        on_node = COALESCE(:on_node, on_node),
-        reason = CASE WHEN :untouched THEN reason ELSE :reason END,
-        reference_id = CASE WHEN :new_reference THEN :reference_id ELSE reference_id END,
-        properties = COALESCE(:properties, properties), definition_hash = COALESCE(:definition_hash, definition_hash),
-        attributes = COALESCE(:attributes, attributes), requires = COALESCE(:requires, requires),
-        applied_traversal = COALESCE(:applied_traversal, applied_traversal),
-        applied_no = COALESCE(:applied_no, applied_no),
-        metadata = CASE WHEN {_NEW_METADATA} THEN :metadata ELSE COALESCE(metadata, :metadata) END,
-        metadata_version = metadata_version + 1,
-        metadata_hash = COALESCE(:metadata_hash, metadata_hash),
-        data = :data, token = CASE WHEN :untouched THEN token ELSE :token END,
-        lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {{now}}
-    WHERE id = :resource_id AND lock_traversal = :traversal_id AND lock_no = :no AND lock_attempt = :attempt"""
 
 UNLOCK_RESOURCE = """
     UPDATE resource SET lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL
@@ -228,9 +138,9 @@ _COUNT_DOWN = """
         ready_at = CASE WHEN remaining = 1 AND state = 'blocked' THEN {now} ELSE ready_at END,
         due_at = CASE WHEN remaining = 1 AND state = 'blocked' THEN {now} + :redeliver_seconds ELSE due_at END"""
 
-RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, needs, state, quiet, changed"
+RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, needs, state, quiet, changed, lost"
 
-_PG_EVENT = f"INSERT INTO event ({_EVENT_COLUMNS}) SELECT {{now}}, {_EVENT_VALUES} FROM ended"
+_PG_EVENT = f"INSERT INTO event ({EVENT_COLUMNS}) SELECT {{now}}, {EVENT_VALUES} FROM ended"
 
 # Unlimited retries record one event for each new reason, so that a long outage does not fill the history.
 _IS_NEWS = "(:counts OR (SELECT reason FROM resource WHERE id = :resource_id) <> :reason)"
@@ -249,8 +159,8 @@ _PG_DOWN = f"""
     )"""
 
 _PG_ENDED = (
-    f"WITH ended AS ({_FINISH_NODE} RETURNING no), "
-    f"kept AS ({_FINISH_RESOURCE} AND EXISTS (SELECT 1 FROM ended))"
+    f"WITH ended AS ({FINISH_NODE} RETURNING no), "
+    f"kept AS ({FINISH_RESOURCE} AND EXISTS (SELECT 1 FROM ended))"
 )
 _PG_STATUS = "(SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status"
 
@@ -270,11 +180,11 @@ PG_END_AND_RELEASE = Statement(
     "FROM ended LEFT JOIN down ON down.remaining = 0 AND down.state = 'ready'"
 )
 
-SQLITE_FINISH_NODE = Statement(_FINISH_NODE)
-SQLITE_FINISH_RESOURCE = Statement(_FINISH_RESOURCE)
+SQLITE_FINISH_NODE = Statement(FINISH_NODE)
+SQLITE_FINISH_RESOURCE = Statement(FINISH_RESOURCE)
 #: It compares with the row's former reason, so it runs before the row's own statement.
 SQLITE_RETRY_EVENT = Statement(
-    f"INSERT INTO event ({_EVENT_COLUMNS}) SELECT {{now}}, {_EVENT_VALUES} WHERE {_IS_NEWS}"
+    f"INSERT INTO event ({EVENT_COLUMNS}) SELECT {{now}}, {EVENT_VALUES} WHERE {_IS_NEWS}"
 )
 TRAVERSAL_STATUS = "SELECT status FROM traversal WHERE id = :traversal_id"
 

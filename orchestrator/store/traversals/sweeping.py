@@ -206,7 +206,7 @@ class Sweeper(Repository):
         columns = ", ".join("n." + name for name in statements.RELEASED_COLUMNS.split(", "))
         lock = "FOR UPDATE OF n SKIP LOCKED" if self._db.postgres else ""
         return sa.text(
-            f"SELECT n.traversal_id, n.attempt, n.published, n.lost, n.worker, {columns}, "
+            f"SELECT n.traversal_id, n.attempt, n.published, n.worker, {columns}, "
             "t.status, t.stack_id, s.name AS stack "
             "FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN stack s ON s.id = t.stack_id "
             f"WHERE n.due_at <= :now ORDER BY n.due_at LIMIT :batch {lock}"

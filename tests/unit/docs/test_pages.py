@@ -18,6 +18,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData
 from orchestrator.engine.job_errors import refusal_of
 from orchestrator.errors import InvalidInput, NotFound, Problem
+from orchestrator.model.check_batch import to_wire
 from orchestrator.model.codec import Codec, plain
 from orchestrator.model.messages import (
     CHECK_TASK,
@@ -179,7 +180,7 @@ def test_tasks_travel_on_the_queues_of_the_table() -> None:
     assert {task: queue for queue, task, *_ in rows} == {**ROUTES, NODE_TASK: node_queue("NAME")}
     arguments = {task: argument for _, task, argument, *_ in rows}
     assert {arguments[task] for task in JOBS} == {"job"}
-    assert arguments[CHECK_TASK] == arguments[FINISH_TASK] == "order"
+    assert (arguments[CHECK_TASK], arguments[FINISH_TASK]) == ("orders", "order")
 
 
 def test_fields_of_what_is_done_with_a_stack_as_it_is_are_those_of_the_table() -> None:
@@ -202,8 +203,9 @@ def test_fields_of_a_job_are_those_of_the_table(job: type[Job]) -> None:
 
 def test_a_check_is_the_list_that_the_table_says() -> None:
     rows = table(section(QUEUE, "A check"))
-    order: dict[str, Any] = {name: f"<{name}>" for _, name, _ in rows} | {"node_data": (b"packed",)}
-    assert CheckOrder(**order).to_wire() == [*list(order.values())[:-1], [b"packed"]]
+    own: dict[str, Any] = {name: f"<{name}>" for _, name, _ in rows} | {"node_data": (b"packed",)}
+    order = CheckOrder(stack_id="<id>", traversal_id="<traversal>", stack="<name>", **own)
+    assert to_wire((order,)) == ["<id>", "<traversal>", "<name>", [[*list(own.values())[:-1], [b"packed"]]]]
     assert f"more than {MESSAGE_REQUIREMENTS}" in section(QUEUE, "A check")
     assert f"more than {MESSAGE_BYTES // 1024} KiB" in section(QUEUE, "A check")
 
@@ -236,7 +238,7 @@ def test_a_check_is_as_small_as_the_page_says() -> None:
             node_data=(packed,) * requirements,
         )
         options = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
-        sizes.append(len(msgpack.packb([[], {"order": order.to_wire()}, options])))
+        sizes.append(len(msgpack.packb([[], {"orders": to_wire((order,))}, options])))
     assert 130 <= sizes[0] <= 170
     assert 100 <= sizes[1] - sizes[0] <= 170
     assert sizes[2] - sizes[1] == sizes[1] - sizes[0]

@@ -203,7 +203,7 @@ export function stackOf(id) {
 export function tasksUrl(vertex) {
   const quoted = (text) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
   const { stacks, stackName } = page();
-  const search = `resource.check ${quoted(`kwargs:stack=${stackName}`)} ${quoted(`kwargs:resource=${vertex.name}`)}`;
+  const search = `resource.check ${quoted(`kwargs:stack=${stackName}`)} ${quoted(JSON.stringify(vertex.name))}`;
   const flower = stacks.replace(/\/stacks$/, "/tasks");
   return `${flower}?name=${encodeURIComponent(search)}`;
 }

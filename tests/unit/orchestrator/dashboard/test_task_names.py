@@ -9,6 +9,7 @@ import pytest
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.task_names import DiscreetInspector, TaskNames
 from orchestrator.errors import Unavailable
+from orchestrator.model.check_batch import summary
 from orchestrator.model.messages import CheckOrder
 from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
@@ -58,7 +59,7 @@ def names(stacks: Stacks, clock: Clock) -> TaskNames:
 
 def received(stack: str, task_id: str = "1") -> dict[str, Any]:
     order = CheckOrder(stack_id="s", traversal_id="t", no=1, key="secret-resource", stack=stack)
-    return {"type": "task-received", "uuid": task_id, "args": "()", "kwargs": order.summary()}
+    return {"type": "task-received", "uuid": task_id, "args": "()", "kwargs": summary((order,))}
 
 
 def ended(task_id: str = "1") -> dict[str, Any]:

@@ -11,6 +11,7 @@ from kombu.exceptions import OperationalError
 
 from orchestrator.config.settings import Settings
 from orchestrator.keys.envelope import Envelope
+from orchestrator.model.check_batch import from_wire
 from orchestrator.model.messages import CHECKS_QUEUE, CheckOrder
 from orchestrator.queue.celery_app import QueuePublisher, make_app
 from orchestrator.queue.installation import InstallationApp
@@ -41,13 +42,18 @@ def narrow(redis_url: str) -> Iterator[None]:
 
 def sent(app: InstallationApp) -> list[CheckOrder]:
     """Take the orders that have come to the queue."""
-    found: list[CheckOrder] = []
+    return sorted((order for batch in taken(app) for order in batch), key=lambda order: order.no)
+
+
+def taken(app: InstallationApp) -> list[tuple[CheckOrder, ...]]:
+    """Take the messages that have come to the queue."""
+    found: list[tuple[CheckOrder, ...]] = []
     with app.connection_for_read() as connection, connection.channel() as channel:
         while message := channel.basic_get(CHECKS_QUEUE):
             arguments = msgpack.unpackb(Envelope.content_of(message.body))
-            found.append(CheckOrder.from_wire(arguments["order"]))
+            found.append(from_wire(arguments["orders"]))
             message.ack()
-    return sorted(found, key=lambda order: order.no)
+    return found
 
 
 def test_an_order_that_no_message_holds_is_returned_and_the_others_are_sent(app: InstallationApp) -> None:
@@ -83,3 +89,19 @@ def test_one_that_the_broker_refuses_is_skipped_and_two_in_a_row_end_the_batch(
     with pytest.raises(OperationalError):
         publisher.publish([GOOD[0], refused, refused, *GOOD[1:]])
     assert sent(app) == GOOD[:1]
+
+
+def test_orders_of_one_operation_share_messages_of_the_size_that_is_set(app: InstallationApp) -> None:
+    app.settings = app.settings.model_copy(update={"batch_size": 3})
+    orders = [replace(ORDER, no=no) for no in range(7)]
+    other = replace(ORDER, traversal_id="other")
+    assert QueuePublisher(app).publish([*orders, other, replace(other, alone=True)]) == []
+    assert [len(batch) for batch in taken(app)] == [3, 3, 1, 1, 1]
+
+
+def test_an_order_that_spoils_a_message_keeps_back_no_other_of_it(app: InstallationApp) -> None:
+    orders = [replace(ORDER, no=no) for no in range(4)]
+    orders[2] = replace(orders[2], key="a\ud800")
+    returned = QueuePublisher(app).publish(orders)
+    assert [order for order, _ in returned] == [orders[2]]
+    assert sent(app) == [orders[no] for no in (0, 1, 3)]

@@ -1,0 +1,126 @@
+"""Checks that travel in one message: what one step does to its worker, it does to no other resource."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import Unavailable
+from tests.scenarios.cloud import Crash
+from tests.scenarios.telling import patched, states
+from tests.scenarios.test_updates import template
+from tests.scenarios.world import World
+
+NAMES = ("a", "b", "c", "d")
+#: The create of each, begun once and over once.
+ALL_DONE = dict.fromkeys(NAMES, "CREATE_COMPLETE")
+
+
+def shown(world: World) -> dict[str, str]:
+    """Return the state of each resource."""
+    stack = world.store.stacks.find("s", project="default")
+    return {name: state for name, (state,) in states(world, stack.id).items()}
+
+
+def together(world: World) -> bool:
+    """Begin a stack of independent resources, and deliver their checks in one message."""
+    world.create(template(dict.fromkeys(NAMES, "")))
+    return world.survive(world.deliver_together)
+
+
+def creating(world: World, name: str, act: Any) -> None:
+    """Let the creation of one resource do something else before it is created."""
+    sound = world.checker._types["Cloud::Object"].handle_create
+
+    def handle_create(self: Any) -> Any:
+        if self.name == name:
+            act()
+        return sound(self)
+
+    patched(world, handle_create=handle_create)
+
+
+def test_the_rest_of_a_message_goes_to_others_when_a_step_lasts() -> None:
+    world = World()
+    seen: list[Any] = []
+
+    def lasts() -> None:
+        # As the thread that watches finds after a while.
+        (batch,) = world.checker._batches
+        batch._since -= 1e9
+        world.checker.hand_back()
+        seen.append((shown(world), [(order.key, order.alone) for order in world.messages]))
+        while world.messages:
+            # Another worker has time.
+            world.checker.check((world.messages.pop(0),))
+
+    creating(world, "b", lasts)
+    together(world)
+    ((before, handed_back),) = seen
+    # What was done is on record, and what was not begun is for others.
+    assert (before["a"], before["b"]) == ("CREATE_COMPLETE", "CREATE_IN_PROGRESS")
+    assert handed_back == [("c", True), ("d", True)]
+    world.settle()
+    assert shown(world) == ALL_DONE
+    assert sorted(world.made_names()) == sorted(NAMES)
+
+
+def test_a_step_that_takes_its_worker_down_fails_no_other_resource() -> None:
+    world = World(lost_attempt_limit=3)
+
+    def dies() -> None:
+        raise Crash
+
+    creating(world, "b", dies)
+    assert not together(world)
+    deaths = 1
+    while not world.survive(world.settle):
+        deaths += 1
+    assert deaths == 3
+    assert shown(world) == {**ALL_DONE, "b": "CREATE_FAILED"}
+    assert sorted(world.made_names()) == ["a", "c", "d"]
+
+
+def test_a_database_that_goes_away_in_the_midst_of_a_message_costs_nothing_but_time() -> None:
+    world = World()
+    finish = world.store.nodes.finish_batch
+
+    def unreachable(*_: Any, **__: Any) -> Any:
+        vars(world.store.nodes)["finish_batch"] = finish
+        raise Unavailable("the database does not answer")
+
+    world.create(template(dict.fromkeys(NAMES, "")))
+    vars(world.store.nodes)["finish_batch"] = unreachable
+    with pytest.raises(Unavailable):
+        world.deliver_together()
+    world.settle()
+    assert shown(world) == ALL_DONE
+    assert sorted(world.made_names()) == sorted(NAMES)
+
+
+def test_an_error_with_one_check_leaves_none_of_the_others_to_a_lease() -> None:
+    world = World(redelivers=False)
+    inputs = world.store.nodes.inputs
+
+    def unreachable(claim: Any) -> Any:
+        if claim.order.key == "b":
+            raise Unavailable("the database does not answer")
+        return inputs(claim)
+
+    world.create(template(dict.fromkeys(NAMES, "")))
+    vars(world.store.nodes)["inputs"] = unreachable
+    with pytest.raises(Unavailable):
+        world.deliver_together()
+    vars(world.store.nodes)["inputs"] = inputs
+    while world.messages:
+        world.deliver()
+    assert shown(world) == {**ALL_DONE, "b": "CREATE_IN_PROGRESS"}
+
+
+def test_what_does_not_begin_in_time_is_begun_by_others() -> None:
+    world = World()
+    world.create(template(dict.fromkeys(NAMES, "")))
+    world.deliver_together(late=True)
+    assert [(order.key, order.alone) for order in world.messages] == [(name, True) for name in NAMES]
+    assert world.made_names() == []
+    world.settle()
+    assert shown(world) == ALL_DONE
