@@ -1,17 +1,18 @@
-"""``make bench``: what a resource costs, in four shapes, three sizes and three installations, beside raw Celery."""
+"""``make bench``: what a resource costs, in four shapes, three sizes and three installations, beside Celery itself."""
 
 import argparse
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from orchestrator.config.settings import load_settings
-from orchestrator.model.messages import StackJob
+from orchestrator.model.messages import CHECKS_QUEUE, StackJob
 from orchestrator.queue.celery_app import default_app
 from orchestrator.service import Service
 from orchestrator.store import migrations
@@ -21,11 +22,13 @@ from tests.bench.installation import (
     Processes,
     environment,
     isotherm,
+    plain_worker,
     processes,
-    raw_worker,
     run_inside,
     wait_until,
+    worker_under_our_settings,
 )
+from tests.bench.noop import PLAIN_CELERY, UNDER_OUR_SETTINGS, app_under_our_settings, plain_app
 from tests.bench.row import Row, keep, table
 from tests.bench.shapes import SHAPES, template
 from tests.bench.signing import signing_ms
@@ -37,7 +40,9 @@ INSTALLATIONS = (
     *("sqlite", "sqlite+redis", "postgres+redis"),
 )
 RESULT = Path("build") / "bench.json"
-#: How many raw tasks are run to know Celery's rate; the best of two runs counts, so the yardstick is never too kind.
+#: The yardsticks: Celery with its defaults, and under our settings.
+CELERY = (PLAIN_CELERY, UNDER_OUR_SETTINGS)
+#: How many tasks are run to know Celery's rate; the best of two runs counts, so the yardstick is never too kind.
 RAW_TASKS = 2_000
 
 say = Console(stderr=True, highlight=False).print
@@ -54,90 +59,92 @@ def arguments() -> argparse.Namespace:
 
 def embedded_rows(shapes: list[str], sizes: list[int], directory: Path) -> Iterator[Row]:
     """Measure embedded mode: SQLite, threads, nothing else."""
-    raw = max(
-        (json.loads(run_inside("celery", str(RAW_TASKS))) for _ in range(2)), key=lambda run: -run["seconds"]
-    )
-    celery_rate = RAW_TASKS / raw["seconds"]
-    yield Row(
-        case="celery",
-        shape="-",
-        n=RAW_TASKS,
-        store="-",
-        broker="memory",
-        rate=celery_rate,
-        ratio_to_celery=1.0,
-        cpu_ms=raw["cpu_seconds"] / RAW_TASKS * 1000,
-        message_bytes=0.0,
-        statements=0.0,
-        rss_mib=raw["rss_mib"],
-    )
+    yardsticks = [_celery_in_memory(case) for case in CELERY]
+    yield from (_beside(row, yardsticks) for row in yardsticks)
     for size in sizes:
         for shape in shapes:
             with environment({"ISOTHERM_STATE_DIRECTORY": str(directory / f"{shape}-{size}")}):
                 run = json.loads(run_inside("embedded", shape, str(size)))
             url = f"sqlite:///{directory / f'inspect-{shape}-{size}.db'}"
             seen = json.loads(run_inside("inspect", url, shape, str(min(size, 1000))))
-            yield Row(
+            row = Row(
                 case="isotherm",
                 shape=shape,
                 n=size,
                 store="sqlite",
                 broker="memory",
                 rate=size / run["seconds"],
-                ratio_to_celery=size / run["seconds"] / celery_rate,
                 cpu_ms=run["cpu_seconds"] / size * 1000,
                 message_bytes=seen["message_bytes"],
                 statements=seen["statements"],
                 rss_mib=run["rss_mib"],
             )
+            yield _beside(row, yardsticks)
 
 
-def raw_row(log: Path) -> Row:
-    """Measure raw Celery on the broker of the environment."""
-    app = default_app()
+def _celery_in_memory(case: str) -> Row:
+    """Measure Celery on an in-memory broker; the best of two runs counts."""
+    runs = [json.loads(run_inside(case, str(RAW_TASKS))) for _ in range(2)]
+    best = min(runs, key=lambda run: run["seconds"])
+    return _celery_row(case, "memory", best["seconds"], best["cpu_seconds"], best["rss_mib"])
+
+
+def _celery_row(case: str, broker: str, seconds: float, cpu: float, rss_mib: float) -> Row:
+    return Row(
+        case=case,
+        shape="-",
+        n=RAW_TASKS,
+        store="-",
+        broker=broker,
+        rate=RAW_TASKS / seconds,
+        cpu_ms=cpu / RAW_TASKS * 1000,
+        message_bytes=0.0,
+        statements=0.0,
+        rss_mib=rss_mib,
+    )
+
+
+def _beside(row: Row, yardsticks: Sequence[Row]) -> Row:
+    """Return a row with its ratios to those of :data:`CELERY`."""
+    plain, under_our_settings = (row.rate / each.rate for each in yardsticks)
+    return replace(row, ratio_to_celery=plain, ratio_to_celery_our_settings=under_our_settings)
+
+
+def celery_row(case: str, broker_url: str, log: Path) -> Row:
+    """Measure Celery's tasks on a broker; the best of two runs counts."""
+    plain = case == PLAIN_CELERY
+    app = plain_app(broker_url) if plain else app_under_our_settings()
+    command = plain_worker(broker_url) if plain else worker_under_our_settings()
+    options = {} if plain else {"queue": CHECKS_QUEUE, "argsrepr": "()", "kwargsrepr": "{}"}
     with tempfile.TemporaryDirectory() as counts:
         directory = Path(counts)
         with (
             environment({noop.COUNT_DIRECTORY: counts}),
-            processes(raw_worker(), log=log) as running,
+            processes(command, log=log) as running,
         ):
 
             def run(size: int) -> tuple[float, float]:
                 before, used, started = noop.counted(directory), running.cpu_seconds(), time.perf_counter()
                 with app.producer_or_acquire() as producer:
                     for _ in range(size):
-                        app.send_task(
-                            noop.NOOP_TASK, queue="checks", argsrepr="()", kwargsrepr="{}", producer=producer
-                        )
+                        app.send_task(noop.NOOP_TASK, producer=producer, **options)
                 wait_until(lambda: noop.counted(directory) - before >= size)
                 return time.perf_counter() - started, running.cpu_seconds() - used
 
             run(100)
             seconds, cpu = min(run(RAW_TASKS), run(RAW_TASKS))
             rss = running.peak_rss_mib(running.roots[0])
-    return Row(
-        case="celery",
-        shape="-",
-        n=RAW_TASKS,
-        store="-",
-        broker="redis",
-        rate=RAW_TASKS / seconds,
-        ratio_to_celery=1.0,
-        cpu_ms=cpu / RAW_TASKS * 1000,
-        message_bytes=0.0,
-        statements=0.0,
-        rss_mib=rss,
-    )
+    return _celery_row(case, "redis", seconds, cpu, rss)
 
 
 def distributed_rows(
     store: str, shapes: list[str], sizes: list[int], directory: Path, log: Path
 ) -> Iterator[Row]:
     """Measure a coordinator and a worker of two processes, on Redis and the store of the environment."""
-    # No worker begins without a database, not even one that only measures Celery.
+    # No worker under our settings begins without a database, not even one that only measures Celery.
     migrations.upgrade(load_settings().effective_database_url)
-    raw = raw_row(log)
-    yield raw
+    yardsticks = [celery_row(case, load_settings().broker_url, log) for case in CELERY]
+    yield from (_beside(row, yardsticks) for row in yardsticks)
     coordinator = isotherm("coordinator", "--concurrency", "1")
     worker = isotherm("worker", "--concurrency", str(CONCURRENCY))
     with processes(worker, coordinator, log=log) as running, Service.open(load_settings()) as service:
@@ -148,7 +155,8 @@ def distributed_rows(
                 used = running.cpu_seconds()
                 seconds = _stack_seconds(service, name, shape, size)
                 cpu = running.cpu_seconds() - used
-                yield _distributed_row(store, shape, size, seconds, cpu, raw, running, directory)
+                row = _distributed_row(store, shape, size, seconds, cpu, running, directory)
+                yield _beside(row, yardsticks)
 
 
 def _stack_seconds(service: Service, name: str, shape: str, size: int) -> float:
@@ -170,7 +178,6 @@ def _distributed_row(
     size: int,
     seconds: float,
     cpu: float,
-    raw: Row,
     running: Processes,
     directory: Path,
 ) -> Row:
@@ -186,7 +193,6 @@ def _distributed_row(
         store=store,
         broker="redis",
         rate=size / seconds,
-        ratio_to_celery=size / seconds / raw.rate,
         cpu_ms=cpu / size * 1000,
         message_bytes=seen["message_bytes"],
         statements=seen["statements"],
@@ -250,8 +256,8 @@ def main() -> None:
         for installation in installations:
             for row in measure(installation, asked.shapes.split(","), sizes, Path(directory), log):
                 rows.append(row)
-                speed = f"{row.rate:8.0f}/s {row.ratio_to_celery:5.2f}"
-                say(f"{installation:15} {row.case:9} {row.shape:7} {row.n:6} {speed}")
+                ratios = f"{row.ratio_to_celery:5.2f} {row.ratio_to_celery_our_settings:5.2f}"
+                say(f"{installation:15} {row.case:20} {row.shape:7} {row.n:6} {row.rate:8.0f}/s {ratios}")
     keep(rows, RESULT)
     Console().print(table(rows), soft_wrap=True, highlight=False)
     say(f"written to {RESULT}")

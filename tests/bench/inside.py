@@ -1,4 +1,4 @@
-"""Measurements inside one process: embedded mode, raw Celery on an in-memory broker, statements and messages.
+"""Measurements inside one process: embedded mode, Celery on an in-memory broker, statements and messages.
 
 Run as ``python -m tests.bench.inside WHAT ...`` in a process of its own, so that no run sees another's memory, and
 prints one JSON object.
@@ -15,13 +15,16 @@ from typing import Any
 
 import msgpack
 import sqlalchemy as sa
+from celery import Celery
 
 from orchestrator.config.settings import load_settings
 from orchestrator.model.messages import CHECKS_QUEUE, END, CheckOrder, StackJob
 from orchestrator.processes.runtime import Runtime
+from orchestrator.queue.celery_app import make_app
 from orchestrator.service import Service
 from orchestrator.store import migrations
 from orchestrator.store.direct import Direct
+from tests.bench.noop import NOOP_TASK, PLAIN_CELERY, UNDER_OUR_SETTINGS
 from tests.bench.shapes import template
 
 #: A stack that is run first, so that no measurement pays for imports and caches.
@@ -47,11 +50,15 @@ def _run(service: Service, name: str, source: str) -> None:
         raise SystemExit(f"the stack ended {state}")
 
 
-def celery_in_memory(size: int) -> dict[str, Any]:
-    """Run raw Celery with a worker of threads on an in-memory broker."""
-    from orchestrator.queue.celery_app import make_app
-
-    app = make_app(load_settings(broker_url="memory://"))
+def celery_in_memory(case: str, size: int) -> dict[str, Any]:
+    """Run Celery with a worker of threads on an in-memory broker: with its defaults, or under our settings."""
+    if case == PLAIN_CELERY:
+        app = Celery("plain", broker="memory://", set_as_current=False)
+        app.conf.worker_hijack_root_logger = False
+        options: dict[str, Any] = {"queue": app.conf.task_default_queue}
+    else:
+        app = make_app(load_settings(broker_url="memory://"))
+        options = {"queue": CHECKS_QUEUE, "argsrepr": "()", "kwargsrepr": "{}"}
     # The in-memory transport polls, once a second by itself and whenever the prefetch is used up: that would be an
     # easy opponent.
     app.conf.update(worker_prefetch_multiplier=0, broker_transport_options={"polling_interval": 0.001})
@@ -62,18 +69,20 @@ def celery_in_memory(size: int) -> dict[str, Any]:
     def noop() -> None:
         done.release()
 
-    app.task(name="bench.noop")(noop)
+    app.task(name=NOOP_TASK)(noop)
     worker = app.WorkController(
-        pool="threads", concurrency=4, queues=[CHECKS_QUEUE], hostname="bench@localhost", loglevel="ERROR"
+        pool="threads",
+        concurrency=4,
+        queues=[options["queue"]],
+        hostname="bench@localhost",
+        loglevel="ERROR",
     )
     threading.Thread(target=worker.start, daemon=True).start()
 
     def run(count: int) -> None:
         with app.producer_or_acquire() as producer:
             for _ in range(count):
-                app.send_task(
-                    "bench.noop", queue=CHECKS_QUEUE, argsrepr="()", kwargsrepr="{}", producer=producer
-                )
+                app.send_task(NOOP_TASK, producer=producer, **options)
         for _ in range(count):
             done.acquire()
 
@@ -150,8 +159,8 @@ def main(arguments: Sequence[str]) -> None:
     what, *rest = arguments
     if what == "embedded":
         result = embedded(rest[0], int(rest[1]))
-    elif what == "celery":
-        result = celery_in_memory(int(rest[0]))
+    elif what in (PLAIN_CELERY, UNDER_OUR_SETTINGS):
+        result = celery_in_memory(what, int(rest[0]))
     else:
         result = inspect(rest[0], rest[1], int(rest[2]))
     print(json.dumps(result))

@@ -16,10 +16,16 @@ CONCURRENCY = 2
 #: Longest wait for anything.
 PATIENCE_SECONDS = 300.0
 
-RAW_WORKER = """
-import tests.bench.noop
+PLAIN_WORKER = """
+from tests.bench.noop import plain_app
+arguments = ["worker", "--pool", "prefork", "--concurrency", "%d", "--loglevel", "WARNING"]
+plain_app("%s").worker_main(arguments)
+"""
+WORKER_UNDER_OUR_SETTINGS = """
+from tests.bench.noop import app_under_our_settings
 from orchestrator.queue.processes import run_worker
 from orchestrator.config.settings import load_settings
+app_under_our_settings()
 run_worker(load_settings(), concurrency=%d, pool="prefork", name="raw")
 """
 
@@ -85,9 +91,14 @@ def processes(*commands: list[str], log: Path) -> Iterator[Processes]:
         started.stop()
 
 
-def raw_worker() -> list[str]:
-    """Return the command of a worker whose tasks do nothing."""
-    return [sys.executable, "-c", RAW_WORKER % CONCURRENCY]
+def plain_worker(broker_url: str) -> list[str]:
+    """Return the command of a worker with Celery's defaults whose tasks do nothing."""
+    return [sys.executable, "-c", PLAIN_WORKER % (CONCURRENCY, broker_url)]
+
+
+def worker_under_our_settings() -> list[str]:
+    """Return the command of a worker under our settings whose tasks do nothing."""
+    return [sys.executable, "-c", WORKER_UNDER_OUR_SETTINGS % CONCURRENCY]
 
 
 def wait_until(condition: Callable[[], bool], *, pause_seconds: float = 0.01) -> None:

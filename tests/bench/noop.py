@@ -1,7 +1,6 @@
-"""What a Celery task costs that only counts up: the yardstick.
+"""A Celery task that only counts up, the yardstick: in an app of Celery's defaults, and in one under our settings.
 
-The app is the product's own, with its serializer, queues and events; only the task does nothing. Every worker process
-counts in a file of its own, mapped into memory, so that counting costs next to nothing.
+Every worker process counts in a file of its own, mapped into memory, so that counting costs next to nothing.
 """
 
 import mmap
@@ -10,10 +9,12 @@ import struct
 from functools import cache
 from pathlib import Path
 
-from orchestrator.queue.celery_app import default_app
+from celery import Celery
 
 COUNT_DIRECTORY = "BENCH_COUNT_DIRECTORY"
 NOOP_TASK = "bench.noop"
+#: The two apps, as the results call them.
+PLAIN_CELERY, UNDER_OUR_SETTINGS = "celery", "celery, our settings"
 
 
 @cache
@@ -36,4 +37,23 @@ def counted(directory: Path) -> int:
     return sum(struct.unpack("<q", path.read_bytes())[0] for path in directory.iterdir())
 
 
-default_app().task(name=NOOP_TASK)(noop)
+def plain_app(broker_url: str) -> Celery:
+    """Return an app with Celery's defaults: JSON, acknowledged early, no events, kombu's own transport.
+
+    A process that uses it alone imports nothing of ours.
+    """
+    app = Celery("plain", broker=broker_url, set_as_current=False)
+    if broker_url.startswith("redis"):
+        # By name: our app gives the scheme another transport in every process that imports it.
+        app.conf.broker_transport = "kombu.transport.redis:Transport"
+    app.task(name=NOOP_TASK)(noop)
+    return app
+
+
+def app_under_our_settings() -> Celery:
+    """Return the product's own app, with its serializer, queues, transport and events."""
+    from orchestrator.queue.celery_app import default_app
+
+    app = default_app()
+    app.task(name=NOOP_TASK)(noop)
+    return app

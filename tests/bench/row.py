@@ -10,7 +10,8 @@ from pathlib import Path
 class Row:
     """What one run came to."""
 
-    #: celery: tasks that only count up. isotherm: a stack of resources that do nothing.
+    #: celery: tasks that only count up, with Celery's defaults. celery, our settings: the same in our app. isotherm: a
+    #: stack of resources that do nothing.
     case: str
     shape: str
     n: int
@@ -18,8 +19,10 @@ class Row:
     broker: str
     #: Tasks or resources a second, from submission to the end.
     rate: float
-    #: The rate as a part of raw Celery's on the same broker in the same run.
-    ratio_to_celery: float
+    #: The rate as a part of plain Celery's on the same broker in the same run: default settings, its own transport.
+    ratio_to_celery: float = 0.0
+    #: The rate as a part of Celery's under our settings: signed messages, acknowledged late, task events.
+    ratio_to_celery_our_settings: float = 0.0
     #: Processor time of workers and coordinator a task or resource, in milliseconds; the servers' is not counted.
     cpu_ms: float
     #: The body of a check's message, on average.
