@@ -1,8 +1,14 @@
-"""What something costs on any machine: how many functions it calls."""
+"""What something costs on any machine: how many functions it calls, and how many statements it runs."""
 
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.store.direct import Direct
 
 
 def calls(act: Callable[[], object]) -> int:
@@ -20,3 +26,23 @@ def calls(act: Callable[[], object]) -> int:
     finally:
         sys.setprofile(before)
     return counted
+
+
+def count_statements(note: Callable[[], object]) -> None:
+    """Call ``note`` for what this thread passes to a database's driver from here on: by SQLAlchemy, or directly."""
+    thread = threading.get_ident()
+
+    def noted(*_: object) -> None:
+        if threading.get_ident() == thread:
+            note()
+
+    def counted(run: Callable[..., Any]) -> Callable[..., Any]:
+        def run_and_count(*arguments: Any, **options: Any) -> Any:
+            noted()
+            return run(*arguments, **options)
+
+        return run_and_count
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", noted)
+    for name in ("rows", "count"):
+        setattr(Direct, name, counted(getattr(Direct, name)))

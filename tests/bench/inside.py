@@ -10,11 +10,10 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgpack
-import sqlalchemy as sa
 from celery import Celery
 
 from orchestrator.config.settings import load_settings
@@ -23,9 +22,9 @@ from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import make_app
 from orchestrator.service import Service
 from orchestrator.store import migrations
-from orchestrator.store.direct import Direct
 from tests.bench.noop import NOOP_TASK, PLAIN_CELERY, UNDER_OUR_SETTINGS
 from tests.bench.shapes import template
+from tests.counting import count_statements
 
 #: A stack that is run first, so that no measurement pays for imports and caches.
 WARM_UP = 50
@@ -126,28 +125,13 @@ def inspect(url: str, shape: str, size: int) -> dict[str, Any]:
     job = StackJob(name="inspected", template=template(shape, size), project=settings.project)
     runtime.coordinator.create(job)
     statements = itertools.count()
-    _count_statements(statements)
+    count_statements(lambda: next(statements))
     while counting.orders:
         order = counting.orders.pop()
         if order.phase != END:
             runtime.checker.check((order,))
     runtime.close()
     return {"message_bytes": counting.bytes / counting.published, "statements": next(statements) / size}
-
-
-def _count_statements(statements: "itertools.count[int]") -> None:
-    """Count what passes to a driver from here on: through SQLAlchemy, or directly."""
-
-    def counted(run: Callable[..., Any]) -> Callable[..., Any]:
-        def run_and_count(*arguments: Any, **options: Any) -> Any:
-            next(statements)
-            return run(*arguments, **options)
-
-        return run_and_count
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", lambda *_: next(statements))
-    for name in ("rows", "count"):
-        setattr(Direct, name, counted(getattr(Direct, name)))
 
 
 def _peak_mib() -> float:
