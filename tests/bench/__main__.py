@@ -3,7 +3,6 @@
 import argparse
 import json
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -12,25 +11,23 @@ from pathlib import Path
 from rich.console import Console
 
 from orchestrator.config.settings import load_settings
-from orchestrator.model.messages import CHECKS_QUEUE, StackJob
 from orchestrator.queue.celery_app import default_app
 from orchestrator.service import Service
 from orchestrator.store import migrations
-from tests.bench import constraints, dashboard, hooks, language, nodes, noop, update
+from tests.bench import constraints, dashboard, hooks, language, nodes, update
 from tests.bench.installation import (
     CONCURRENCY,
     Processes,
     environment,
     isotherm,
-    plain_worker,
     processes,
     run_inside,
-    wait_until,
-    worker_under_our_settings,
+    stack_seconds,
 )
-from tests.bench.noop import PLAIN_CELERY, UNDER_OUR_SETTINGS, app_under_our_settings, plain_app
+from tests.bench.noop import PLAIN_CELERY, UNDER_OUR_SETTINGS
 from tests.bench.row import Row, keep, table
-from tests.bench.shapes import SHAPES, template
+from tests.bench.running_celery import RunningCelery
+from tests.bench.shapes import SHAPES
 from tests.bench.signing import signing_ms
 from tests.keys import provided_keys
 from tests.services.servers import PostgresServer, RedisServer
@@ -112,29 +109,11 @@ def _beside(row: Row, yardsticks: Sequence[Row]) -> Row:
 
 def celery_row(case: str, broker_url: str, log: Path) -> Row:
     """Measure Celery's tasks on a broker; the best of two runs counts."""
-    plain = case == PLAIN_CELERY
-    app = plain_app(broker_url) if plain else app_under_our_settings()
-    command = plain_worker(broker_url) if plain else worker_under_our_settings()
-    options = {} if plain else {"queue": CHECKS_QUEUE, "argsrepr": "()", "kwargsrepr": "{}"}
-    with tempfile.TemporaryDirectory() as counts:
-        directory = Path(counts)
-        with (
-            environment({noop.COUNT_DIRECTORY: counts}),
-            processes(command, log=log) as running,
-        ):
-
-            def run(size: int) -> tuple[float, float]:
-                before, used, started = noop.counted(directory), running.cpu_seconds(), time.perf_counter()
-                with app.producer_or_acquire() as producer:
-                    for _ in range(size):
-                        app.send_task(noop.NOOP_TASK, producer=producer, **options)
-                wait_until(lambda: noop.counted(directory) - before >= size)
-                return time.perf_counter() - started, running.cpu_seconds() - used
-
-            run(100)
-            seconds, cpu = min(run(RAW_TASKS), run(RAW_TASKS))
-            rss = running.peak_rss_mib(running.roots[0])
-    return _celery_row(case, "redis", seconds, cpu, rss)
+    with RunningCelery.start(case, broker_url, log) as celery:
+        celery.run_alone(100)
+        best = min(celery.run_alone(RAW_TASKS) for _ in range(2))
+        rss = celery.processes.peak_rss_mib(celery.processes.roots[0])
+    return _celery_row(case, "redis", best.seconds, best.cpu_seconds, rss)
 
 
 def distributed_rows(
@@ -148,28 +127,15 @@ def distributed_rows(
     coordinator = isotherm("coordinator", "--concurrency", "1")
     worker = isotherm("worker", "--concurrency", str(CONCURRENCY))
     with processes(worker, coordinator, log=log) as running, Service.open(load_settings()) as service:
-        _stack_seconds(service, "warm-up", "wide", 50)
+        stack_seconds(service, "warm-up", "wide", 50)
         for size in sizes:
             for shape in shapes:
                 name = f"{shape}-{size}"
                 used = running.cpu_seconds()
-                seconds = _stack_seconds(service, name, shape, size)
+                seconds = stack_seconds(service, name, shape, size)
                 cpu = running.cpu_seconds() - used
                 row = _distributed_row(store, shape, size, seconds, cpu, running, directory)
                 yield _beside(row, yardsticks)
-
-
-def _stack_seconds(service: Service, name: str, shape: str, size: int) -> float:
-    source = template(shape, size)
-    started = time.perf_counter()
-    stack = service.create(StackJob(name=name, template=source))
-    # To ask how far a large stack is costs the database milliseconds: asked seldom, so as not to measure the asking.
-    pause_seconds = min(0.5, max(0.02, size / 20_000))
-    wait_until(lambda: service.progress(stack.id).finished, pause_seconds=pause_seconds)
-    seconds = time.perf_counter() - started
-    if service.stack(stack.id).state != "CREATE_COMPLETE":
-        raise SystemExit(f"stack {name} ended {service.stack(stack.id).state}")
-    return seconds
 
 
 def _distributed_row(

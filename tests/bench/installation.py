@@ -11,6 +11,10 @@ from pathlib import Path
 
 import psutil
 
+from orchestrator.model.messages import StackJob
+from orchestrator.service import Service
+from tests.bench.shapes import template
+
 #: Worker processes, as many as the machine that the targets were set for has processors.
 CONCURRENCY = 2
 #: Longest wait for anything.
@@ -19,7 +23,7 @@ PATIENCE_SECONDS = 300.0
 PLAIN_WORKER = """
 from tests.bench.noop import plain_app
 arguments = ["worker", "--pool", "prefork", "--concurrency", "%d", "--loglevel", "WARNING"]
-plain_app("%s").worker_main(arguments)
+plain_app(%r, backend=%r).worker_main(arguments)
 """
 WORKER_UNDER_OUR_SETTINGS = """
 from tests.bench.noop import app_under_our_settings
@@ -91,9 +95,9 @@ def processes(*commands: list[str], log: Path) -> Iterator[Processes]:
         started.stop()
 
 
-def plain_worker(broker_url: str) -> list[str]:
+def plain_worker(broker_url: str, backend: str | None = None) -> list[str]:
     """Return the command of a worker with Celery's defaults whose tasks do nothing."""
-    return [sys.executable, "-c", PLAIN_WORKER % (CONCURRENCY, broker_url)]
+    return [sys.executable, "-c", PLAIN_WORKER % (CONCURRENCY, broker_url, backend)]
 
 
 def worker_under_our_settings() -> list[str]:
@@ -119,3 +123,17 @@ def run_inside(*arguments: str) -> str:
     command = [sys.executable, "-m", "tests.bench.inside", *arguments]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS)
     return done.stdout.splitlines()[-1]
+
+
+def stack_seconds(service: Service, name: str, shape: str, size: int) -> float:
+    """Create a stack, and return how long it took until all was there."""
+    source = template(shape, size)
+    started = time.perf_counter()
+    stack = service.create(StackJob(name=name, template=source))
+    # To ask how far a large stack is costs the database milliseconds: asked seldom, so as not to measure the asking.
+    pause_seconds = min(0.5, max(0.02, size / 20_000))
+    wait_until(lambda: service.progress(stack.id).finished, pause_seconds=pause_seconds)
+    seconds = time.perf_counter() - started
+    if service.stack(stack.id).state != "CREATE_COMPLETE":
+        raise SystemExit(f"stack {name} ended {service.stack(stack.id).state}")
+    return seconds

@@ -13,8 +13,8 @@ from celery import Celery
 
 COUNT_DIRECTORY = "BENCH_COUNT_DIRECTORY"
 NOOP_TASK = "bench.noop"
-#: The two apps, as the results call them.
-PLAIN_CELERY, UNDER_OUR_SETTINGS = "celery", "celery, our settings"
+#: The apps, as the results call them; a canvas needs a result backend to join groups.
+PLAIN_CELERY, UNDER_OUR_SETTINGS, CANVAS = "celery", "celery, our settings", "celery canvas"
 
 
 @cache
@@ -37,12 +37,12 @@ def counted(directory: Path) -> int:
     return sum(struct.unpack("<q", path.read_bytes())[0] for path in directory.iterdir())
 
 
-def plain_app(broker_url: str) -> Celery:
+def plain_app(broker_url: str, backend: str | None = None) -> Celery:
     """Return an app with Celery's defaults: JSON, acknowledged early, no events, kombu's own transport.
 
     A process that uses it alone imports nothing of ours.
     """
-    app = Celery("plain", broker=broker_url, set_as_current=False)
+    app = Celery("plain", broker=broker_url, backend=backend, set_as_current=False)
     if broker_url.startswith("redis"):
         # By name: our app gives the scheme another transport in every process that imports it.
         app.conf.broker_transport = "kombu.transport.redis:Transport"
