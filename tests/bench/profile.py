@@ -26,9 +26,10 @@ from tests.services.servers import PostgresServer, RedisServer
 #: The layers in the order in which a message meets them.
 ORDER: Final = tuple(dict.fromkeys(name for _, name in (*LAYERS.values(), OTHER)))
 STATISTICS: Final = "pg_stat_statements"
+#: A statement counts once, whatever types its parameters have.
 STATEMENTS: Final = """
-    SELECT calls, total_exec_time / calls, wal_bytes / calls, query FROM pg_stat_statements
-    WHERE calls >= %s ORDER BY total_exec_time DESC"""
+    SELECT sum(calls), sum(total_exec_time) / sum(calls), sum(wal_bytes) / sum(calls), query FROM pg_stat_statements
+    GROUP BY query HAVING sum(calls) >= %s ORDER BY sum(total_exec_time) DESC"""
 
 Costs = Mapping[str, Mapping[str, float]]
 say = Console(highlight=False, soft_wrap=True).out
@@ -95,7 +96,7 @@ def by_statement(postgres: PostgresServer, database: str, shape: str, size: int)
             # The warm-up was measured as well.
             [
                 f"`{' '.join(query.split())[:90]}`",
-                f"{calls / (size + WARM_UP[1]):.2f}",
+                f"{float(calls) / (size + WARM_UP[1]):.2f}",
                 f"{ms:.3f}",
                 f"{wal:.0f}",
             ]
