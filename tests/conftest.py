@@ -20,6 +20,7 @@ from tests.keys import forget_keys, provide_keys
 from tests.services.fixtures import or_skip
 from tests.services.fresh import set_up, set_up_of
 from tests.services.http_api import HttpApi
+from tests.services.pgbouncer import PgBouncerServer
 from tests.services.rabbit import RabbitServer
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
 
@@ -139,6 +140,13 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
+def pgbouncer_server(postgres_server: PostgresServer) -> Iterator[PgBouncerServer]:
+    """One PgBouncer for the run, before its PostgreSQL; a test that stops it must launch it again."""
+    with or_skip(lambda: PgBouncerServer.before(postgres_server)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def rabbit_server() -> Iterator[RabbitServer]:
     """One RabbitMQ for the run; every test has names of its own on it."""
     with or_skip(RabbitServer.start) as server:
@@ -168,6 +176,12 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     url = postgres_server.create_database()
     yield url
     postgres_server.drop_database(str(make_url(url).database))
+
+
+@pytest.fixture
+def pgbouncer_url(postgres_url: str, pgbouncer_server: PgBouncerServer) -> str:
+    """The URL of an empty PostgreSQL database through PgBouncer; ``postgres_url`` is the same one's directly."""
+    return pgbouncer_server.prepared(postgres_url)
 
 
 @pytest.fixture

@@ -49,7 +49,14 @@ class Settings(BaseSettings):
     database_url: str = Field(
         default="",
         description="SQLAlchemy URL of the state of record; empty: SQLite in the state directory, without a broker "
-        "only. PostgreSQL for more than one machine.",
+        "only. PostgreSQL for more than one machine; with `?pooling=transaction` where it leads to PgBouncer in "
+        "transaction mode.",
+    )
+    database_connections: int = Field(
+        default=15,
+        ge=1,
+        description="How many connections to PostgreSQL a process has at most. A thread that does something in the "
+        "database holds one, and waits for one up to 30 s; processes that use fewer open fewer.",
     )
     broker_url: str = Field(
         default="",

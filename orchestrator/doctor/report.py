@@ -22,6 +22,7 @@ from orchestrator.doctor.sinks import check_event_sinks
 from orchestrator.doctor.tracing import check_tracing
 from orchestrator.doctor.writing import (
     check_database_directory,
+    check_session,
     check_writes,
     database_file,
     why_not_writable,
@@ -47,6 +48,8 @@ def checks(settings: Settings) -> Iterator[Check]:
         if schema.ok and not _is_to_be_made(settings):
             present = processes_present(settings)
             yield check_writes(settings)
+            if session := check_session(settings):
+                yield session
             yield from check_event_sinks(settings)
     yield check_cache(settings, present)
     yield from check_clients(settings)
@@ -142,6 +145,7 @@ def check_database(settings: Settings) -> Check:
         ping(settings.effective_database_url)
     except (Unavailable, InvalidInput) as error:
         is_service = isinstance(error, Unavailable)
+        hint = getattr(error, "hint", "") or hint
         return Check(name="database", ok=False, detail=str(error), hint=hint, is_service=is_service)
     return Check(name="database", ok=True, detail="answers")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
 from orchestrator.errors import IsothermError
-from orchestrator.store.database import require_writable
+from orchestrator.store.probing import missing_session_settings, require_writable
 
 #: How much is written for a trial; the file has no name, and is gone at once.
 _TRIAL_BYTES = 64 * 1024
@@ -61,3 +61,16 @@ def check_writes(settings: Settings) -> Check:
     except IsothermError as error:
         return Check(name="database writes", ok=False, detail=str(error), hint=hint, is_service=True)
     return Check(name="database writes", ok=True, detail="changes are accepted")
+
+
+def check_session(settings: Settings) -> Check | None:
+    """Check that connections have the session settings that statements count on; None where nothing is missing."""
+    hint = (
+        "run what docs/operations.md lists under 'Connections to PostgreSQL', for each user of the database"
+    )
+    try:
+        missing = missing_session_settings(settings.effective_database_url)
+    except IsothermError as error:
+        return Check(name="database session", ok=False, detail=str(error), hint=hint, is_service=True)
+    pairs = ", ".join(f"{name} = {value}" for name, value in missing.items())
+    return Check(name="database session", ok=False, detail=f"lacks {pairs}", hint=hint) if missing else None

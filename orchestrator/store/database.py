@@ -28,12 +28,14 @@ from sqlalchemy.exc import (
     OperationalError,
     ProgrammingError,
 )
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from cache.stores.private_files import FILE, narrow
 from hooks.values.words import storable
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.model.sentences import SentenceSeal
 from orchestrator.store.direct import Direct, driver_of, name_file
+from orchestrator.store.pooling import connecting, is_pooler_refusal, pooling_fault, remedy_for
 from orchestrator.store.rows import Row, Values
 from orchestrator.store.tables.schema import seal_sentences
 
@@ -66,6 +68,12 @@ SESSION = {
 TRANSIENT_SQLSTATES = frozenset({"40001", "40P01"})
 #: Errors about a value: it cannot be packed, or the database does not take it.
 UNSTORABLE = (TypeError, ValueError, OverflowError, DataError, InterfaceError, ProgrammingError)
+#: How long a thread waits for a connection that other threads of its process use.
+POOL_TIMEOUT_SECONDS = 30.0
+ALL_IN_USE = (
+    f"all connections of this process to the database were in use for {POOL_TIMEOUT_SECONDS:.0f} s: "
+    "raise ISOTHERM_DATABASE_CONNECTIONS to the number of its threads"
+)
 #: What to do where a database does not answer.
 REMEDY = "start the database, or correct ISOTHERM_DATABASE_URL"
 #: PostgreSQL's codes for an undefined table and an undefined column.
@@ -84,6 +92,8 @@ def _parse(url: str) -> sa.URL:
         raise InvalidInput([problem]) from error
     backend = parsed.get_backend_name()
     if backend == "postgresql":
+        if fault := pooling_fault(parsed):
+            raise InvalidInput([Problem(message=fault, path="settings.database_url")])
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         message = f"expected a SQLite or PostgreSQL database, found {backend!r}"
@@ -101,7 +111,10 @@ def tried_once() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise Unavailable(f"the database does not answer: {error.orig}", hint=REMEDY) from error
+        hint = remedy_for(error.orig, REMEDY)
+        raise Unavailable(f"the database does not answer: {error.orig}", hint=hint) from error
+    except PoolTimeout as error:
+        raise Unavailable(ALL_IN_USE) from error
 
 
 def is_transient(error: BaseException) -> bool:
@@ -112,7 +125,7 @@ def is_transient(error: BaseException) -> bool:
         return True
     if getattr(error.orig, "sqlstate", None) in TRANSIENT_SQLSTATES:
         return True
-    if not isinstance(error, OperationalError):
+    if not isinstance(error, OperationalError) or is_pooler_refusal(error.orig):
         return False
     return not isinstance(error.orig, sqlite3.Error) or "locked" in str(error.orig)
 
@@ -182,8 +195,11 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
                 raise Unavailable(message) from error
             if isinstance(error, OperationalError) or _is_forbidden(error):
                 # A full disk, a file that may not be written, a user without the right.
-                raise Unavailable(f"the database refuses: {error.orig}") from error
+                hint = remedy_for(error.orig)
+                raise Unavailable(f"the database refuses: {error.orig}", hint=hint) from error
             raise
+        except PoolTimeout as error:
+            raise Unavailable(ALL_IN_USE) from error
 
     return run
 
@@ -191,8 +207,10 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
 class Database:
     """The engine, its dialect, and its two kinds of transaction."""
 
-    def __init__(self, url: str, *, clock: Clock | None = None) -> None:
+    def __init__(self, url: str, *, clock: Clock | None = None, connections: int = 15) -> None:
         """Prepare to connect; nothing is touched yet.
+
+        ``connections`` is how many this process has to PostgreSQL at most. A thread needs one at a time.
 
         Raises:
             InvalidInput: the URL is malformed, or its dialect is neither SQLite nor PostgreSQL.
@@ -204,14 +222,14 @@ class Database:
         self.sqlite_clock: Clock = clock or time.time
         # One writer at a time in this process: SQLite itself would sleep and retry for a second one.
         self._writing = threading.RLock()
-        self.engine = self._postgres_engine() if self.postgres else self._sqlite_engine(self.sqlite_clock)
-        # Statements that are whole transactions need no BEGIN and no COMMIT: one round trip instead of three.
-        autocommit: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if self.postgres else {READS: True}
-        self._autocommit = self.engine.execution_options(**autocommit)
-        self._of_one_moment = self.engine.execution_options(
-            **({"isolation_level": "REPEATABLE READ", "postgresql_readonly": True} if self.postgres else {})
+        #: The one pool of connections. On PostgreSQL a statement on it is a transaction by itself, without BEGIN and
+        #: COMMIT: one round trip instead of three.
+        self.engine = (
+            self._postgres_engine(connections) if self.postgres else self._sqlite_engine(self.sqlite_clock)
         )
-        self._pool = self._postgres_engine(autocommit=True) if self.postgres else self.engine
+        self._reading = self.engine if self.postgres else self.engine.execution_options(**{READS: True})
+        self._transactions = self._isolated("READ COMMITTED")
+        self._of_one_moment = self._isolated("REPEATABLE READ", postgresql_readonly=True)
         self._seal = SentenceSeal()
         #: Called before each direct transaction; simulations set it.
         self.before_direct: Callable[[], None] = lambda: None
@@ -243,7 +261,7 @@ class Database:
     def write(self) -> Iterator[sa.Connection]:
         """Begin a transaction that will write; commit at the end, roll back on an exception."""
         if self.postgres:
-            with self.engine.begin() as connection:
+            with self._transactions.begin() as connection:
                 yield connection
             return
         with self._writing, self.engine.begin() as connection:
@@ -272,10 +290,10 @@ class Database:
             DBAPIError: the database refused, or the connection is lost.
         """
         if self.postgres:
-            with driver_of(self._pool) as driver, driver.transaction() if statements > 1 else nullcontext():
+            with driver_of(self.engine) as driver, driver.transaction() if statements > 1 else nullcontext():
                 yield Direct(driver, postgres=True)
             return
-        with self._writing, driver_of(self._pool) as driver:
+        with self._writing, driver_of(self.engine) as driver:
             self.before_direct()
             driver.execute("BEGIN IMMEDIATE")
             try:
@@ -290,7 +308,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """Open a connection for reading statements, each of which sees the database as it is then."""
-        with self._autocommit.connect() as connection:
+        with self._reading.connect() as connection:
             yield connection
 
     @retrying
@@ -336,7 +354,7 @@ class Database:
                 yield connection
             return
         # A database in memory has one connection, which may be in another thread's transaction.
-        with self._writing if self._in_memory else nullcontext(), self._autocommit.connect() as connection:
+        with self._writing if self._in_memory else nullcontext(), self._reading.connect() as connection:
             connection.exec_driver_sql("BEGIN")
             try:
                 yield connection
@@ -346,7 +364,6 @@ class Database:
     def dispose(self) -> None:
         """Close all connections."""
         self.engine.dispose()
-        self._pool.dispose()
 
     def in_list(self, name: str) -> str:
         """Return the SQL for ``column IN <the list of integers bound as name>``; bind with :meth:`integers`."""
@@ -356,18 +373,24 @@ class Database:
         """Return a list of integers as the value to bind for :meth:`in_list`."""
         return list(values) if self.postgres else json.dumps(list(values))
 
-    def _postgres_engine(self, *, autocommit: bool = False) -> sa.Engine:
-        options = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
-        arguments: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None}
+    def _postgres_engine(self, connections: int) -> sa.Engine:
+        url, arguments = connecting(self.url, SESSION)
         return sa.create_engine(
-            self.url,
-            pool_size=5,
-            max_overflow=10,
+            url,
+            isolation_level="AUTOCOMMIT",
+            pool_reset_on_return=None,
+            pool_size=connections,
+            max_overflow=0,
+            pool_timeout=POOL_TIMEOUT_SECONDS,
             pool_recycle=1800,
-            connect_args={"options": options},
+            connect_args=arguments,
             hide_parameters=True,
-            **(arguments if autocommit else {}),
         )
+
+    def _isolated(self, level: str, **options: Any) -> sa.Engine:
+        if not self.postgres:
+            return self.engine
+        return self.engine.execution_options(isolation_level=level, **options)
 
     @property
     def _in_memory(self) -> bool:
@@ -439,20 +462,6 @@ def ping(url: str) -> None:
     try:
         with tried_once(), database.read() as connection:
             connection.execute(sa.text("SELECT 1"))
-    finally:
-        database.dispose()
-
-
-def require_writable(url: str) -> None:
-    """Check that a database with the schema takes changes; none is made.
-
-    Raises:
-        Unavailable: it takes none, or cannot be reached.
-    """
-    database = Database(url)
-    try:
-        with tried_once(), database.write() as connection:
-            connection.execute(sa.text("UPDATE stack SET name = name WHERE id = ''"))
     finally:
         database.dispose()
 

@@ -119,7 +119,8 @@ class Store:
             job_seconds=2 * settings.job_lease_seconds,
         )
         keys = [key.get_secret_value() for key in settings.encryption_keys]
-        store = cls(settings.effective_database_url, codec=Codec(keys), timings=timings)
+        database = Database(settings.effective_database_url, connections=settings.database_connections)
+        store = cls(database, codec=Codec(keys), timings=timings)
         store.codec.refuses_unbound = (
             (lambda: True) if settings.refuse_unbound_values else store.identity.is_reencrypted
         )

@@ -95,13 +95,9 @@ class Ground:
             connection.exec_driver_sql("; ".join(self._restoring))
 
     def warm(self, count: int) -> None:
-        """Open so many connections of each pool, so that none is opened while operations are driven."""
+        """Open so many connections of each store, so that none is opened while operations are driven."""
         for bench in (self.stepped, self.gated):
-            held = [
-                connect()
-                for connect in (bench.store.database.engine.connect, bench.store.database._pool.connect)
-                for _ in range(count)
-            ]
+            held = [bench.store.database.engine.connect() for _ in range(count)]
             for connection in held:
                 connection.close()
 

@@ -63,7 +63,15 @@ def test_unfit_python_is_named_before_anything_is_made(refused: str, sentence: s
 
 
 def test_servers_script_leaves_a_complete_machine_alone(tmp_path: Path) -> None:
-    for program in ("redis-server", "memcached", "postgres", "rabbitmq-server", "chromium", "bash"):
+    for program in (
+        "redis-server",
+        "memcached",
+        "postgres",
+        "pgbouncer",
+        "rabbitmq-server",
+        "chromium",
+        "bash",
+    ):
         (tmp_path / program).symlink_to("/bin/true" if program != "bash" else str(shutil.which("bash")))
     # No apt-get, sudo or id on this PATH: anything but looking for the programs would fail.
     result = subprocess.run(

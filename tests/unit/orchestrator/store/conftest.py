@@ -16,6 +16,7 @@ from orchestrator.store.repository import Timings
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.emptying import empty
+from tests.services.pgbouncer import PgBouncerServer
 from tests.services.servers import PostgresServer
 
 KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="
@@ -143,8 +144,9 @@ class Bench:
         return self.store.sweeper.sweep().orders
 
 
-#: Each of the two databases and each of the two codecs. Neither knows the other, so not every pair is tried.
-KINDS = ("sqlite-encrypted", "postgres")
+#: Each of the two databases, PostgreSQL also through a pooler, and each of the two codecs. Neither knows the other, so
+#: not every pair is tried.
+KINDS = ("sqlite-encrypted", "postgres", "pgbouncer")
 
 
 class Ground:
@@ -188,6 +190,9 @@ def grounds(
         if kind == "postgres":
             server: PostgresServer = request.getfixturevalue("postgres_server")
             return Ground(server.create_database("grounds"))
+        if kind == "pgbouncer":
+            pooler: PgBouncerServer = request.getfixturevalue("pgbouncer_server")
+            return Ground(pooler.prepared(pooler.postgres.create_database("pooled_grounds")))
         return Ground(f"sqlite:///{tmp_path_factory.mktemp('grounds') / f'{kind}.db'}")
 
     return of

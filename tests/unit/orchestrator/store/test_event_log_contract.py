@@ -72,7 +72,7 @@ def test_a_schema_that_is_missing_is_told_with_what_makes_it() -> None:
 
 def test_how_far_the_history_goes_is_one_statement(bench: Bench) -> None:
     seen: list[str] = []
-    engine = bench.store.database._autocommit
+    engine = bench.store.database._reading
     heard = sa.event.listens_for(engine, "before_cursor_execute")
     heard(lambda *told: seen.append(told[2]))
     bench.store.event_log.extent()
