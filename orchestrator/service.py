@@ -5,12 +5,11 @@ process carries the work out itself (:mod:`orchestrator.processes.embedded`); di
 (:mod:`orchestrator.processes.job_client`).
 """
 
-import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import psutil
 
@@ -52,7 +51,7 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded, prepare_database
 from orchestrator.processes.job_client import JobClient
 from orchestrator.queries.observer import Observer
-from orchestrator.queries.progress import progress_of
+from orchestrator.queries.progress import Pauses, progress_of
 from orchestrator.queries.stacks import StackQueries, begun_view, stack_view
 from orchestrator.sinks.admin import forget_sink, sink_views
 from orchestrator.store.installation.reencryption import Reencryption
@@ -61,9 +60,6 @@ from orchestrator.store.store import Store
 from orchestrator.views.caches import CacheView, FlushView
 from orchestrator.views.sinks import SinkView
 from orchestrator.views.stacks import HookView, Progress, ResourceView, SnapshotView, StackView, UpdatePlan
-
-#: How long a watch pauses after its first look.
-FIRST_PAUSE_SECONDS: Final = 0.02
 
 
 class Service(StackQueries):
@@ -351,19 +347,19 @@ class Service(StackQueries):
     def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
         """Yield the progress of a stack's operation until it is over; the last one is ``finished``.
 
-        The pauses grow up to ``interval_seconds``. In embedded mode this process carries out the work meanwhile, that
-        of interrupted commands included.
+        The pauses grow up to ``interval_seconds``; for a large stack further, as it takes longer to count, but the end
+        of the operation is seen as soon. In embedded mode this process carries out the work meanwhile, that of
+        interrupted commands included.
         """
         if self._embedded is not None:
             self._embedded.start()
-        pause_seconds = min(FIRST_PAUSE_SECONDS, interval_seconds)
+        pauses = Pauses(interval_seconds)
         while True:
             progress = self.progress(stack_id)
             yield progress
             if progress.finished:
                 return
-            time.sleep(pause_seconds)
-            pause_seconds = min(2 * pause_seconds, interval_seconds)
+            pauses.after(progress, lambda: self._find(stack_id).status == "IN_PROGRESS")
 
     def progress(self, stack_id: str) -> Progress:
         """Return the progress of a stack's operation."""

@@ -1,11 +1,43 @@
 """The progress of a stack's operation, and whether it is over."""
 
+import time
+from collections.abc import Callable
+
 from orchestrator.queries.breakpoints import hook_view
 from orchestrator.queries.stacks import stack_view
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.stacks.tallies import done_of
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import Progress
+
+#: How long a watch pauses after its first look.
+FIRST_PAUSE_SECONDS = 0.02
+#: A look reads every node of an operation. A watch reads so many a second, however many there are, unless it would be
+#: still for longer than this.
+COUNTED_A_SECOND = 20_000
+LONGEST_PAUSE_SECONDS = 5.0
+
+
+class Pauses:
+    """The pauses of a watch: they grow up to an interval, and with the number of resources that a look counts."""
+
+    def __init__(self, interval_seconds: float, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._interval_seconds = interval_seconds
+        self._next_seconds = min(FIRST_PAUSE_SECONDS, interval_seconds)
+        self._sleep = sleep
+
+    def after(self, progress: Progress, is_under_way: Callable[[], bool]) -> None:
+        """Pause after a look.
+
+        Once the operation is no longer under way, which is found out every interval, a longer pause ends.
+        """
+        left_seconds = min(progress.total / COUNTED_A_SECOND, LONGEST_PAUSE_SECONDS)
+        while True:
+            self._sleep(self._next_seconds)
+            left_seconds -= self._next_seconds
+            self._next_seconds = min(2 * self._next_seconds, self._interval_seconds)
+            if left_seconds <= 0 or not is_under_way():
+                return
 
 
 def progress_of(store: Store, stack: StackRow, *, stays_for_steps: bool) -> Progress:
