@@ -6,16 +6,14 @@ machine.
 
 import functools
 import json
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import sqlalchemy as sa
 import structlog
@@ -30,12 +28,12 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from cache.stores.private_files import FILE, narrow
 from hooks.values.words import storable
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.model.sentences import SentenceSeal
 from orchestrator.store.direct import Direct, driver_of, name_file
 from orchestrator.store.pooling import connecting, is_pooler_refusal, pooling_fault, remedy_for
+from orchestrator.store.private_file import make_private
 from orchestrator.store.rows import Row, Values
 from orchestrator.store.tables.schema import seal_sentences
 
@@ -52,6 +50,8 @@ RETRY_FOR_SECONDS = 60.0
 _patience: ContextVar[float] = ContextVar("patience", default=RETRY_FOR_SECONDS)
 #: How long SQLite waits for another process's write before it fails with "locked".
 BUSY_TIMEOUT_MS = 30_000
+#: How much of SQLite's file the connection of direct transactions keeps in memory.
+DIRECT_CACHE_KIB = 32 * 1024
 #: The execution option of connections on which no transaction is begun.
 READS = "isotherm_reads"
 #: Session settings. Every statement of a check finds its rows by keys, so one generic plan is right for any content,
@@ -227,6 +227,11 @@ class Database:
         self.engine = (
             self._postgres_engine(connections) if self.postgres else self._sqlite_engine(self.sqlite_clock)
         )
+        # A connection of SQLite forgets the pages that it has read when another one writes. Most is written directly,
+        # so by one connection, with room for the pages of a large stack.
+        self._directly = self.engine
+        if not self.postgres and not self._in_memory:
+            self._directly = self._sqlite_engine(self.sqlite_clock, connections=1, cache_kib=DIRECT_CACHE_KIB)
         self._reading = self.engine if self.postgres else self.engine.execution_options(**{READS: True})
         self._transactions = self._isolated("READ COMMITTED")
         self._of_one_moment = self._isolated("REPEATABLE READ", postgresql_readonly=True)
@@ -293,7 +298,7 @@ class Database:
             with driver_of(self.engine) as driver, driver.transaction() if statements > 1 else nullcontext():
                 yield Direct(driver, postgres=True)
             return
-        with self._writing, driver_of(self.engine) as driver:
+        with self._writing, driver_of(self._directly) as driver:
             self.before_direct()
             driver.execute("BEGIN IMMEDIATE")
             try:
@@ -364,6 +369,7 @@ class Database:
     def dispose(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        self._directly.dispose()
 
     def in_list(self, name: str) -> str:
         """Return the SQL for ``column IN <the list of integers bound as name>``; bind with :meth:`integers`."""
@@ -396,8 +402,8 @@ class Database:
     def _in_memory(self) -> bool:
         return self.url.database in (None, "", ":memory:")
 
-    def _sqlite_engine(self, clock: Clock) -> sa.Engine:
-        pool: dict[str, Any] = {"poolclass": sa.StaticPool} if self._in_memory else {"pool_size": 32}
+    def _sqlite_engine(self, clock: Clock, *, connections: int = 32, cache_kib: int = 2_000) -> sa.Engine:
+        pool: dict[str, Any] = {"poolclass": sa.StaticPool} if self._in_memory else {"pool_size": connections}
         # Parameters may be secrets, and errors are logged and returned to callers.
         engine = sa.create_engine(
             self.url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
@@ -406,7 +412,7 @@ class Database:
         @sa.event.listens_for(engine, "do_connect")
         def keep_private(_dialect: object, _record: object, arguments: list[Any], _: object) -> None:
             if not self._in_memory:
-                _make_private(arguments[0])
+                make_private(arguments[0])
 
         @sa.event.listens_for(engine, "connect")
         def prepare(connection: sqlite3.Connection, _record: object) -> None:
@@ -417,6 +423,7 @@ class Database:
             connection.execute("PRAGMA journal_mode = WAL")
             # A killed process loses nothing. A power failure may lose the last commits, but not the consistency.
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA cache_size = -{cache_kib}")
             connection.create_function("isotherm_now", 0, clock)
 
         @sa.event.listens_for(engine, "begin")
@@ -429,23 +436,6 @@ class Database:
             name_file(context.original_exception, self.url)
 
         return engine
-
-
-def _make_private(name: str) -> None:
-    """Make SQLite's file for this user alone if it is missing, or narrow it and the files beside it.
-
-    SQLite gives the files that it makes beside it, such as ``-wal``, the mode of the database.
-    """
-    is_made = True
-    if name.startswith("file:"):
-        parts = urlsplit(name)
-        name, is_made = unquote(parts.path), parse_qs(parts.query).get("mode", ["rwc"]) == ["rwc"]
-    # With O_EXCL an existing file is not opened: to close it would release the locks of this process's connections.
-    with suppress(OSError):
-        if is_made:
-            os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE))
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        narrow(Path(f"{name}{suffix}"))
 
 
 def ping(url: str) -> None:

@@ -147,7 +147,7 @@ ALLOWED = {
     "cache/stores/private_files.py": "makes the private ones",
     "hooks/builtin/sinks/log.py": "opens with 0600: hooks import nothing of cache",
     "orchestrator/documentation/directory.py": "a site to be published",
-    "orchestrator/store/database.py": "makes the file of SQLite with 0600",
+    "orchestrator/store/private_file.py": "makes the file of SQLite with 0600",
     "workers/agent/commands/launcher.py": "joins a control group",
     "workers/agent/files/directories.py": "directories on the way to a user's file",
     "workers/agent/files/owned_file.py": "a user's file: made with 0600, before it gets the mode that it is to have",

@@ -1,6 +1,10 @@
 """The driver's errors, told apart as the rest of the store tells them apart."""
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
+import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 
 from orchestrator.store.database import Database, is_transient
@@ -36,4 +40,24 @@ def test_a_value_that_the_database_refuses_is_no_outage(postgres_url: str) -> No
     with pytest.raises(DataError) as caught:
         select(database, "no \0 in PostgreSQL")
     assert not is_transient(caught.value)
+    database.dispose()
+
+
+def test_the_pages_that_direct_transactions_have_read_stay_read(tmp_path: Path) -> None:
+    """SQLite's version of the data changes, and the pages are forgotten, when another connection has written."""
+    database = Database(f"sqlite:///{tmp_path / 'one.db'}")
+    with database.write() as connection:
+        connection.execute(sa.text("CREATE TABLE t (a INTEGER)"))
+    versions = set()
+
+    def work(number: int) -> None:
+        with database.direct() as direct:
+            versions.add(direct.rows("PRAGMA data_version", {})[0].data_version)
+            direct.count("INSERT INTO t VALUES (:a)", {"a": number})
+        with database.read() as connection:
+            connection.execute(sa.text("SELECT count(*) FROM t")).scalar_one()
+
+    with ThreadPoolExecutor(4) as threads, database.read():
+        assert len([*threads.map(work, range(100))]) == 100
+    assert len(versions) == 1
     database.dispose()

@@ -17,6 +17,9 @@ def test_a_full_disk_names_the_file(direct: bool, tmp_path: Path) -> None:  # a 
     with database.write() as connection:
         connection.execute(sa.text("CREATE TABLE grows (content BLOB)"))
         connection.execute(sa.text("PRAGMA max_page_count = 8"))
+    with database.direct() as driver:
+        # It holds for a connection, and this is another.
+        driver.count("PRAGMA max_page_count = 8", {})
 
     @retrying
     def grow() -> None:
