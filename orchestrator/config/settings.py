@@ -247,6 +247,13 @@ class Settings(BaseSettings):
         description="The upper bound of the pause before the first retry; it doubles with each further one.",
     )
     retry_max_seconds: float = Field(default=60.0, gt=0, description="The longest pause before a retry.")
+    check_cache_mib: int = Field(
+        default=64,
+        ge=1,
+        description="How much memory, in MiB, a worker process uses to keep what the checks of an operation have in "
+        "common: its parameters, the files of its template, and the template where a check needs it. A stack takes a "
+        "few KiB there; where more are under way than fit, checks read from the database what others pushed out.",
+    )
     embedded_threads: int = Field(default=4, ge=1, description="Worker threads of embedded mode.")
 
     project_limits: ProjectLimitSettings = Field(

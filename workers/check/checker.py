@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 
 import structlog
 
@@ -38,6 +38,7 @@ from workers.check.context import CheckContext
 from workers.check.gate import unread_inputs, unstorable
 from workers.check.heartbeat import Heartbeat
 from workers.check.pace import Pace
+from workers.check.remembered import Remembered
 from workers.check.step import take_step
 
 log = structlog.get_logger()
@@ -46,8 +47,6 @@ log = structlog.get_logger()
 CARRY_ON = 16
 #: How many steps a process takes of a message before it calls what it does not know slow.
 TRIALS = 2
-#: The number of traversals' contexts, and of files, cached in a process. Neither ever changes.
-REMEMBERED = 64
 
 
 class Checker:
@@ -114,9 +113,10 @@ class Checker:
             first_seconds=patience_seconds / 2,
             complaint="could not give claims back",
         )
-        self._context = lru_cache(REMEMBERED)(store.traversals.context)
-        self._file = lru_cache(REMEMBERED)(store.templates.file)
-        self._source = lru_cache(REMEMBERED)(self._load_source)
+        remembered = Remembered(settings.check_cache_mib * 2**20)
+        self._context = partial(remembered.get, store.traversals.context)
+        self._file = partial(remembered.get, store.templates.file)
+        self._source = partial(remembered.get, self._load_source)
 
     def check(self, orders: Sequence[CheckOrder]) -> None:
         """Carry out the orders of one message, then up to ``CARRY_ON`` times what they made ready.
