@@ -168,12 +168,14 @@ def import_all() -> None:
     import importlib
     from importlib.metadata import entry_points
 
-    import orchestrator.cli.main
     import orchestrator.cli.start
     import orchestrator.processes.embedded
     import orchestrator.queue.celery_app
     import orchestrator.service  # noqa: F401
+    from orchestrator.cli.access import leaves
+    from orchestrator.cli.main import isotherm
 
+    leaves(isotherm)  # imports all commands
     groups = ("isotherm.workers", "isotherm.resources", "isotherm.clients", "isotherm.constraints")
     for group in (*groups, "isotherm.functions"):
         for entry in entry_points(group=group):

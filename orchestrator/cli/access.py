@@ -111,15 +111,15 @@ def leaves(command: click.Command, *path: str) -> dict[str, click.Command]:
     }
 
 
-def guard(root: click.Group) -> None:
-    """Have every command check the caller's role first.
+def guard(command: click.Command, words: str) -> None:
+    """Have the command with these words check the caller's role first.
 
     Raises:
-        LookupError: a command has no operation.
+        LookupError: it has no operation.
     """
-    for words, command in leaves(root).items():
-        if command.callback is not None and COMMANDS[words] != LOCAL:
-            command.callback = _guarded(command.callback, COMMANDS[words])
+    operation = COMMANDS[words]
+    if command.callback is not None and operation != LOCAL:
+        command.callback = _guarded(command.callback, operation)
 
 
 def _guarded(callback: Callable[..., Any], operation: str) -> Callable[..., Any]:

@@ -1,12 +1,16 @@
 """``isotherm cache``: entries, hit rates and flushes of the constraint caches."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orchestrator.cli.errors import BAD_INPUT, DONE, UNREACHABLE
 from orchestrator.cli.formats import Table, moment, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
-from orchestrator.views.caches import CacheView
+
+if TYPE_CHECKING:
+    from orchestrator.views.caches import CacheView
 
 _client = click.option(
     "--client", metavar="CLIENT", help="Only the cache of this client plugin; all caches if left out."
@@ -90,5 +94,5 @@ def flush(shell: Shell, *, client: str | None, form: str) -> None:
 _COUNTERS = ("hits", "misses", "generated", "refused", "errors", "garbage", "evicted")
 
 
-def _where(view: CacheView) -> str:
+def _where(view: "CacheView") -> str:
     return f"{view.url} ({view.detail})" if view.url and view.detail else view.url or view.detail

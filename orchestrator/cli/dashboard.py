@@ -5,7 +5,6 @@ import click
 from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.options import example
 from orchestrator.cli.shell import Shell
-from orchestrator.dashboard.installed import require_flower
 
 
 @click.command(
@@ -26,6 +25,9 @@ def dashboard(shell: Shell, options: tuple[str, ...]) -> None:
 
     --stack_actions allows operators to cancel, retry, delete and signal stacks; --stack_operators names the operators.
     """
+    # Packages' metadata are slow to read, and no other command needs them.
+    from orchestrator.dashboard.installed import require_flower
+
     settings = shell.settings
     configure_logs(settings)
     require_flower()

@@ -18,13 +18,13 @@ from orchestrator.cli.formats import (
     show_tables,
     state_style,
 )
-from orchestrator.cli.progress import duration, follow, resumable
 from orchestrator.cli.shell import Shell
+from orchestrator.cli.times import duration
 from orchestrator.errors import InvalidInput, NotFound, Problem
-from orchestrator.views.stacks import OutputView, StackView
 
 if TYPE_CHECKING:
     from orchestrator.service import Service
+    from orchestrator.views.stacks import OutputView, StackView
 
 #: The states in which outputs have their final values.
 _WITH_OUTPUTS = ("CREATE_COMPLETE", "ADOPT_COMPLETE", "UPDATE_COMPLETE", "RESTORE_COMPLETE")
@@ -50,7 +50,7 @@ def refuse_to_leave(shell: Shell, *, wait: bool) -> None:
 def follow_or_leave(
     shell: Shell,
     service: "Service",
-    view: StackView,
+    view: "StackView",
     *,
     action: str,
     status: str = "COMPLETE",
@@ -65,6 +65,9 @@ def follow_or_leave(
     Raises:
         Exit: always, with the exit code.
     """
+    # The display takes a while to import, and few commands follow an operation.
+    from orchestrator.cli.progress import follow, resumable
+
     started = time.monotonic()
     was_under_way = view.status == "IN_PROGRESS"
     begun = view
@@ -96,13 +99,15 @@ def follow_or_leave(
 
 
 def wait_for_end(
-    shell: Shell, service: "Service", view: StackView, *, action: str, wait: bool, after: int
+    shell: Shell, service: "Service", view: "StackView", *, action: str, wait: bool, after: int
 ) -> None:
     """Do as :func:`follow_or_leave`, but write the result on stderr: stdout has a document already.
 
     Raises:
         Exit: always, with the exit code.
     """
+    from orchestrator.cli.progress import follow, resumable
+
     if wait:
         with resumable(view.name, embedded=shell.settings.embedded):
             view = _with_rolled_back(service, follow(service, view, after=after))
@@ -111,7 +116,7 @@ def wait_for_end(
     raise click.exceptions.Exit(DONE if ended or not wait else STACK_FAILED)
 
 
-def _warnings_of_plugins(service: "Service", view: StackView) -> Iterator[Problem]:
+def _warnings_of_plugins(service: "Service", view: "StackView") -> Iterator[Problem]:
     """Yield the warnings of lifecycle plugins at the stack's last operation, worded as in a preview."""
     with suppress(NotFound):
         for call in service.traversal(view.id, view.traversal_id).plugins:
@@ -120,7 +125,7 @@ def _warnings_of_plugins(service: "Service", view: StackView) -> Iterator[Proble
 
 
 def _write_result(
-    service: "Service", view: StackView, outputs: tuple[OutputView, ...], *, seconds: float | None
+    service: "Service", view: "StackView", outputs: tuple["OutputView", ...], *, seconds: float | None
 ) -> None:
     from rich.text import Text
 
@@ -139,7 +144,7 @@ def _write_result(
         show_tables([outputs_table(outputs)])
 
 
-def _with_rolled_back(service: "Service", view: StackView) -> StackView:
+def _with_rolled_back(service: "Service", view: "StackView") -> "StackView":
     """Return the view of a stack with what its rollback takes back, which the view of a followed stack lacks."""
     if view.action != "ROLLBACK":
         return view
@@ -148,7 +153,7 @@ def _with_rolled_back(service: "Service", view: StackView) -> StackView:
     return view
 
 
-def _why(view: StackView) -> str:
+def _why(view: "StackView") -> str:
     """Return why an operation failed, and why it was rolled back, as the end of a line."""
     reasons = [
         view.reason if view.status == "FAILED" else "",
@@ -158,7 +163,7 @@ def _why(view: StackView) -> str:
     return f": {printable(told)}" if told else ""
 
 
-def outputs_table(outputs: tuple[OutputView, ...]) -> Table:
+def outputs_table(outputs: tuple["OutputView", ...]) -> Table:
     """Return the table of outputs; an output without a value shows its error."""
     values = {view.key: f"error: {view.error}" if view.error else view.value for view in outputs}
     return fields_table(values, "outputs")

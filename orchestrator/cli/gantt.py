@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.cli.fitting import columns_of, fitted
 from orchestrator.cli.formats import printable
-from orchestrator.cli.progress import duration
 from orchestrator.cli.state_marks import MARKS, SPAN_MARKS, Mark
+from orchestrator.cli.times import duration
 from orchestrator.views.operations import (
     OVER,
     SPAN_HELD,

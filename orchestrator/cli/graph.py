@@ -1,13 +1,16 @@
 """Dependency graph of a stack in the languages of Graphviz and Mermaid."""
 
-from orchestrator.views.stacks import GraphNode, GraphView
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.views.stacks import GraphNode, GraphView
 
 #: Fill colours by the end of a state's name.
 COLOURS = {"COMPLETE": "#c8e6c9", "FAILED": "#ffcdd2", "IN_PROGRESS": "#fff9c4"}
 UNTOUCHED = "#eeeeee"
 
 
-def as_dot(graph: GraphView, name: str) -> str:
+def as_dot(graph: "GraphView", name: str) -> str:
     """Return the graph for Graphviz."""
     lines = [f"digraph {_dot_text(name)} {{", "  rankdir=BT;", '  node [shape=box, style="rounded,filled"];']
     for node in graph.nodes:
@@ -18,7 +21,7 @@ def as_dot(graph: GraphView, name: str) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def as_mermaid(graph: GraphView) -> str:
+def as_mermaid(graph: "GraphView") -> str:
     """Return the graph for Mermaid, as Markdown pages show it."""
     numbers = {node.name: f"n{number}" for number, node in enumerate(graph.nodes)}
     lines = ["flowchart BT"]
@@ -30,7 +33,7 @@ def as_mermaid(graph: GraphView) -> str:
     return "\n".join([*lines, ""])
 
 
-def _colour(node: GraphNode) -> str:
+def _colour(node: "GraphNode") -> str:
     if node.state.startswith("INIT"):
         return UNTOUCHED
     return next((colour for end, colour in COLOURS.items() if node.state.endswith(end)), UNTOUCHED)

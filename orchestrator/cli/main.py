@@ -7,44 +7,9 @@ from collections.abc import Iterator
 import click
 
 from orchestrator.cli import errors
-from orchestrator.cli.access import guard
-from orchestrator.cli.audit import audit
-from orchestrator.cli.cache import cache
-from orchestrator.cli.dashboard import dashboard
-from orchestrator.cli.database import db
-from orchestrator.cli.db_purge import purge
-from orchestrator.cli.docs import docs
-from orchestrator.cli.doctor import doctor
-from orchestrator.cli.event_sink import event_sink
-from orchestrator.cli.key import key
-from orchestrator.cli.key_reencrypt import reencrypt
-from orchestrator.cli.language import functions, versions
-from orchestrator.cli.node import node
+from orchestrator.cli.commands import Commands
 from orchestrator.cli.options import example
-from orchestrator.cli.plugin import plugin
-from orchestrator.cli.processes import agent, coordinator, worker
-from orchestrator.cli.project import project
-from orchestrator.cli.queue import queue
-from orchestrator.cli.resource_type import resource_type
 from orchestrator.cli.shell import Shell
-from orchestrator.cli.stack import stack
-from orchestrator.cli.stack_abandon import abandon, export
-from orchestrator.cli.stack_adopt import adopt
-from orchestrator.cli.stack_cancel import cancel
-from orchestrator.cli.stack_event import event
-from orchestrator.cli.stack_failure import failure
-from orchestrator.cli.stack_history import history
-from orchestrator.cli.stack_hook import hook
-from orchestrator.cli.stack_operations import OPERATION_COMMANDS
-from orchestrator.cli.stack_output import output
-from orchestrator.cli.stack_preview import preview
-from orchestrator.cli.stack_resource import resource
-from orchestrator.cli.stack_resource_health import mark_unhealthy, metadata
-from orchestrator.cli.stack_snapshot import snapshot
-from orchestrator.cli.stack_timeline import timeline
-from orchestrator.cli.stack_update import update
-from orchestrator.cli.template import template
-from orchestrator.cli.token import token
 from orchestrator.config.ending import code_of, end_commands_by_signals
 from orchestrator.errors import IsothermError
 
@@ -103,6 +68,7 @@ def _paths(group: click.Group) -> Iterator[tuple[str, ...]]:
 
 @click.group(
     cls=Boundary,
+    commands=Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=example("isotherm stack create web -t web.yaml", "isotherm stack list", "isotherm doctor"),
 )
@@ -115,41 +81,6 @@ def isotherm() -> None:
 
     Exit codes: 0 the operation ended as requested; 1 the stack failed; 2 bad input; 3 a service cannot be reached.
     """
-
-
-for child in (preview, adopt, update, cancel, *OPERATION_COMMANDS, export, abandon):
-    stack.add_command(child)
-for child in (resource, event, history, timeline, failure, output, hook, snapshot):
-    stack.add_command(child)
-for child in (mark_unhealthy, metadata):
-    resource.add_command(child)
-for child in (functions, versions):
-    template.add_command(child)
-db.add_command(purge)
-key.add_command(reencrypt)
-for command in (
-    stack,
-    template,
-    resource_type,
-    plugin,
-    docs,
-    worker,
-    coordinator,
-    agent,
-    dashboard,
-    node,
-    cache,
-    event_sink,
-    key,
-    token,
-    audit,
-    project,
-    queue,
-    db,
-    doctor,
-):
-    isotherm.add_command(command)
-guard(isotherm)
 
 
 def main() -> None:

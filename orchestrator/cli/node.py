@@ -1,16 +1,18 @@
 """``isotherm node``: states, instances, draining and removal of the machines with agents."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli.errors import DONE, UNREACHABLE
 from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import shell_command
-from orchestrator.cli.progress import duration
 from orchestrator.cli.shell import Shell
-from orchestrator.views.nodes import UP, AskedView, NodeDetails, NodeView
+from orchestrator.cli.times import duration
+
+if TYPE_CHECKING:
+    from orchestrator.views.nodes import AskedView, NodeDetails, NodeView
 
 
 @click.group()
@@ -187,12 +189,12 @@ def stats(shell: Shell, *, reset: bool, form: str) -> None:
     show(form, view.to_dict(), fields_table({name: value for name, value in fields.items() if value != ""}))
 
 
-def _show_asked(views: Sequence[AskedView], form: str) -> None:
+def _show_asked(views: Sequence["AskedView"], form: str) -> None:
     rows = [(view.node, view.state, view.detail) for view in views]
     show(form, [view.to_dict() for view in views], Table(columns=("node", "state", "detail"), rows=rows))
 
 
-def _tables(details: NodeDetails) -> Iterator[Table]:
+def _tables(details: "NodeDetails") -> Iterator[Table]:
     yield fields_table({**_fields(details.node), **({"version": details.version} if details.version else {})})
     if details.sections:
         rows = [
@@ -219,7 +221,7 @@ def _tables(details: NodeDetails) -> Iterator[Table]:
         yield Table(columns=columns, rows=residents, title="resources")
 
 
-def _fields(view: NodeView) -> dict[str, Any]:
+def _fields(view: "NodeView") -> dict[str, Any]:
     fields = {
         "name": view.name,
         "state": view.states,
@@ -244,12 +246,14 @@ def _fields(view: NodeView) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
-def _reason(view: NodeView) -> str:
+def _reason(view: "NodeView") -> str:
     booted = "it has rebooted, and not all resources on it have been checked since" if view.booted else ""
     return "; ".join(part for part in (view.drain_reason, view.reason, booted) if part)
 
 
-def _plain(view: NodeView) -> dict[str, object]:
+def _plain(view: "NodeView") -> dict[str, object]:
+    from orchestrator.views.nodes import UP
+
     return {**view.to_dict(), "states": view.states, "is_up": view.state == UP}
 
 

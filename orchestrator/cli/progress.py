@@ -9,58 +9,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
+from orchestrator.cli.events import event_line, events_after
+from orchestrator.cli.formats import console_for_messages, printable, state_style
 from orchestrator.cli.live_tree import Branch, branches, drawn
 from orchestrator.cli.looking import Look, Looker
 from orchestrator.cli.state_marks import MARKS, has_signs
+from orchestrator.cli.times import duration
 from orchestrator.config.ending import code_of
-from orchestrator.errors import NotFound
-from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.views.operations import DONE, UNCHANGED
-from orchestrator.views.stacks import EventView, HookView, Progress, StackView
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from orchestrator.service import Service
+    from orchestrator.views.stacks import EventView, HookView, Progress, StackView
 
 #: The greatest number of resources held at hooks that a terminal shows.
 MOST_HELD = 3
 #: The greatest number of reasons for waiting that are shown at once.
 MOST_REASONS = 3
-#: Events are fetched in pages of this size.
-PAGE = 1000
 #: The states whose counts are shown first; together they count as done.
 DONE_FIRST = (DONE, UNCHANGED)
-
-
-def events_after(
-    service: "Service", stack: str, after: int, *, wanted: EventFilter = ALL_EVENTS
-) -> Iterator[EventView]:
-    """Yield all events of a stack later than ``after``, oldest first; none if the stack is gone."""
-    while True:
-        try:
-            page = service.events(stack, after=after, limit=PAGE, wanted=wanted)
-        except NotFound:
-            return
-        yield from page
-        if len(page) < PAGE:
-            return
-        after = page[-1].id
-
-
-def last_event(service: "Service", stack: str) -> int:
-    """Return the id of a stack's latest event; 0 if the stack has none or does not exist."""
-    try:
-        return max((event.id for event in service.events(stack, newest_first=True, limit=1)), default=0)
-    except NotFound:
-        return 0
-
-
-def event_line(event: EventView) -> str:
-    """Return an event in one line: time, resource, state, reason."""
-    words = (moment(event.at), event.resource or event.stack, event.state, event.reason)
-    return printable(" ".join(" ".join(words).split()))
 
 
 class Lines:
@@ -70,7 +39,7 @@ class Lines:
         self._shown: frozenset[HookView] = frozenset()
         self._reasons: set[tuple[str, str]] = set()
 
-    def show(self, progress: Progress, events: list[EventView]) -> None:
+    def show(self, progress: "Progress", events: list["EventView"]) -> None:
         """Write the new events, newly held resources and new reasons for waiting."""
         for event in events:
             click.echo(event_line(event), err=True)
@@ -97,7 +66,7 @@ class Screen:
         self._look: Look | None = None
         self._tree: Sequence[Branch] | None = None
 
-    def show(self, progress: Progress, events: list[EventView]) -> None:
+    def show(self, progress: "Progress", events: list["EventView"]) -> None:
         """Keep the progress for the next drawing, and write the failures and warnings among the new events."""
         from rich.text import Text
 
@@ -138,7 +107,7 @@ class Screen:
         )
 
 
-def as_looked(progress: Progress, look: Look | None) -> Progress:
+def as_looked(progress: "Progress", look: Look | None) -> "Progress":
     """Return the progress with the counts of the tree below it, which may be slightly older.
 
     The progress of a stack with nested stacks counts their resources too, and is returned unchanged.
@@ -157,7 +126,7 @@ def as_looked(progress: Progress, look: Look | None) -> Progress:
 
 
 def picture(
-    progress: Progress,
+    progress: "Progress",
     tree: Sequence[Branch] | None = None,
     *,
     elapsed_seconds: float,
@@ -223,28 +192,10 @@ def in_lines(reasons: Mapping[str, str]) -> list[str]:
     ]
 
 
-def clear_line(stack: StackView, held: HookView) -> str:
+def clear_line(stack: "StackView", held: "HookView") -> str:
     """Return a line that names the hook at which a resource is held, and the command that clears it."""
     command = f"isotherm stack hook clear {shlex.quote(stack.name)} {shlex.quote(held.resource)}"
     return printable(f"{held.resource} is held at {held.kind}; continue with: {command}")
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in words, the same as on the dashboard.
-
-    ``24 ms``, ``4.2 s``, ``12 s``, ``3 min 05 s``, ``2 h 07 min``, ``3 d 4 h``.
-    """
-    if round(1000 * seconds) < 1000:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-    hours, rest = divmod(round(seconds / 60), 60)
-    return (
-        f"{hours} h {rest:02} min" if hours < 24 else "{} d {} h".format(*divmod(round(seconds / 3600), 24))
-    )
 
 
 @contextmanager
@@ -261,7 +212,7 @@ def display(looker: Looker) -> Iterator[Lines | Screen]:
         yield screen
 
 
-def follow(service: "Service", stack: StackView, *, after: int) -> StackView:
+def follow(service: "Service", stack: "StackView", *, after: int) -> "StackView":
     """Show the progress of a stack's operation until it ends, and return the stack.
 
     Events up to the id ``after`` are not shown.

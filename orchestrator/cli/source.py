@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.messages import AdoptJob, StackJob
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
+    from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.template.files import StackFiles
 
 
@@ -24,7 +24,7 @@ class Given(TypedDict):
     tags: NotRequired[tuple[str, ...] | None]
 
 
-def stack_job(name: str, settings: "Settings", *, template: str, **given: Unpack[Given]) -> StackJob:
+def stack_job(name: str, settings: "Settings", *, template: str, **given: Unpack[Given]) -> "StackJob":
     """Return the job for a template and environments on disk, or at URLs where the settings allow to fetch them.
 
     Raises:
@@ -32,6 +32,7 @@ def stack_job(name: str, settings: "Settings", *, template: str, **given: Unpack
     """
     # Imports the YAML parser.
     from orchestrator.config.limits import Limits
+    from orchestrator.model.messages import StackJob
     from orchestrator.template.files import load_stack
 
     loaded = load_stack(
@@ -47,18 +48,19 @@ def stack_job(name: str, settings: "Settings", *, template: str, **given: Unpack
 
 
 def existing_job(
-    present: StackJob,
+    present: "StackJob",
     settings: "Settings",
     *,
     template: str | None,
     **given: Unpack[Given],
-) -> StackJob:
+) -> "StackJob":
     """Return the job that applies the given options on top of a stack's definition, ``present``.
 
     Raises:
         InvalidInput: files are missing or cannot be read; all of them are named at once.
     """
     from orchestrator.config.limits import Limits
+    from orchestrator.model.messages import StackJob
     from orchestrator.planning.patch import upon_existing
     from orchestrator.template.files import load_environments
 
@@ -91,7 +93,7 @@ def adopt_job(
     adopt_file: str,
     template: str | None,
     **given: Unpack[Given],
-) -> AdoptJob:
+) -> "AdoptJob":
     """Return the job that adopts the objects of an adopt file; without a template, by the file's own definition.
 
     Without ``tags``, the stack gets the tags of the file.
@@ -100,6 +102,7 @@ def adopt_job(
         InvalidInput: files are missing or cannot be read, or the adopt file is malformed.
     """
     from orchestrator.config.limits import Limits
+    from orchestrator.model.messages import AdoptJob
     from orchestrator.queries.stack_document import definition_in, read_stack_document, tags_in
 
     try:

@@ -8,6 +8,7 @@ import click
 from orchestrator.cli import graph as drawing
 from orchestrator.cli.ending import follow_or_leave, outputs_table, refuse_to_leave
 from orchestrator.cli.errors import BAD_INPUT, warn
+from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
 from orchestrator.cli.options import (
     rollback_option,
@@ -18,14 +19,13 @@ from orchestrator.cli.options import (
     wait_option,
     yes_option,
 )
-from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, stack_job
 from orchestrator.cli.stack_preview import show_preview
-from orchestrator.views.stacks import StackView
 
 if TYPE_CHECKING:
     from orchestrator.service import Service
+    from orchestrator.views.stacks import StackView
 
 
 @click.group()
@@ -92,7 +92,7 @@ def list_stacks(
     show(form, [view.to_dict() for view in stacks], _stacks_table(stacks, is_nested=is_nested))
 
 
-def _stacks_table(stacks: Sequence[StackView], *, is_nested: bool) -> Table:
+def _stacks_table(stacks: Sequence["StackView"], *, is_nested: bool) -> Table:
     names = {view.id: view.name for view in stacks}
     columns = ["name", "state", "created", "updated", "id"]
     rows = [
@@ -170,13 +170,13 @@ def graph(shell: Shell, name: str, form: str) -> None:
         click.echo(drawing.as_dot(view, name) if form == "dot" else drawing.as_mermaid(view), nl=False)
 
 
-def _confirmed(service: "Service", view: StackView) -> bool:
+def _confirmed(service: "Service", view: "StackView") -> bool:
     count = len(service.resources(view.id))
     question = f"Delete the stack {printable(view.name)} and its {count} resource{'' if count == 1 else 's'}?"
     return click.confirm(question, err=True)
 
 
-def _tables(view: StackView) -> list[Table]:
+def _tables(view: "StackView") -> list[Table]:
     fields: dict[str, Any] = {
         "name": view.name,
         "id": view.id,

@@ -1,17 +1,20 @@
 """``isotherm stack export`` and ``isotherm stack abandon``: write a stack as a document, and give its objects up."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave, wait_for_end
 from orchestrator.cli.errors import BAD_INPUT
+from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import as_json, as_yaml, fields_table, printable, show
 from orchestrator.cli.options import shell_command, wait_option, yes_option
-from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.config.secret_file import write_secret_file
-from orchestrator.views.stacks import StackView
+
+if TYPE_CHECKING:
+    from orchestrator.views.stacks import StackView
 
 output_option = click.option(
     "-o",
@@ -89,7 +92,7 @@ def _write(document: dict[str, object], output: str | None, form: str) -> None:
     click.echo(f"Wrote {printable(output)}; it holds secrets.", err=True)
 
 
-def _warn(view: StackView) -> None:
+def _warn(view: "StackView") -> None:
     if view.status == "IN_PROGRESS":
         sentence = (
             f"{printable(view.name)} is {view.state}: unfinished resources may be missing in the document."
@@ -97,6 +100,6 @@ def _warn(view: StackView) -> None:
         click.echo(sentence, err=True)
 
 
-def _confirmed(view: StackView) -> bool:
+def _confirmed(view: "StackView") -> bool:
     question = f"Abandon the stack {printable(view.name)}? Its objects are kept, but no longer managed."
     return click.confirm(question, err=True)

@@ -3,8 +3,8 @@
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
+from orchestrator.cli.events import last_event
 from orchestrator.cli.options import shell_command, wait_option
-from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 
 

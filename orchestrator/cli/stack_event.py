@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hooks.values.states import ACTIONS, STATUSES
+from orchestrator.cli.events import PAGE, event_line, events_after
 from orchestrator.cli.formats import Table, as_json, as_yaml, fields_table, moment, show
 from orchestrator.cli.options import shell_command
-from orchestrator.cli.progress import PAGE, event_line, events_after
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.times import MOMENT
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
-from orchestrator.views.stacks import EventView
 
 if TYPE_CHECKING:
     from orchestrator.service import Service
+    from orchestrator.views.stacks import EventView
 
 #: Seconds between two queries for new events.
 FOLLOW_SECONDS = 0.5
@@ -151,7 +151,7 @@ def _page(
     marker: int | None,
     limit: int | None,
     reverse: bool,
-) -> list[EventView]:
+) -> list["EventView"]:
     """Return at most ``limit`` events after a marker, newest first with ``reverse``."""
     events: list[EventView] = []
     while limit is None or len(events) < limit:
@@ -192,7 +192,7 @@ def _is_gone(service: "Service", stack_id: str) -> bool:
     return not latest or latest[0].state == "DELETE_COMPLETE"
 
 
-def _write(events: Iterable[EventView], form: str) -> None:
+def _write(events: Iterable["EventView"], form: str) -> None:
     for view in events:
         if form == "json":
             click.echo(as_json(view.to_dict(), indent=None))

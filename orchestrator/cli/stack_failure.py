@@ -15,10 +15,11 @@ from orchestrator.cli.formats import (
 )
 from orchestrator.cli.options import shell_command, traversal_option
 from orchestrator.cli.shell import Shell
-from orchestrator.views.operations import FailedView, FailureView
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from orchestrator.views.operations import FailedView, FailureView
 
 #: The greatest number of blocked resources that are named.
 MOST_NAMED = 5
@@ -46,7 +47,7 @@ def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> 
     _show(view)
 
 
-def _show(view: FailureView) -> None:
+def _show(view: "FailureView") -> None:
     console = console_for_results()
     for line in summary_lines(view):
         console.print(line, soft_wrap=True)
@@ -59,7 +60,7 @@ def _show(view: FailureView) -> None:
         _show(view.rolled_back)
 
 
-def summary_lines(view: FailureView) -> "list[Text]":
+def summary_lines(view: "FailureView") -> "list[Text]":
     """Return the summary of a failure: the operation's result, the likely root, and the resources it blocks."""
     from rich.text import Text
 
@@ -91,7 +92,7 @@ def _in_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def _circumstances(root: FailedView) -> str:
+def _circumstances(root: "FailedView") -> str:
     parts = [
         "" if root.at is None else f"failed at {moment(root.at)}",
         f"{root.attempts} attempt{'' if root.attempts == 1 else 's'}" if root.attempts else "",
@@ -101,13 +102,13 @@ def _circumstances(root: FailedView) -> str:
     return ", ".join(filter(None, (f"{root.action.lower()}", *parts)))
 
 
-def _blocks(root: FailedView) -> str:
+def _blocks(root: "FailedView") -> str:
     named = root.blocked[:MOST_NAMED]
     more = f" and {root.blocks - len(named)} more" if root.blocks > len(named) else ""
     return f"never begun because of it: {root.blocks} ({printable(', '.join(named))}{more})"
 
 
-def _table(rest: list[tuple[str, FailedView]]) -> Table:
+def _table(rest: list[tuple[str, "FailedView"]]) -> Table:
     rows = [
         (
             kind,

@@ -1,12 +1,17 @@
 """``isotherm stack history``: the operations on a stack, newest first."""
 
+from typing import TYPE_CHECKING
+
 import click
 
+from orchestrator.cli.events import PAGE
 from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import shell_command
-from orchestrator.cli.progress import PAGE, duration
 from orchestrator.cli.shell import Shell
-from orchestrator.views.stacks import TraversalView
+from orchestrator.cli.times import duration
+
+if TYPE_CHECKING:
+    from orchestrator.views.stacks import TraversalView
 
 #: The length to which a template's id is shortened.
 SHORT = 12
@@ -61,7 +66,7 @@ def history(
         click.echo(f"There may be more: --marker {views[-1].id} goes on.", err=True)
 
 
-def _list_table(views: list[TraversalView]) -> Table:
+def _list_table(views: list["TraversalView"]) -> Table:
     columns = (
         *("begun", "state", "took", "made", "changed", "deleted", "failed", "template", "id", "reason"),
         "user",
@@ -85,7 +90,7 @@ def _list_table(views: list[TraversalView]) -> Table:
     return Table(columns=columns, rows=rows)
 
 
-def _tables(view: TraversalView) -> list[Table]:
+def _tables(view: "TraversalView") -> list[Table]:
     fields = {
         "id": view.id,
         "stack": view.stack,
@@ -122,5 +127,5 @@ def _tables(view: TraversalView) -> list[Table]:
     return tables
 
 
-def _took(view: TraversalView) -> str:
+def _took(view: "TraversalView") -> str:
     return "" if view.duration_seconds is None else duration(view.duration_seconds)

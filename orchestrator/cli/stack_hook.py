@@ -1,12 +1,16 @@
 """``isotherm stack hook``: list and clear the hooks at which resources are held."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orchestrator.cli.formats import Table, moment, printable, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.template.resource_registry import HOOKS
-from orchestrator.views.stacks import HookView
+
+if TYPE_CHECKING:
+    from orchestrator.views.stacks import HookView
 
 
 @click.group()
@@ -60,7 +64,7 @@ def clear(shell: Shell, name: str, resource_name: str, *, kind: str | None, form
         )
 
 
-def _show(held: list[HookView], form: str) -> None:
+def _show(held: list["HookView"], form: str) -> None:
     rows = [(each.resource, each.kind, moment(each.since), each.uuid) for each in held]
     table = Table(columns=("resource", "hook", "since", "uuid"), rows=rows)
     show(form, [each.to_dict() for each in held], table)

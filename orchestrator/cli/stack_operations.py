@@ -1,12 +1,10 @@
 """``isotherm stack check``, ``suspend`` and ``resume``: operations that keep a stack's definition."""
 
-from typing import Final
-
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
+from orchestrator.cli.events import last_event
 from orchestrator.cli.options import example, format_option, wait_option
-from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 
 
@@ -27,29 +25,27 @@ def _command(action: str, words: str) -> click.Command:
     return command
 
 
-OPERATION_COMMANDS: Final = (
-    _command(
-        "CHECK",
-        """Check that all resources exist unchanged.
+check = _command(
+    "CHECK",
+    """Check that all resources exist unchanged.
 
-        All resources are checked, even if some fail. A resource that is gone, or was changed by others, becomes
-        CHECK_FAILED, and the next update repairs it: in place if its type allows it, else by a replacement. Differences
-        that a type cannot detect are ignored.
-        """,
-    ),
-    _command(
-        "SUSPEND",
-        """Suspend all resources of a stack.
+    All resources are checked, even if some fail. A resource that is gone, or was changed by others, becomes
+    CHECK_FAILED, and the next update repairs it: in place if its type allows it, else by a replacement. Differences
+    that a type cannot detect are ignored.
+    """,
+)
+suspend = _command(
+    "SUSPEND",
+    """Suspend all resources of a stack.
 
-        A resource is suspended before the resources that it requires. The type of a resource decides what that means:
-        a process is stopped, a file stays as it is.
-        """,
-    ),
-    _command(
-        "RESUME",
-        """Resume a suspended stack.
+    A resource is suspended before the resources that it requires. The type of a resource decides what that means:
+    a process is stopped, a file stays as it is.
+    """,
+)
+resume = _command(
+    "RESUME",
+    """Resume a suspended stack.
 
-        A resource is resumed after the resources that it requires. A failed resume continues where it failed.
-        """,
-    ),
+    A resource is resumed after the resources that it requires. A failed resume continues where it failed.
+    """,
 )

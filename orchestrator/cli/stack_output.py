@@ -1,12 +1,16 @@
 """``isotherm stack output``: the outputs of a stack and their values."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orchestrator.cli.errors import STACK_FAILED
 from orchestrator.cli.formats import FORMS, Table, as_json, fields_table, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
-from orchestrator.views.stacks import OutputView
+
+if TYPE_CHECKING:
+    from orchestrator.views.stacks import OutputView
 
 
 @click.group()
@@ -67,7 +71,7 @@ def _show_all(shell: Shell, name: str, form: str) -> None:
     show(form, [view.to_dict() for view in outputs], table)
 
 
-def _write_value(view: OutputView) -> None:
+def _write_value(view: "OutputView") -> None:
     if view.error:
         click.echo(f"Error: output {view.key!r} has no value: {view.error}", err=True)
     elif view.value is not None:

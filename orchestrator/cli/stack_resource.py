@@ -1,16 +1,19 @@
 """``isotherm stack resource``: list, show and signal the resources of a stack."""
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli.ending import follow_or_leave
+from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
 from orchestrator.cli.options import example, shell_command
-from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.views.stacks import ResourceView
+
+if TYPE_CHECKING:
+    from orchestrator.views.stacks import ResourceView
 
 
 @click.group()
@@ -136,7 +139,7 @@ def signal_details(data: str) -> dict[str, object]:
     return details
 
 
-def _tables(view: ResourceView) -> list[Table]:
+def _tables(view: "ResourceView") -> list[Table]:
     fields = {
         "name": view.name,
         "type": view.type,

@@ -7,6 +7,7 @@ import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.errors import STACK_FAILED
+from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import (
     rollback_option,
@@ -14,12 +15,11 @@ from orchestrator.cli.options import (
     timeout_option,
     wait_option,
 )
-from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
-from orchestrator.views.stacks import SnapshotView
 
 if TYPE_CHECKING:
     from orchestrator.service import Service
+    from orchestrator.views.stacks import SnapshotView
 
 
 @click.group()
@@ -132,11 +132,11 @@ def restore(
         follow_or_leave(shell, service, going, action="RESTORE", wait=wait, form=form, after=after)
 
 
-def _left(service: "Service", name: str, snapshot_id: str) -> SnapshotView | None:
+def _left(service: "Service", name: str, snapshot_id: str) -> "SnapshotView | None":
     return next((view for view in service.snapshots(name) if view.id == snapshot_id), None)
 
 
-def _fields(view: SnapshotView) -> Table:
+def _fields(view: "SnapshotView") -> Table:
     fields = {
         "name": view.name,
         "id": view.id,

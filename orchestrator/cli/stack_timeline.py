@@ -1,14 +1,18 @@
 """``isotherm stack timeline``: a Gantt chart of an operation."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orchestrator.cli.formats import console_for_results, moment, printable, show, state_style
 from orchestrator.cli.gantt import gantt, legend
 from orchestrator.cli.options import shell_command, traversal_option
-from orchestrator.cli.progress import duration
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.state_marks import has_signs
-from orchestrator.views.operations import Timeline
+from orchestrator.cli.times import duration
+
+if TYPE_CHECKING:
+    from orchestrator.views.operations import Timeline
 
 
 @shell_command(
@@ -40,7 +44,7 @@ def timeline(shell: Shell, name: str, *, traversal_id: str | None, is_critical_o
     _draw(view, critical_only=is_critical_only)
 
 
-def _draw(view: Timeline, *, critical_only: bool) -> None:
+def _draw(view: "Timeline", *, critical_only: bool) -> None:
     from rich.text import Text
 
     console = console_for_results()

@@ -7,6 +7,7 @@ import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.errors import CHANGES, DONE, warn
+from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import show
 from orchestrator.cli.options import (
     optional_template_options,
@@ -17,7 +18,6 @@ from orchestrator.cli.options import (
     wait_option,
 )
 from orchestrator.cli.plan_tables import plan_tables
-from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, existing_job, stack_job
 

@@ -41,6 +41,24 @@ def age_of(text: str) -> float | None:
     return span_seconds(text if text[-1:].isalpha() else f"{text}d")
 
 
+def duration(seconds: float) -> str:
+    """Return a duration in words, the same as on the dashboard.
+
+    ``24 ms``, ``4.2 s``, ``12 s``, ``3 min 05 s``, ``2 h 07 min``, ``3 d 4 h``.
+    """
+    if round(1000 * seconds) < 1000:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return (
+        f"{hours} h {rest:02} min" if hours < 24 else "{} d {} h".format(*divmod(round(seconds / 3600), 24))
+    )
+
+
 class Time(click.ParamType[float]):
     """Parameter type of a time or a duration, in seconds; a malformed one is a usage error."""
 

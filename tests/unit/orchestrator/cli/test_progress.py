@@ -7,17 +7,11 @@ import pytest
 from rich.console import Console
 
 from orchestrator.cli import progress
+from orchestrator.cli.events import event_line, events_after, last_event
 from orchestrator.cli.live_tree import branches
 from orchestrator.cli.looking import Look
-from orchestrator.cli.progress import (
-    as_looked,
-    duration,
-    event_line,
-    events_after,
-    follow,
-    last_event,
-    picture,
-)
+from orchestrator.cli.progress import as_looked, follow, picture
+from orchestrator.cli.times import duration
 from orchestrator.views.stacks import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import FakeService, event_view, stack_view
 from tests.unit.orchestrator.cli.pictures import FakePictures, graph_picture, vertex
