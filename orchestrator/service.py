@@ -3,63 +3,38 @@
 Whether an installation is embedded or distributed is decided by the settings, and known here only. Embedded, this
 process carries the work out itself (:mod:`orchestrator.processes.embedded`); distributed, jobs go to the queue
 (:mod:`orchestrator.processes.job_client`).
+
+A method imports itself what it alone needs: most commands call one or two.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import psutil
-
-from orchestrator.caches.admin import CacheAdmin
 from orchestrator.config.caller import caller
-from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
-from orchestrator.engine.breakpoints import check_kind, clear_hooks, unset_hook
-from orchestrator.engine.health import mark_unhealthy
-from orchestrator.engine.live_attributes import live_attributes
-from orchestrator.engine.project_admin import ProjectAdmin
-from orchestrator.engine.publisher import Publisher, publish_or_leave
-from orchestrator.engine.signals import Signals
-from orchestrator.engine.update_plan import update_plan
 from orchestrator.model.audit import AuditCheck, AuditEntry, AuditRecord
-from orchestrator.model.breakpoints import UNSET_HOOK
-from orchestrator.model.messages import (
-    OPERATE_JOBS,
-    AdoptJob,
-    CancelJob,
-    DeleteJob,
-    DeleteSnapshotJob,
-    RestoreJob,
-    SignalJob,
-    SnapshotJob,
-    StackJob,
-    UpdateJob,
-)
-from orchestrator.model.purge import Purge, Removed
-from orchestrator.nodes.admin import NodeAdmin
-from orchestrator.nodes.inquiry import NodeInquiry
-from orchestrator.nodes.rpc.client import NodeClient
-from orchestrator.nodes.statistics import NodeStatistics
-from orchestrator.planning.adoption import adopted_rows
-from orchestrator.planning.preparation import desired_of, prepare, prepare_update
-from orchestrator.plugins.clients import ClientPlugins
-from orchestrator.plugins.constraint_caches import ConstraintCaches
-from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded, prepare_database
-from orchestrator.processes.job_client import JobClient
-from orchestrator.queries.observer import Observer
-from orchestrator.queries.progress import Pauses, progress_of
 from orchestrator.queries.stacks import StackQueries, begun_view, stack_view
-from orchestrator.sinks.admin import forget_sink, sink_views
-from orchestrator.store.installation.reencryption import Reencryption
-from orchestrator.store.installation.refused_messages import RefusedMessages
 from orchestrator.store.store import Store
-from orchestrator.views.caches import CacheView, FlushView
-from orchestrator.views.sinks import SinkView
 from orchestrator.views.stacks import HookView, Progress, ResourceView, SnapshotView, StackView, UpdatePlan
+
+if TYPE_CHECKING:
+    from orchestrator.caches.admin import CacheAdmin
+    from orchestrator.config.settings import Settings
+    from orchestrator.engine.project_admin import ProjectAdmin
+    from orchestrator.engine.publisher import Publisher
+    from orchestrator.model.messages import AdoptJob, StackJob
+    from orchestrator.model.purge import Removed
+    from orchestrator.nodes.admin import NodeAdmin
+    from orchestrator.processes.job_client import JobClient
+    from orchestrator.queries.observer import Observer
+    from orchestrator.store.installation.reencryption import Reencryption
+    from orchestrator.store.installation.refused_messages import RefusedMessages
+    from orchestrator.views.caches import CacheView, FlushView
+    from orchestrator.views.sinks import SinkView
 
 
 class Service(StackQueries):
@@ -73,15 +48,14 @@ class Service(StackQueries):
     """
 
     def __init__(
-        self, settings: Settings, *, store: Store, embedded: Embedded | None, counts_looks: bool = True
+        self, settings: "Settings", *, store: Store, embedded: Embedded | None, counts_looks: bool = True
     ) -> None:
         super().__init__(settings, store)
         self._embedded = embedded
         self._counts_looks = counts_looks
-        self._jobs: Embedded | JobClient = embedded or JobClient(settings, store)
 
     @classmethod
-    def open(cls, settings: Settings) -> Self:
+    def open(cls, settings: "Settings") -> Self:
         """Connect; in embedded mode, create the state directory and the SQLite file first, or migrate that.
 
         Raises:
@@ -108,9 +82,17 @@ class Service(StackQueries):
     ) -> None:
         self.close()
 
+    @cached_property
+    def _jobs(self) -> "Embedded | JobClient":
+        if self._embedded is not None:
+            return self._embedded
+        from orchestrator.processes.job_client import JobClient
+
+        return JobClient(self.settings, self._store)
+
     # -- changing ----------------------------------------------------------------------------------------------
 
-    def create(self, job: StackJob) -> StackView:
+    def create(self, job: "StackJob") -> StackView:
         """Begin to create a stack; return it in progress.
 
         Raises:
@@ -119,10 +101,13 @@ class Service(StackQueries):
         """
         if self._embedded is None:
             # Problems that are found here are reported at once, without a job in the queue.
+            from orchestrator.planning.preparation import prepare
+            from orchestrator.plugins.registry import ResourceTypes
+
             prepare(job, ResourceTypes.load(), self.settings)
         return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
 
-    def adopt(self, job: AdoptJob) -> StackView:
+    def adopt(self, job: "AdoptJob") -> StackView:
         """Begin to make a stack of objects that exist already; return it in progress.
 
         Raises:
@@ -131,21 +116,30 @@ class Service(StackQueries):
         """
         if self._embedded is None:
             # As in create.
+            from orchestrator.planning.adoption import adopted_rows
+            from orchestrator.planning.preparation import desired_of, prepare
+            from orchestrator.plugins.registry import ResourceTypes
+
             types = ResourceTypes.load()
             prepared = prepare(job, types, self.settings)
             adopted_rows(prepared, desired_of(prepared), job.resources, types)
         return self.stack(self._jobs.submit(job, stack=job.name))
 
-    def update(self, job: StackJob) -> StackView:
+    def update(self, job: "StackJob") -> StackView:
         """Begin to give a stack a new definition; return it in progress.
 
         Raises:
             InvalidInput: the job has problems; nothing was changed.
             Conflict: the stack is being deleted or is suspended, or a lifecycle plugin refused.
         """
+        from orchestrator.model.messages import UpdateJob
+
         name = job.name
         if self._embedded is None:
             # As in create.
+            from orchestrator.planning.preparation import prepare_update
+            from orchestrator.plugins.registry import ResourceTypes
+
             stack = self._find(job.name)
             name = stack.name
             before = self._store.traversals.context(stack.traversal_id)["parameters"]
@@ -153,7 +147,7 @@ class Service(StackQueries):
             prepare_update(named, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
         return self._begun(self._jobs.submit(UpdateJob.of(job), stack=name), job.job_id)
 
-    def plan_update(self, job: StackJob) -> UpdatePlan:
+    def plan_update(self, job: "StackJob") -> UpdatePlan:
         """Return what an update would do; nothing is changed.
 
         Raises:
@@ -161,6 +155,8 @@ class Service(StackQueries):
             Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
             NotVerified: an external system that a constraint needs does not answer.
         """
+        from orchestrator.engine.update_plan import update_plan
+
         stack = self._find(job.name)
         # Distributed, external systems are called by the coordinator that carries the update out.
         clients = self._embedded.runtime.clients if self._embedded is not None else None
@@ -173,6 +169,8 @@ class Service(StackQueries):
         Raises:
             Conflict: nothing is under way that can be cancelled, or a lifecycle plugin refused.
         """
+        from orchestrator.model.messages import CancelJob
+
         stack = self._find(name)
         job = CancelJob(name=stack.id, project=self.settings.project, rollback=rollback)
         return self._begun(self._jobs.submit(job, stack=stack.name), job.job_id)
@@ -183,6 +181,8 @@ class Service(StackQueries):
         Raises:
             Conflict: the stack is busy or in no state for it, or a lifecycle plugin refused.
         """
+        from orchestrator.model.messages import OPERATE_JOBS
+
         stack = self._find(name)
         job = OPERATE_JOBS[action](name=stack.id, project=self.settings.project)
         return self.stack(self._jobs.submit(job, stack=stack.name))
@@ -194,6 +194,8 @@ class Service(StackQueries):
             Conflict: the stack is busy or in no state for it, has the most snapshots allowed or one of this name, or a
                 lifecycle plugin refused.
         """
+        from orchestrator.model.messages import SnapshotJob
+
         stack = self._find(name)
         job = SnapshotJob(name=stack.id, snapshot=snapshot, project=self.settings.project)
         return self.stack(self._jobs.submit(job, stack=stack.name))
@@ -207,6 +209,8 @@ class Service(StackQueries):
             InvalidInput: the snapshot's definition is not valid any more.
             Conflict: the stack is busy or in no state for it, the snapshot not complete, or a lifecycle plugin refused.
         """
+        from orchestrator.model.messages import RestoreJob
+
         stack = self._find(name)
         job = RestoreJob(
             name=stack.id,
@@ -223,6 +227,8 @@ class Service(StackQueries):
         Raises:
             Conflict: the snapshot is being made, or restored.
         """
+        from orchestrator.model.messages import DeleteSnapshotJob
+
         stack = self._find(name)
         row = self._store.snapshots.find(stack.id, snapshot)
         job = DeleteSnapshotJob(name=stack.id, snapshot=row.id, project=self.settings.project)
@@ -244,6 +250,8 @@ class Service(StackQueries):
         Raises:
             Conflict: a lifecycle plugin refused.
         """
+        from orchestrator.model.messages import DeleteJob
+
         stack = self._find(name)
         if stack.deleted_at is not None:
             return None
@@ -268,6 +276,13 @@ class Service(StackQueries):
             InvalidInput: it unsets a hook of an unknown kind.
             Unavailable: it needs a coordinator, and none took it, or the queue cannot be reached.
         """
+        from orchestrator.engine.breakpoints import unset_hook
+        from orchestrator.engine.publisher import publish_or_leave
+        from orchestrator.engine.signals import Signals
+        from orchestrator.model.breakpoints import UNSET_HOOK
+        from orchestrator.model.messages import SignalJob
+        from orchestrator.plugins.registry import ResourceTypes
+
         stack = self._find(name)
         if UNSET_HOOK in details:
             is_alone = self._embedded is not None
@@ -290,6 +305,9 @@ class Service(StackQueries):
         Raises:
             Conflict: it has no object, is a nested stack, or its type is not installed here.
         """
+        from orchestrator.engine.live_attributes import live_attributes
+        from orchestrator.plugins.registry import ResourceTypes
+
         stack = self._find(name)
         row = self._store.stacks.resource(stack.id, resource)
         read, unread = live_attributes(row, stack, self._store, ResourceTypes.load(), self.settings)
@@ -303,6 +321,8 @@ class Service(StackQueries):
         Raises:
             Conflict: the stack is busy or suspended, or the resource is in no state for it.
         """
+        from orchestrator.engine.health import mark_unhealthy
+
         stack = self._find(name)
         self._record("stack.mark_unhealthy", f"{stack.name}/{resource}")
         mark_unhealthy(self._store, stack, resource, reason=reason, reset=reset)
@@ -320,6 +340,9 @@ class Service(StackQueries):
         Raises:
             InvalidInput: there is no such kind of hook.
         """
+        from orchestrator.engine.breakpoints import check_kind, clear_hooks
+        from orchestrator.engine.publisher import publish_or_leave
+
         stack = self._find(name)
         kind = None if kind is None else check_kind(kind, path="kind")
         is_alone = self._embedded is not None
@@ -334,7 +357,7 @@ class Service(StackQueries):
         entry = AuditEntry.of(caller(), action, project=self.settings.project, target=target)
         self._store.audit_log.append(entry)
 
-    def _publisher(self) -> Publisher:
+    def _publisher(self) -> "Publisher":
         if self._embedded is not None:
             return self._embedded
         # Celery is slow to import, and only a distributed face needs it.
@@ -353,6 +376,8 @@ class Service(StackQueries):
         """
         if self._embedded is not None:
             self._embedded.start()
+        from orchestrator.queries.progress import Pauses
+
         pauses = Pauses(interval_seconds)
         while True:
             progress = self.progress(stack_id)
@@ -363,24 +388,30 @@ class Service(StackQueries):
 
     def progress(self, stack_id: str) -> Progress:
         """Return the progress of a stack's operation."""
+        from orchestrator.queries.progress import progress_of
+
         is_alone = self._embedded is not None
         return progress_of(self._store, self._find(stack_id), stays_for_steps=is_alone)
 
     @cached_property
-    def observer(self) -> Observer:
+    def observer(self) -> "Observer":
         """The views of operations that the dashboard shows."""
+        from orchestrator.queries.observer import Observer
+
         return Observer(self.settings, self._store)
 
     # -- purging -----------------------------------------------------------------------------------------------
 
     def purge(
         self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False
-    ) -> Iterator[Removed]:
+    ) -> Iterator["Removed"]:
         """Remove rows that are not needed any more, of all projects or of one; yield what each step removed.
 
         A dry run only counts what would be removed. Events that an event sink has not received yet are kept, up to
         ``max_sink_backlog_events``.
         """
+        from orchestrator.model.purge import Purge
+
         wanted = Purge(
             older_than_seconds=older_than_seconds,
             max_events_per_stack=self.settings.max_events_per_stack,
@@ -393,8 +424,10 @@ class Service(StackQueries):
 
     # -- event sinks -------------------------------------------------------------------------------------------
 
-    def event_sinks(self) -> list[SinkView]:
+    def event_sinks(self) -> list["SinkView"]:
         """Return the position of each event sink: those of the settings first, then those of environments."""
+        from orchestrator.sinks.admin import sink_views
+
         return sink_views(self._store.sink_cursors, self.settings)
 
     def forget_event_sink(self, name: str, /) -> None:
@@ -403,17 +436,26 @@ class Service(StackQueries):
         Raises:
             Conflict: it is enabled here.
         """
+        from orchestrator.sinks.admin import forget_sink
+
         forget_sink(self._store.sink_cursors, self.settings, name)
 
     # -- nodes -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def nodes(self) -> NodeAdmin:
+    def nodes(self) -> "NodeAdmin":
         """The machines of the installation.
 
         Raises:
             InvalidInput: the settings of machines are wrong.
         """
+        import psutil
+
+        from orchestrator.nodes.admin import NodeAdmin
+        from orchestrator.nodes.inquiry import NodeInquiry
+        from orchestrator.nodes.rpc.client import NodeClient
+        from orchestrator.nodes.statistics import NodeStatistics
+
         timeout_seconds = self.settings.node_state_cache.rpc_timeout_seconds
         counters = self._store.node_counters
         tally = (
@@ -430,21 +472,23 @@ class Service(StackQueries):
         )
 
     @cached_property
-    def projects(self) -> ProjectAdmin:
+    def projects(self) -> "ProjectAdmin":
         """The limits of projects, and what they use of them."""
+        from orchestrator.engine.project_admin import ProjectAdmin
+
         return ProjectAdmin(self.settings, self._store)
 
     # -- refused messages --------------------------------------------------------------------------------------
 
     @property
-    def refused(self) -> RefusedMessages:
+    def refused(self) -> "RefusedMessages":
         """The messages that processes have refused, and their counts."""
         return self._store.refused_messages
 
     # -- what is at rest ---------------------------------------------------------------------------------------
 
     @property
-    def reencryption(self) -> Reencryption:
+    def reencryption(self) -> "Reencryption":
         """Rewrites of what is at rest in the database with the newest encryption key."""
         return self._store.reencryption
 
@@ -460,7 +504,7 @@ class Service(StackQueries):
 
     # -- constraint caches -------------------------------------------------------------------------------------
 
-    def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
+    def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list["CacheView"]:
         """Return the state and counters of the constraint caches, or of one client's.
 
         With ``reset`` the counters begin again at zero afterwards.
@@ -475,12 +519,16 @@ class Service(StackQueries):
         """
         return self._cache_admin.clients
 
-    def flush_caches(self, client: str | None = None) -> list[FlushView]:
+    def flush_caches(self, client: str | None = None) -> list["FlushView"]:
         """Empty the constraint caches, or that of one client; return the result for each."""
         return self._cache_admin.flush(client)
 
     @cached_property
-    def _cache_admin(self) -> CacheAdmin:
+    def _cache_admin(self) -> "CacheAdmin":
+        from orchestrator.caches.admin import CacheAdmin
+        from orchestrator.plugins.clients import ClientPlugins
+        from orchestrator.plugins.constraint_caches import ConstraintCaches
+
         return CacheAdmin(
             ConstraintCaches(self.settings).of,
             # A client without entities that uses another's settings looks nothing up itself.

@@ -21,7 +21,6 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, stack_job
-from orchestrator.cli.stack_preview import show_preview
 
 if TYPE_CHECKING:
     from orchestrator.service import Service
@@ -60,6 +59,8 @@ def create(
         refuse_to_leave(shell, wait=wait)
     job = stack_job(name, shell.settings, template=template, **given)
     if is_dry_run:
+        from orchestrator.cli.stack_preview import show_preview
+
         show_preview(shell, job, form)
         return
     with shell.service() as service:

@@ -1,13 +1,15 @@
 """The policy of an installation: the table of the code, with the changes of the setting ``policy_file``."""
 
-import yaml
+from typing import TYPE_CHECKING
 
-from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.policy import Policy
 
+if TYPE_CHECKING:
+    from orchestrator.config.settings import Settings
 
-def load_policy(settings: Settings) -> Policy:
+
+def load_policy(settings: "Settings") -> Policy:
     """Return the policy; read at the start of a process.
 
     Raises:
@@ -16,6 +18,8 @@ def load_policy(settings: Settings) -> Policy:
     path = settings.policy_file
     if path is None:
         return Policy()
+    import yaml
+
     try:
         data = yaml.safe_load(path.read_bytes())
     except OSError as error:

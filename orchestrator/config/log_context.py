@@ -7,9 +7,10 @@ functions use a variable for each.
 from collections.abc import Mapping, MutableMapping
 from contextvars import ContextVar, Token
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.model.messages import CheckOrder
+if TYPE_CHECKING:
+    from orchestrator.model.messages import CheckOrder
 
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 _context: Final[ContextVar[Mapping[str, object]]] = ContextVar("isotherm_log_context", default=_NOTHING)
@@ -30,7 +31,7 @@ class _About:
             _context.reset(self._token)
 
 
-def about_order(order: CheckOrder) -> _About:
+def about_order(order: "CheckOrder") -> _About:
     """Set the stack, traversal and node of log lines inside the block."""
     ids = {"stack": order.stack, "stack_id": order.stack_id, "traversal_id": order.traversal_id}
     # The end of a traversal has no resource.

@@ -1,10 +1,14 @@
 """The database of a distributed installation, which no process may take for granted."""
 
-from orchestrator.config.settings import Settings
+from typing import TYPE_CHECKING
+
 from orchestrator.errors import InvalidInput, Problem
 
+if TYPE_CHECKING:
+    from orchestrator.config.settings import Settings
 
-def require_shared_database(settings: Settings) -> None:
+
+def require_shared_database(settings: "Settings") -> None:
     """Refuse a broker without a database: the file that would be used instead is of this machine and user alone.
 
     Raises:

@@ -12,16 +12,16 @@ import base64
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgpack
-from cryptography.exceptions import InvalidTag
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from orchestrator.errors import InvalidInput, IsothermError, Problem
+
+# cryptography is slow to import, and needed with keys alone.
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 
 _PLAIN, _FERNET, BOUND = b"\x00", b"\x01", b"\x02"
 _KEY_BYTES: Final = 32
@@ -75,7 +75,7 @@ class Codec:
         """
         self.refuses_unbound = refuses_unbound
         try:
-            self._fernet = MultiFernet([Fernet(key) for key in keys]) if keys else None
+            self._fernet = _fernet_of(keys) if keys else None
         except ValueError as error:
             problem = Problem(
                 message=f"not a Fernet key: {error}",
@@ -146,6 +146,8 @@ class Codec:
             return data[1:]
         if self._fernet is None:
             raise UnreadableSecret(_NO_KEY)
+        from cryptography.fernet import InvalidToken
+
         try:
             return self._fernet.decrypt(data[1:])
         except InvalidToken as error:
@@ -157,6 +159,8 @@ class Codec:
         cipher = self._ciphers.get(data[1:PREFIX_BYTES])
         if cipher is None:
             raise UnreadableSecret(_OTHER_KEY)
+        from cryptography.exceptions import InvalidTag
+
         start = PREFIX_BYTES + _NONCE_BYTES
         try:
             return cipher.decrypt(data[PREFIX_BYTES:start], data[start:], msgpack.packb(place))
@@ -172,9 +176,19 @@ def _named(place: Place) -> str:
     return f"table {table!r}, row {'/'.join(map(str, key))!r}, column {column!r}"
 
 
+def _fernet_of(keys: Sequence[str]) -> "MultiFernet":
+    from cryptography.fernet import Fernet, MultiFernet
+
+    return MultiFernet([Fernet(key) for key in keys])
+
+
 @lru_cache(maxsize=32)
-def _derived(key: str) -> tuple[bytes, AESGCMSIV]:
+def _derived(key: str) -> "tuple[bytes, AESGCMSIV]":
     """Return the id and the cipher of a Fernet key; neither tells anything of the key."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     hkdf = HKDF(algorithm=SHA256(), length=_KEY_BYTES + _ID_BYTES, salt=None, info=_PURPOSE)
     made = hkdf.derive(base64.urlsafe_b64decode(key))
     return made[_KEY_BYTES:], AESGCMSIV(made[:_KEY_BYTES])

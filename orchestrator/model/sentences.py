@@ -8,12 +8,10 @@ an encrypted one comes the id of its key, which earlier versions left out.
 import base64
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 #: What an encrypted sentence begins with: a control character, with which no sentence of a plugin begins by chance.
 _MARK: Final = "\x01sealed:"
@@ -50,6 +48,8 @@ class SentenceSeal:
             packed = base64.urlsafe_b64decode(text)
         except ValueError:
             return UNREADABLE
+        from cryptography.exceptions import InvalidTag
+
         for name, cipher in self._ciphers.items():
             if key_id not in ("", name):
                 continue
@@ -61,8 +61,13 @@ class SentenceSeal:
 
 
 @lru_cache(maxsize=32)
-def _derived(key: str) -> tuple[str, AESSIV]:
+def _derived(key: str) -> tuple[str, "AESSIV"]:
     """Return the id and the cipher of a Fernet key."""
+    # Slow to import, and needed with keys alone.
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     hkdf = HKDF(algorithm=SHA256(), length=_KEY_BYTES + _ID_BYTES, salt=None, info=_PURPOSE)
     made = hkdf.derive(base64.urlsafe_b64decode(key))
     return made[_KEY_BYTES:].hex(), AESSIV(made[:_KEY_BYTES])

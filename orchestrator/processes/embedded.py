@@ -7,20 +7,24 @@ import itertools
 import queue
 import threading
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import structlog
 
 from orchestrator.config.caller import caller
 from orchestrator.config.log_context import about_job
 from orchestrator.config.periodic import Periodic
-from orchestrator.config.settings import Settings
 from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import IsothermError
 from orchestrator.model.audit import AuditEntry
 from orchestrator.model.check_batch import batches_of
 from orchestrator.model.messages import END, CheckOrder, Job
-from orchestrator.processes.runtime import Runtime, is_dead_here
-from orchestrator.store.store import Store
+
+if TYPE_CHECKING:
+    from orchestrator.config.settings import Settings
+    from orchestrator.processes.runtime import Runtime
+    from orchestrator.store.store import Store
 
 log = structlog.get_logger()
 
@@ -33,7 +37,7 @@ LOOK_SECONDS = 1.0
 class Embedded:
     """Carries out orders on threads of this process until it is closed. It is its own publisher."""
 
-    def __init__(self, settings: Settings, *, store: Store | None = None) -> None:
+    def __init__(self, settings: "Settings", *, store: "Store | None" = None) -> None:
         self._orders: queue.SimpleQueue[Sequence[CheckOrder] | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -42,7 +46,14 @@ class Embedded:
         self._numbers = itertools.count()
         self._starting = threading.Lock()
         self._sweeper = Periodic("sweeper", self._sweep, every_seconds=SWEEP_SECONDS)
-        self.runtime = Runtime(settings, self, kind="embedded", store=store, replacement=self)
+        self._store = store
+
+    @cached_property
+    def runtime(self) -> "Runtime":
+        """The engine, of which a command that reads needs nothing."""
+        from orchestrator.processes.runtime import Runtime
+
+        return Runtime(self._settings, self, kind="embedded", store=self._store, replacement=self)
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Queue orders for the threads, several of one traversal together."""
@@ -63,6 +74,8 @@ class Embedded:
         with self._starting:
             if self._threads:
                 return
+            from orchestrator.processes.runtime import is_dead_here
+
             # Made here, by one thread: the threads below share them.
             runtime = self.runtime
             runtime.load_hooks()
@@ -124,7 +137,8 @@ class Embedded:
         self._sweeper.stop()
         if self._unwinding:
             self._unwinding.join()
-        self.runtime.close()
+        if "runtime" in self.__dict__:
+            self.runtime.close()
 
     def _work(self) -> None:
         while not self._stopping.is_set() and threading.current_thread() in self._threads:
@@ -162,7 +176,7 @@ class Embedded:
             self._unwinding.start()
 
 
-def prepare_database(settings: Settings, store: Store) -> None:
+def prepare_database(settings: "Settings", store: "Store") -> None:
     """Create or migrate the SQLite file of embedded mode; require of any other database that it has the schema.
 
     A database that others may use is migrated only by ``isotherm db upgrade``.

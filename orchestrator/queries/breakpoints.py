@@ -1,17 +1,19 @@
 """Breakpoints (hooks) at which the resources of a stack stand, for faces."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.store.nodes.breakpoints import StandingNode
-from orchestrator.store.store import Store
 from orchestrator.views.stacks import HookView
+
+if TYPE_CHECKING:
+    from orchestrator.store.nodes.breakpoints import StandingNode
+    from orchestrator.store.store import Store
 
 #: The most resources that one sentence names.
 MOST_NAMED: Final = 5
 
 
-def hook_view(standing: StandingNode) -> HookView:
+def hook_view(standing: "StandingNode") -> HookView:
     """Return the view of a node that stands at a hook."""
     return HookView(
         resource=standing.path, uuid=standing.resource_id, kind=standing.hook, since=standing.since
@@ -25,6 +27,6 @@ def waits_for(standing: Sequence[HookView]) -> str:
     return f"paused until these hooks are cleared: {named}{more}"
 
 
-def hooks_by_row(store: Store, stack_id: str) -> Mapping[str, str]:
+def hooks_by_row(store: "Store", stack_id: str) -> Mapping[str, str]:
     """Return the hooks at which resources of a stack and its nested stacks stand, by the ids of their rows."""
     return {standing.resource_id: standing.hook for standing in store.breakpoints.standing(stack_id)}

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orchestrator.store.history.past import TraversalRow
-from orchestrator.store.store import Store
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.masking import shown_source
 from orchestrator.views.stacks import View
+
+if TYPE_CHECKING:
+    from orchestrator.store.history.past import TraversalRow
+    from orchestrator.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class DefinitionView(View):
     shows_values: bool = True
 
 
-def definition_of(store: Store, traversal: TraversalRow, *, shows_values: bool) -> DefinitionView:
+def definition_of(store: "Store", traversal: "TraversalRow", *, shows_values: bool) -> DefinitionView:
     """Return the definition that an operation gave a stack.
 
     With ``shows_values``, values of parameters are shown, their defaults in the template included; hidden ones never

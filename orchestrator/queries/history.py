@@ -1,13 +1,16 @@
 """Events and operations for faces, from their rows."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from orchestrator.model.actions import CHECK
-from orchestrator.store.history.events import EventRow
-from orchestrator.store.history.past import TraversalRow
-from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.traversals.operation_rows import CallRow
 from orchestrator.views.stacks import EventView, PluginCallView, TraversalView
+
+if TYPE_CHECKING:
+    from orchestrator.store.history.events import EventRow
+    from orchestrator.store.history.past import TraversalRow
+    from orchestrator.store.stacks.stacks import StackRow
+    from orchestrator.store.traversals.operation_rows import CallRow
 
 #: The events that count as made, changed and deleted resources.
 _MADE = ("CREATE_COMPLETE", "ADOPT_COMPLETE")
@@ -26,16 +29,16 @@ def _is_failure(happened: str, action: str) -> bool:
     return happened.endswith("_FAILED")
 
 
-def event_view(row: EventRow, stack: StackRow) -> EventView:
+def event_view(row: "EventRow", stack: "StackRow") -> EventView:
     """Return the view of an event of a stack."""
     return EventView.of(row, stack=stack.name, resource_uuid=row.resource_id)
 
 
 def traversal_view(
-    row: TraversalRow,
-    stack: StackRow,
+    row: "TraversalRow",
+    stack: "StackRow",
     nodes: Mapping[str, int] | None = None,
-    calls: Sequence[CallRow] = (),
+    calls: Sequence["CallRow"] = (),
 ) -> TraversalView:
     """Return the view of an operation on a stack.
 

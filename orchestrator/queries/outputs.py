@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.config.limits import Limits
-from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.model.plain import NotPlain, refuse_not_plain
@@ -13,15 +12,18 @@ from orchestrator.planning.matching import node_data_of
 from orchestrator.planning.preparation import definition_of_rows
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.sandbox.budget import TooMuch, evaluation, keep
-from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.store import Store
-from orchestrator.template.definitions import OutputDefinition
-from orchestrator.template.template import Template
 from orchestrator.views.stacks import OutputView
+
+if TYPE_CHECKING:
+    from orchestrator.config.settings import Settings
+    from orchestrator.store.stacks.stacks import StackRow
+    from orchestrator.store.store import Store
+    from orchestrator.template.definitions import OutputDefinition
+    from orchestrator.template.template import Template
 
 
 def outputs_of(
-    store: Store, stack: StackRow, template: Template, context: Mapping[str, Any], settings: Settings
+    store: "Store", stack: "StackRow", template: "Template", context: Mapping[str, Any], settings: "Settings"
 ) -> tuple[OutputView, ...]:
     """Return a stack's outputs; one that cannot be resolved yet has an error in place of a value."""
     if not template.outputs or stack.deleted_at is not None:
@@ -34,7 +36,7 @@ def outputs_of(
         return tuple(_output_view(key, output, definition) for key, output in template.outputs.items())
 
 
-def _output_view(key: str, output: OutputDefinition, definition: StackDefinition) -> OutputView:
+def _output_view(key: str, output: "OutputDefinition", definition: StackDefinition) -> OutputView:
     try:
         value = output.resolve(definition)
         keep(value)

@@ -5,23 +5,25 @@ It is Heat's abandon document, with the template and environments as maps. It in
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.model.tags import TAGS, are_tags, each_once
 from orchestrator.planning.matching import standing
-from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.template.document import parse_document
 from orchestrator.template.functions.base import kind_of
+
+if TYPE_CHECKING:
+    from orchestrator.config.limits import Limits
+    from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 
 #: The expected document, in words.
 _WANTED: Final = "a map, as 'isotherm stack export' writes it"
 
 
 def document_of(
-    stack: StackRow, definition: StackJob, rows: Mapping[str, Sequence[ResourceRow]], limits: Limits
+    stack: "StackRow", definition: StackJob, rows: Mapping[str, Sequence["ResourceRow"]], limits: "Limits"
 ) -> dict[str, object]:
     """Return a stack, its definition and its resources as plain JSON types.
 
@@ -50,14 +52,14 @@ def document_of(
     }
 
 
-def _entries_of(stack_id: str, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, dict[str, object]]:
+def _entries_of(stack_id: str, rows: Mapping[str, Sequence["ResourceRow"]]) -> dict[str, dict[str, object]]:
     present: dict[str, ResourceRow] = {}
     for row in rows.get(stack_id, ()):
         present[row.name] = max(present.get(row.name, row), row, key=standing)
     return {name: _entry_of(row, rows) for name, row in present.items()}
 
 
-def _entry_of(row: ResourceRow, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, object]:
+def _entry_of(row: "ResourceRow", rows: Mapping[str, Sequence["ResourceRow"]]) -> dict[str, object]:
     inside = {"resources": _entries_of(row.id, rows)} if row.id in rows else {}
     return {
         **inside,
@@ -71,7 +73,7 @@ def _entry_of(row: ResourceRow, rows: Mapping[str, Sequence[ResourceRow]]) -> di
     }
 
 
-def read_stack_document(text: str, *, file: str, limits: Limits) -> Mapping[str, Any]:
+def read_stack_document(text: str, *, file: str, limits: "Limits") -> Mapping[str, Any]:
     """Return a document from its text, JSON or YAML.
 
     Raises:

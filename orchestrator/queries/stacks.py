@@ -3,30 +3,18 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.config.limits import Limits
-from orchestrator.config.settings import Settings
 from orchestrator.errors import NotFound, Problem
 from orchestrator.model.breakpoints import paused_until
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.model.graph import Graph
-from orchestrator.model.messages import StackJob
 from orchestrator.model.tags import has_tags
-from orchestrator.planning.applied import AppliedDefinitions
-from orchestrator.planning.comparison import job_of_template
-from orchestrator.planning.stored_templates import load_template
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
 from orchestrator.queries.definitions import shown_parameters
 from orchestrator.queries.history import event_view, traversal_view
-from orchestrator.queries.outputs import outputs_of
-from orchestrator.queries.stack_document import document_of
-from orchestrator.store.stacks.annotations import PluginAnnotations
-from orchestrator.store.stacks.stacks import ResourceRow, StackRow
-from orchestrator.store.store import Store
 from orchestrator.template.hiding import HIDDEN
-from orchestrator.template.template import Template
 from orchestrator.views.stacks import (
     EventView,
     GraphNode,
@@ -39,14 +27,24 @@ from orchestrator.views.stacks import (
     TraversalView,
 )
 
+if TYPE_CHECKING:
+    from orchestrator.config.settings import Settings
+    from orchestrator.model.messages import StackJob
+    from orchestrator.store.stacks.annotations import PluginAnnotations
+    from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+    from orchestrator.store.store import Store
+    from orchestrator.template.template import Template
+
 
 class StackQueries:
     """Queries of stacks, by names in the settings' project.
 
+    A query imports itself what it alone needs: most commands make one.
+
     A stack, or a part of one, that does not exist raises NotFound, with the nearest name.
     """
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: "Settings", store: "Store") -> None:
         self.settings = settings
         self._store = store
 
@@ -77,7 +75,7 @@ class StackQueries:
         standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
         return replace(view, reason=waits_for(standing)) if standing else view
 
-    def _rolled_back(self, stack: StackRow) -> str:
+    def _rolled_back(self, stack: "StackRow") -> str:
         """Return what a rollback of a stack takes back, and why; empty for another operation, or if it is purged."""
         if stack.action != "ROLLBACK":
             return ""
@@ -89,13 +87,18 @@ class StackQueries:
             f"{before.action} failed: {before.reason}" if before.reason else f"{before.action} was cancelled"
         )
 
-    def definition(self, name: str) -> StackJob:
+    def definition(self, name: str) -> "StackJob":
         """Return the job that would give a stack its present definition, secrets included."""
+        from orchestrator.planning.comparison import job_of_template
+
         stack = self._find(name)
         return replace(job_of_template(self._store, stack, stack.template_id), rollback=stack.rollback)
 
     def export(self, name: str) -> dict[str, object]:
         """Return a stack as one document (:mod:`orchestrator.queries.stack_document`), secrets included."""
+        from orchestrator.planning.comparison import job_of_template
+        from orchestrator.queries.stack_document import document_of
+
         stack = self._find(name)
         definition = job_of_template(self._store, stack, stack.template_id)
         # Stacks without resources are included.
@@ -130,6 +133,8 @@ class StackQueries:
 
     def resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource."""
+        from orchestrator.planning.applied import AppliedDefinitions
+
         stack = self._find(name)
         rows = self._store.stacks.resources(stack.id)
         names = {row.id: row.name for row in rows}
@@ -212,6 +217,8 @@ class StackQueries:
 
     def graph(self, name: str) -> GraphView:
         """Return a stack's dependency graph with the state of every resource."""
+        from orchestrator.model.graph import Graph
+
         stack = self._find(name)
         template = self._template(stack, self._store.traversals.context(stack.traversal_id))
         states = {row.name: f"{row.action}_{row.status}" for row in self._store.stacks.resources(stack.id)}
@@ -236,24 +243,28 @@ class StackQueries:
         """Return the hooks at which a stack's resources stand, longest first."""
         return [hook_view(standing) for standing in self._store.breakpoints.standing(self._find(name).id)]
 
-    def _find(self, name: str) -> StackRow:
+    def _find(self, name: str) -> "StackRow":
         return self._store.stacks.find(name, project=self.settings.project)
 
-    def _past(self, name: str) -> StackRow:
+    def _past(self, name: str) -> "StackRow":
         return self._store.past.stack(name, project=self.settings.project)
 
-    def _template(self, stack: StackRow, context: Mapping[str, Any]) -> Template:
+    def _template(self, stack: "StackRow", context: Mapping[str, Any]) -> "Template":
+        from orchestrator.planning.stored_templates import load_template
+
         return load_template(self._store, stack.template_id, context, self.settings)
 
     def _outputs(
-        self, stack: StackRow, template: Template, context: Mapping[str, Any]
+        self, stack: "StackRow", template: "Template", context: Mapping[str, Any]
     ) -> tuple[OutputView, ...]:
+        from orchestrator.queries.outputs import outputs_of
+
         return outputs_of(self._store, stack, template, context, self.settings)
 
 
 def _in_tree_order(
-    stack_id: str, rows: Mapping[str, Sequence[ResourceRow]], depth: int, within: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], ResourceRow]]:
+    stack_id: str, rows: Mapping[str, Sequence["ResourceRow"]], depth: int, within: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], "ResourceRow"]]:
     """Yield each row of a stack, followed by those of its nested stack, down to ``depth`` levels of nesting.
 
     Each comes with the names of the resources that it is nested in, outermost first. The id of a nested stack is that
@@ -271,7 +282,7 @@ def warnings_in(context: Mapping[str, Any]) -> tuple[Problem, ...]:
 
 
 def stack_view(
-    row: StackRow,
+    row: "StackRow",
     description: str = "",
     parameters: Mapping[str, Any] | None = None,
     outputs: tuple[OutputView, ...] = (),
@@ -280,7 +291,7 @@ def stack_view(
     return StackView.of(row, description=description, parameters=parameters or {}, outputs=outputs)
 
 
-def begun_view(row: StackRow, context: Mapping[str, Any]) -> StackView:
+def begun_view(row: "StackRow", context: Mapping[str, Any]) -> StackView:
     """Return the view of a stack as its operation begins, without values for which its template must be parsed.
 
     ``context`` is that of the operation's traversal.
@@ -290,11 +301,11 @@ def begun_view(row: StackRow, context: Mapping[str, Any]) -> StackView:
 
 
 def resource_view(
-    row: ResourceRow,
+    row: "ResourceRow",
     names: Mapping[str, str],
     hook: str | None,
     within: tuple[str, ...] = (),
-    annotations: PluginAnnotations | None = None,
+    annotations: "PluginAnnotations | None" = None,
 ) -> ResourceView:
     """Return the view of a resource's row.
 

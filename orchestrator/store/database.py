@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 import structlog
-import tenacity
 from sqlalchemy.exc import (
     DataError,
     DBAPIError,
@@ -34,8 +33,13 @@ from orchestrator.model.sentences import SentenceSeal
 from orchestrator.store.direct import Direct, driver_of, name_file
 from orchestrator.store.pooling import connecting, is_pooler_refusal, pooling_fault, remedy_for
 from orchestrator.store.private_file import make_private
-from orchestrator.store.rows import Row, Values
 from orchestrator.store.tables.schema import seal_sentences
+
+if TYPE_CHECKING:
+    import tenacity
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    from orchestrator.store.rows import Row, Values
 
 log = structlog.get_logger()
 
@@ -140,7 +144,7 @@ def _is_forbidden(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlstate", None) == FORBIDDEN_SQLSTATE
 
 
-def _log_retry(state: tenacity.RetryCallState) -> None:
+def _log_retry(state: "tenacity.RetryCallState") -> None:
     error = state.outcome.exception() if state.outcome else None
     log.warning("the database did not answer; trying again", attempt=state.attempt_number, error=str(error))
 
@@ -164,30 +168,15 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
         Unavailable: by the operation, when the database was not reachable in time, lacks the schema, or refuses.
     """
 
-    def give_up(state: tenacity.RetryCallState) -> T:
-        error = state.outcome.exception() if state.outcome else None
-        # The driver's message, without SQLAlchemy's additions for programmers.
-        reason = f"the database does not answer: {getattr(error, 'orig', error)}"
-        raise Unavailable(reason, hint=REMEDY) from error
-
-    patient = tenacity.retry(
-        retry=tenacity.retry_if_exception(is_transient),
-        wait=tenacity.wait_random_exponential(multiplier=0.05, max=5),
-        stop=lambda state: (state.seconds_since_start or 0.0) >= _patience.get(),
-        before_sleep=_log_retry,
-        retry_error_callback=give_up,
-    )(operation)
-
     @functools.wraps(operation)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        # tenacity is only entered after a first failure.
         try:
             return operation(*args, **kwargs)
         except IntegrityError:
             raise
         except DBAPIError as error:
             if is_transient(error):
-                return patient(*args, **kwargs)
+                return _patient(operation)(*args, **kwargs)
             if _lacks_schema(error):
                 message = (
                     "the database has not got the schema that this version needs; run: isotherm db upgrade"
@@ -202,6 +191,25 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
             raise Unavailable(ALL_IN_USE) from error
 
     return run
+
+
+def _patient(operation: Callable[P, T]) -> Callable[P, T]:
+    # Rarely needed, and slow to import.
+    import tenacity
+
+    def give_up(state: tenacity.RetryCallState) -> T:
+        error = state.outcome.exception() if state.outcome else None
+        # The driver's message, without SQLAlchemy's additions for programmers.
+        reason = f"the database does not answer: {getattr(error, 'orig', error)}"
+        raise Unavailable(reason, hint=REMEDY) from error
+
+    return tenacity.retry(
+        retry=tenacity.retry_if_exception(is_transient),
+        wait=tenacity.wait_random_exponential(multiplier=0.05, max=5),
+        stop=lambda state: (state.seconds_since_start or 0.0) >= _patience.get(),
+        before_sleep=_log_retry,
+        retry_error_callback=give_up,
+    )(operation)
 
 
 class Database:
@@ -279,7 +287,7 @@ class Database:
             yield connection, database_time(connection, self)
 
     @retrying
-    def change(self, sql: sa.Executable, values: Values | None = None) -> int:
+    def change(self, sql: sa.Executable, values: "Values | None" = None) -> int:
         """Run one changing statement in a transaction, which is retried; return how many rows it changed."""
         with self.write() as connection:
             return connection.execute(sql, values).rowcount
@@ -317,19 +325,19 @@ class Database:
             yield connection
 
     @retrying
-    def rows(self, sql: sa.Executable, values: Values | None = None) -> Sequence[Row]:
+    def rows(self, sql: sa.Executable, values: "Values | None" = None) -> Sequence["Row"]:
         """Return the rows of one reading statement, which is retried."""
         with self.read() as connection:
             return connection.execute(sql, values).all()
 
     @retrying
-    def first(self, sql: sa.Executable, values: Values | None = None) -> Row | None:
+    def first(self, sql: sa.Executable, values: "Values | None" = None) -> "Row | None":
         """Return the first row of one reading statement, which is retried; None for none."""
         with self.read() as connection:
             return connection.execute(sql, values).first()
 
     @retrying
-    def one(self, sql: sa.Executable, values: Values | None = None) -> Row:
+    def one(self, sql: sa.Executable, values: "Values | None" = None) -> "Row":
         """Return the row of one reading statement, which is retried and always finds one.
 
         Raises:
@@ -338,11 +346,11 @@ class Database:
         with self.read() as connection:
             return connection.execute(sql, values).one()
 
-    def column(self, sql: sa.Select[T], values: Values | None = None) -> Sequence[T]:
+    def column(self, sql: sa.Select[T], values: "Values | None" = None) -> Sequence[T]:
         """Return the only column of the rows of one query, which is retried."""
         return [row[0] for row in self.rows(sql, values)]
 
-    def value(self, sql: sa.Select[T], values: Values | None = None) -> T | None:
+    def value(self, sql: sa.Select[T], values: "Values | None" = None) -> T | None:
         """Return the only column of the first row of one query, which is retried; None for no row."""
         row = self.first(sql, values)
         return None if row is None else row[0]
@@ -365,6 +373,17 @@ class Database:
                 yield connection
             finally:
                 connection.exec_driver_sql("COMMIT")
+
+    def insert(self, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
+        """Return an INSERT that may be told what to do about a conflict."""
+        # Each dialect comes with all its drivers, which take a while to import.
+        if self.postgres:
+            from sqlalchemy.dialects import postgresql
+
+            return postgresql.insert(table)
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table)
 
     def dispose(self) -> None:
         """Close all connections."""
@@ -469,7 +488,7 @@ def database_time(connection: sa.Connection, database: Database) -> float:
     return float(connection.exec_driver_sql(f"SELECT {database.now}").scalar_one())
 
 
-def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Values]) -> None:
+def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence["Values"]) -> None:
     """Insert many rows with the same columns at once, on PostgreSQL by COPY."""
     if not rows:
         return

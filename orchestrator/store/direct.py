@@ -9,11 +9,12 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from orchestrator.store.rows import AnyRow, Values
+if TYPE_CHECKING:
+    from orchestrator.store.rows import AnyRow, Values
 
 #: Remedies for SQLite's errors about its file, by the prefix of the error's name.
 _REMEDIES = {
@@ -60,11 +61,11 @@ class Direct:
     def __init__(self, driver: Any, *, postgres: bool) -> None:
         self._driver, self._postgres = driver, postgres
 
-    def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
+    def rows(self, sql: str, values: "Values") -> Sequence["AnyRow"]:
         """Run a statement; return its rows, which have the columns as attributes."""
         return _rows_of(sql, self._execute(sql, values))
 
-    def together(self, calls: Sequence[tuple[str, Values]]) -> Sequence[Sequence[AnyRow]]:
+    def together(self, calls: "Sequence[tuple[str, Values]]") -> "Sequence[Sequence[AnyRow]]":
         """Run statements in one transaction and, on PostgreSQL, one round trip; return the rows of each."""
         if len(calls) == 1:
             return [self.rows(*calls[0])]
@@ -72,12 +73,12 @@ class Direct:
             cursors = [self._execute(sql, values) for sql, values in calls]
         return [_rows_of(sql, cursor) for (sql, _), cursor in zip(calls, cursors, strict=True)]
 
-    def count(self, sql: str, values: Values) -> int:
+    def count(self, sql: str, values: "Values") -> int:
         """Run a statement; return how many rows it changed."""
         changed: int = self._execute(sql, values).rowcount
         return changed
 
-    def _execute(self, sql: str, values: Values) -> Any:
+    def _execute(self, sql: str, values: "Values") -> Any:
         if not self._postgres:
             return self._driver.execute(sql, values)
         text, names = _numbered(sql)
@@ -89,7 +90,7 @@ _MAKERS: Final[dict[str, Callable[[Sequence[Any]], Any]]] = {}
 _MOST_MAKERS: Final = 1024
 
 
-def _rows_of(sql: str, cursor: Any) -> Sequence[AnyRow]:
+def _rows_of(sql: str, cursor: Any) -> "Sequence[AnyRow]":
     found: Sequence[Any] = cursor.fetchall()
     if not found:
         return found

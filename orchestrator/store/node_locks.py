@@ -4,17 +4,19 @@ Every transaction locks the stack, the traversal, the nodes in the order of thei
 it needs them. An UPDATE of several rows locks them in the order in which it finds them, which the plan decides.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
 from orchestrator.store.database import Database, text_of
-from orchestrator.store.rows import Values
+
+if TYPE_CHECKING:
+    from orchestrator.store.rows import Values
 
 _NOT_OVER: Final = "state IN ('blocked', 'ready', 'waiting', 'running')"
 
 
-def hold_nodes(connection: sa.Connection, database: Database, which: str, values: Values) -> None:
+def hold_nodes(connection: sa.Connection, database: Database, which: str, values: "Values") -> None:
     """Lock the nodes that are not over in the order of their numbers until the transaction ends.
 
     Those of every state are locked, whatever the transaction changes: by its next statement, a node that was blocked

@@ -1,9 +1,11 @@
 """The base of the store's parts: a repository is the operations on some of the tables."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from orchestrator.model.codec import Codec
-from orchestrator.store.database import Database
+if TYPE_CHECKING:
+    from orchestrator.model.codec import Codec
+    from orchestrator.store.database import Database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,5 +27,5 @@ class Timings:
 class Repository:
     """Operations on some tables of one database."""
 
-    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+    def __init__(self, database: "Database", codec: "Codec", timings: Timings) -> None:
         self._db, self._codec, self._timings = database, codec, timings

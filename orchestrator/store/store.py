@@ -1,50 +1,106 @@
 """The state of record as one object: the tables' operations on one database."""
 
-from orchestrator.config.settings import Settings
+from typing import TYPE_CHECKING
+
 from orchestrator.model.codec import Codec
 from orchestrator.store.database import Clock, Database
-from orchestrator.store.history.census import Census
-from orchestrator.store.history.event_log import EventLog
-from orchestrator.store.history.events import Events
-from orchestrator.store.history.observing import Observations
-from orchestrator.store.history.past import Past
 from orchestrator.store.horizon import Horizon
-from orchestrator.store.installation.audit_log import AuditLog
-from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, NodeCounters
-from orchestrator.store.installation.identity import Identity
-from orchestrator.store.installation.jobs_in_flight import TakenJobs
-from orchestrator.store.installation.processes import Processes
-from orchestrator.store.installation.project_limits import ProjectLimitRows
-from orchestrator.store.installation.reencryption import Reencryption
-from orchestrator.store.installation.refused_messages import RefusedMessages
-from orchestrator.store.installation.sink_cursors import SinkCursors
-from orchestrator.store.machines.machines import Machines
-from orchestrator.store.machines.reservations import Reservations
-from orchestrator.store.nodes.breakpoints import Breakpoints
-from orchestrator.store.nodes.nodes import Nodes
-from orchestrator.store.purging.purging import Purger
+from orchestrator.store.on_demand import part
 from orchestrator.store.repository import Timings
-from orchestrator.store.stacks.annotations import Annotations
-from orchestrator.store.stacks.health import Health
-from orchestrator.store.stacks.nested_stacks import Families
-from orchestrator.store.stacks.pages import StackPages
-from orchestrator.store.stacks.presences import Presences
-from orchestrator.store.stacks.resource_history import Histories
-from orchestrator.store.stacks.scalings import Scalings
-from orchestrator.store.stacks.snapshots import Snapshots
-from orchestrator.store.stacks.stacks import Stacks
-from orchestrator.store.tables import metadata
-from orchestrator.store.traversals.ledger import Ledger
-from orchestrator.store.traversals.plugin_failures import PluginFailures
-from orchestrator.store.traversals.starting import TraversalStarts
-from orchestrator.store.traversals.stuck import Stuck
-from orchestrator.store.traversals.sweeping import Sweeper
-from orchestrator.store.traversals.templates import Templates
-from orchestrator.store.traversals.traversals import Traversals
+
+if TYPE_CHECKING:
+    from orchestrator.config.settings import Settings
+    from orchestrator.store.history.census import Census
+    from orchestrator.store.history.event_log import EventLog
+    from orchestrator.store.history.events import Events
+    from orchestrator.store.history.observing import Observations
+    from orchestrator.store.history.past import Past
+    from orchestrator.store.installation.audit_log import AuditLog
+    from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, NodeCounters
+    from orchestrator.store.installation.identity import Identity
+    from orchestrator.store.installation.jobs_in_flight import TakenJobs
+    from orchestrator.store.installation.processes import Processes
+    from orchestrator.store.installation.project_limits import ProjectLimitRows
+    from orchestrator.store.installation.reencryption import Reencryption
+    from orchestrator.store.installation.refused_messages import RefusedMessages
+    from orchestrator.store.installation.sink_cursors import SinkCursors
+    from orchestrator.store.machines.machines import Machines
+    from orchestrator.store.machines.reservations import Reservations
+    from orchestrator.store.nodes.breakpoints import Breakpoints
+    from orchestrator.store.nodes.nodes import Nodes
+    from orchestrator.store.purging.purging import Purger
+    from orchestrator.store.stacks.annotations import Annotations
+    from orchestrator.store.stacks.health import Health
+    from orchestrator.store.stacks.nested_stacks import Families
+    from orchestrator.store.stacks.pages import StackPages
+    from orchestrator.store.stacks.presences import Presences
+    from orchestrator.store.stacks.resource_history import Histories
+    from orchestrator.store.stacks.scalings import Scalings
+    from orchestrator.store.stacks.snapshots import Snapshots
+    from orchestrator.store.stacks.stacks import Stacks
+    from orchestrator.store.traversals.ledger import Ledger
+    from orchestrator.store.traversals.plugin_failures import PluginFailures
+    from orchestrator.store.traversals.starting import TraversalStarts
+    from orchestrator.store.traversals.stuck import Stuck
+    from orchestrator.store.traversals.sweeping import Sweeper
+    from orchestrator.store.traversals.templates import Templates
+    from orchestrator.store.traversals.traversals import Traversals
 
 
 class Store:
     """The tables' operations, grouped by subject, on one database."""
+
+    nodes: "Nodes" = part("nodes.nodes:Nodes")
+    traversal_starts: "TraversalStarts" = part("traversals.starting:TraversalStarts")
+    traversals: "Traversals" = part("traversals.traversals:Traversals")
+    ledger: "Ledger" = part("traversals.ledger:Ledger")
+    plugin_failures: "PluginFailures" = part("traversals.plugin_failures:PluginFailures")
+    sweeper: "Sweeper" = part(
+        "traversals.sweeping:Sweeper", lambda store: (*store.parts, store.nodes, store.ledger)
+    )
+    breakpoints: "Breakpoints" = part(
+        "nodes.breakpoints:Breakpoints", lambda store: (*store.parts, store.nodes)
+    )
+    health: "Health" = part("stacks.health:Health")
+    families: "Families" = part("stacks.nested_stacks:Families")
+    stacks: "Stacks" = part("stacks.stacks:Stacks")
+    snapshots: "Snapshots" = part("stacks.snapshots:Snapshots")
+    histories: "Histories" = part("stacks.resource_history:Histories")
+    templates: "Templates" = part("traversals.templates:Templates")
+    events: "Events" = part("history.events:Events", lambda store: (store.database, store.horizon))
+    past: "Past" = part("history.past:Past", lambda store: (store.database, store.stacks))
+    observations: "Observations" = part(
+        "history.observing:Observations", lambda store: (store.database, store.horizon)
+    )
+    identity: "Identity" = part("installation.identity:Identity")
+    reencryption: "Reencryption" = part(
+        "installation.reencryption:Reencryption", lambda store: (*store.parts, store.identity)
+    )
+    processes: "Processes" = part("installation.processes:Processes")
+    stuck: "Stuck" = part("traversals.stuck:Stuck")
+    stack_pages: "StackPages" = part("stacks.pages:StackPages", lambda store: (store.database, store.horizon))
+    event_log: "EventLog" = part(
+        "history.event_log:EventLog", lambda store: (store.database, store.observations)
+    )
+    annotations: "Annotations" = part("stacks.annotations:Annotations")
+    census: "Census" = part("history.census:Census")
+    presences: "Presences" = part("stacks.presences:Presences")
+    purger: "Purger" = part("purging.purging:Purger")
+    scalings: "Scalings" = part("stacks.scalings:Scalings")
+    sink_cursors: "SinkCursors" = part(
+        "installation.sink_cursors:SinkCursors", lambda store: (store.database, store.codec, store.horizon)
+    )
+    taken_jobs: "TakenJobs" = part("installation.jobs_in_flight:TakenJobs")
+    cache_counters: "CacheCounters" = part("installation.cache_counters:CacheCounters")
+    cache_flushes: "CacheFlushes" = part("installation.cache_counters:CacheFlushes")
+    machines: "Machines" = part("machines.machines:Machines")
+    reservations: "Reservations" = part("machines.reservations:Reservations")
+    node_counters: "NodeCounters" = part("installation.cache_counters:NodeCounters")
+    refused_messages: "RefusedMessages" = part("installation.refused_messages:RefusedMessages")
+    audit_log: "AuditLog" = part(
+        "installation.audit_log:AuditLog", lambda store: (*store.parts, store.has_audit_events)
+    )
+    project_limits: "ProjectLimitRows" = part("installation.project_limits:ProjectLimitRows")
 
     def __init__(
         self,
@@ -61,51 +117,16 @@ class Store:
         Raises:
             InvalidInput: ``where`` is no database URL.
         """
-        self.database = where if isinstance(where, Database) else Database(where, clock=clock)
-        self.codec = codec or Codec()
+        self.database: Database = where if isinstance(where, Database) else Database(where, clock=clock)
+        self.codec: Codec = codec or Codec()
         self.timings = timings or Timings()
-        parts = self.database, self.codec, self.timings
-        self.nodes = Nodes(*parts)
-        self.traversal_starts = TraversalStarts(*parts)
-        self.traversals = Traversals(*parts)
-        self.ledger = Ledger(*parts)
-        self.plugin_failures = PluginFailures(*parts)
-        self.sweeper = Sweeper(*parts, self.nodes, self.ledger)
-        self.breakpoints = Breakpoints(*parts, self.nodes)
-        self.health = Health(*parts)
-        self.families = Families(*parts)
-        self.stacks = Stacks(*parts)
-        self.snapshots = Snapshots(*parts)
-        self.histories = Histories(*parts)
-        self.templates = Templates(*parts)
-        horizon = Horizon(self.database)
-        self.events = Events(self.database, horizon)
-        self.past = Past(self.database, self.stacks)
-        self.observations = Observations(self.database, horizon)
-        self.identity = Identity(*parts)
-        self.reencryption = Reencryption(*parts, self.identity)
-        self.processes = Processes(*parts)
-        self.stuck = Stuck(*parts)
-        self.stack_pages = StackPages(self.database, horizon)
-        self.event_log = EventLog(self.database, self.observations)
-        self.annotations = Annotations(*parts)
-        self.census = Census(*parts)
-        self.presences = Presences(*parts)
-        self.purger = Purger(*parts)
-        self.scalings = Scalings(*parts)
-        self.sink_cursors = SinkCursors(self.database, self.codec, horizon)
-        self.taken_jobs = TakenJobs(*parts)
-        self.cache_counters = CacheCounters(*parts)
-        self.cache_flushes = CacheFlushes(*parts)
-        self.machines = Machines(*parts)
-        self.reservations = Reservations(*parts)
-        self.node_counters = NodeCounters(*parts)
-        self.refused_messages = RefusedMessages(*parts)
-        self.audit_log = AuditLog(*parts)
-        self.project_limits = ProjectLimitRows(*parts)
+        self.parts: tuple[Database, Codec, Timings] = self.database, self.codec, self.timings
+        self.horizon: Horizon = Horizon(self.database)
+        #: Whether event sinks receive the records of the audit log.
+        self.has_audit_events: bool = False
 
     @classmethod
-    def of(cls, settings: Settings) -> "Store":
+    def of(cls, settings: "Settings") -> "Store":
         """Make the store that the settings describe.
 
         Raises:
@@ -125,12 +146,14 @@ class Store:
             (lambda: True) if settings.refuse_unbound_values else store.identity.is_reencrypted
         )
         store.database.seal_sentences(keys)
-        store.audit_log.has_events = settings.audit_events
+        store.has_audit_events = settings.audit_events
         return store
 
     @classmethod
     def empty(cls) -> "Store":
         """Make an empty store in memory, in place of a database that does not exist yet."""
+        from orchestrator.store.tables import metadata
+
         store = cls("sqlite://")
         metadata.create_all(store.database.engine)
         return store

@@ -198,9 +198,7 @@ def test_whatever_is_swapped_nobody_sees_anothers_and_nothing_is_lost(
     before = rotate(world, column)
     assert len(before) > 1 or (moment, column.name) in EMPTY
     # Processes have just started: what does not change is read once.
-    world.checker._context.cache_clear()
-    world.checker._file.cache_clear()
-    world.checker._source.cache_clear()
+    world.checker._remembered.clear()
     world.settle()
     assert Keeper.deleted == []
     results: list[Any] = []
@@ -214,7 +212,7 @@ def test_whatever_is_swapped_nobody_sees_anothers_and_nothing_is_lost(
     # Someone puts back what was there, unless it was written anew since.
     now = stored(world, column)
     write(world, column, {key: value for key, value in before.items() if now.get(key) in before.values()})
-    world.checker._context.cache_clear()
+    world.checker._remembered.clear()
     world.update(template("s", 9), files={"f": "the last"})
     world.settle()
     assert world.state() == "UPDATE_COMPLETE", told(world)

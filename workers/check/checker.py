@@ -113,7 +113,7 @@ class Checker:
             first_seconds=patience_seconds / 2,
             complaint="could not give claims back",
         )
-        remembered = Remembered(settings.check_cache_mib * 2**20)
+        remembered = self._remembered = Remembered(settings.check_cache_mib * 2**20)
         self._context = partial(remembered.get, store.traversals.context)
         self._file = partial(remembered.get, store.templates.file)
         self._source = partial(remembered.get, self._load_source)

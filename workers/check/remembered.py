@@ -42,6 +42,12 @@ class Remembered:
                 self._bytes -= lost
         return value
 
+    def clear(self) -> None:
+        """Keep nothing of what was loaded so far."""
+        with self._lock:
+            self._values.clear()
+            self._bytes = 0
+
 
 def weight_of(value: object) -> int:
     """Return about how many bytes a value takes in memory, with its parts."""

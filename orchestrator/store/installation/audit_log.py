@@ -4,16 +4,18 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from orchestrator.model.audit import NO_HASH, AuditCheck, AuditEntry, AuditRecord
-from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.purging.unneeded import is_delivered
 from orchestrator.store.repository import Repository, Timings
+
+if TYPE_CHECKING:
+    from orchestrator.model.codec import Codec
 
 #: The key of the lock under which one process at a time appends, on PostgreSQL; SQLite has one writer.
 _LOCK: Final = 0x15074E12
@@ -30,12 +32,17 @@ class AuditLog(Repository):
     """The table of audit records."""
 
     def __init__(
-        self, database: Database, codec: Codec, timings: Timings, clock: Callable[[], float] = time.monotonic
+        self,
+        database: Database,
+        codec: "Codec",
+        timings: Timings,
+        has_events: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(database, codec, timings)
         self._clock = clock
         #: Whether event sinks receive records.
-        self.has_events = False
+        self.has_events = has_events
         #: When the last refusal of a user and an action was recorded, and how many came since.
         self._refused: dict[tuple[str, str], tuple[float, int]] = {}
 

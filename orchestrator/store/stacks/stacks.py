@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import NotFound
@@ -372,6 +371,6 @@ class Stacks(Repository):
     @retrying
     def _end_job(self, **values: object) -> None:
         # A result that is there already is no error of a statement.
-        insert = (postgresql if self._db.postgres else sqlite).insert(tables.job).on_conflict_do_nothing()
+        insert = self._db.insert(tables.job).on_conflict_do_nothing()
         with self._db.timed_write() as (connection, now):
             connection.execute(insert.values(**values, created_at=now))

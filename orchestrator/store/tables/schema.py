@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
@@ -78,7 +79,21 @@ def user_column() -> "sa.Column[str]":
     )
 
 
-def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> sa.Index:
-    """Return an index of the rows for which a condition holds."""
-    condition = sa.text(where)
-    return sa.Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+class PartialIndex(sa.Index):
+    """An index of the rows for which a condition holds.
+
+    SQLAlchemy imports a dialect with all its drivers once an option for it is named, which takes longer than many a
+    command. So the condition is named when the options are read: when an index is made.
+    """
+
+    def __init__(self, name: str, *columns: str, where: str, unique: bool = False) -> None:
+        self._where = where
+        super().__init__(name, *columns, unique=unique)
+
+    @cached_property
+    def dialect_options(self) -> Any:
+        """The options of the index, by dialect."""
+        options = super().dialect_options
+        for dialect in ("sqlite", "postgresql"):
+            options[dialect]["where"] = sa.text(self._where)
+        return options

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from orchestrator.store.tables.schema import Sentence, Words, metadata, partial_index
+from orchestrator.store.tables.schema import PartialIndex, Sentence, Words, metadata
 
 stack = sa.Table(
     "stack",
@@ -37,10 +37,10 @@ stack = sa.Table(
     sa.Column("updated_at", sa.Double, nullable=False),
     sa.Column("deleted_at", sa.Double),
     # A name is free again once its stack is deleted.
-    partial_index("ux_stack_name", "project", "name", unique=True, where="deleted_at IS NULL"),
+    PartialIndex("ux_stack_name", "project", "name", unique=True, where="deleted_at IS NULL"),
     # Deleted stacks are found by name too, and by the time of their deletion.
     sa.Index("ix_stack_project_name_deleted_at", "project", "name", "deleted_at"),
-    partial_index("ix_stack_deleted_at", "deleted_at", where="deleted_at IS NOT NULL"),
+    PartialIndex("ix_stack_deleted_at", "deleted_at", where="deleted_at IS NOT NULL"),
     sa.Index("ix_stack_parent_id", "parent_id"),
     sa.Index("ix_stack_traversal_id", "traversal_id"),
     sa.Index("ix_stack_root_id", "root_id"),
@@ -118,7 +118,7 @@ resource = sa.Table(
     sa.Column("updated_at", sa.Double, nullable=False),
     sa.Index("ix_resource_stack_id_name", "stack_id", "name"),
     # Most resources are on no machine.
-    partial_index("ix_resource_on_node", "on_node", where="on_node IS NOT NULL"),
+    PartialIndex("ix_resource_on_node", "on_node", where="on_node IS NOT NULL"),
 )
 
 

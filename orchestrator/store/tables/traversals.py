@@ -1,11 +1,14 @@
 """Traversals: their nodes, events and jobs, and the calls of lifecycle plugins."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from orchestrator.model.codec import Place
-from orchestrator.store.tables.schema import Sentence, metadata, partial_index, user_column
+from orchestrator.store.tables.schema import PartialIndex, Sentence, metadata, user_column
+
+if TYPE_CHECKING:
+    from orchestrator.model.codec import Place
 
 traversal = sa.Table(
     "traversal",
@@ -27,7 +30,7 @@ traversal = sa.Table(
     sa.Column("counted", sa.Text, nullable=False, server_default="{}"),
     user_column(),
     sa.Index("ix_traversal_stack_id", "stack_id"),
-    partial_index("ix_traversal_deadline", "deadline", where="status = 'IN_PROGRESS'"),
+    PartialIndex("ix_traversal_deadline", "deadline", where="status = 'IN_PROGRESS'"),
 )
 
 # The number leads the key, and a traversal as a whole is found by an index of another expression (see
@@ -82,14 +85,14 @@ node = sa.Table(
     #: The process that works on it, or worked on it last.
     sa.Column("worker", sa.Text),
     sa.Index("ix_node_traversal", sa.text("(traversal_id || '')")),
-    partial_index("ix_node_due_at", "due_at", where="due_at IS NOT NULL"),
-    partial_index("ix_node_resource_id", "resource_id", where="resource_id IS NOT NULL"),
+    PartialIndex("ix_node_due_at", "due_at", where="due_at IS NOT NULL"),
+    PartialIndex("ix_node_resource_id", "resource_id", where="resource_id IS NOT NULL"),
     # Few nodes ever stand at a hook.
-    partial_index("ix_node_hook", "traversal_id", where="hook IS NOT NULL"),
+    PartialIndex("ix_node_hook", "traversal_id", where="hook IS NOT NULL"),
 )
 
 
-def place_of_node_data(no: int, traversal_id: str) -> Place:
+def place_of_node_data(no: int, traversal_id: str) -> "Place":
     """Return the place of a node's data; parts of them, in messages, are packed for the same."""
     return node.name, node.c.node_data.name, no, traversal_id
 
@@ -216,9 +219,9 @@ operation = sa.Table(
     sa.Column("ended_at", sa.Double),
     user_column(),
     sa.Index("ix_operation_stack_id_created_at", "stack_id", "created_at"),
-    partial_index("ux_operation_cause", "cause", unique=True, where="state = 'entering'"),
+    PartialIndex("ux_operation_cause", "cause", unique=True, where="state = 'entering'"),
     # At any time few operations are leased.
-    partial_index("ix_operation_leased_until", "leased_until", where="leased_until IS NOT NULL"),
+    PartialIndex("ix_operation_leased_until", "leased_until", where="leased_until IS NOT NULL"),
 )
 
 #: The calls of one lifecycle plugin about an operation.

@@ -125,7 +125,7 @@ def test_checks_of_many_stacks_in_turn_read_the_context_of_each_once(tmp_path: P
     sa.event.listen(runtime.store.database.engine, "before_cursor_execute", note)
     checks = 0
     for order in kept.checks():
-        runtime.checker.check(order)
+        runtime.checker.check((order,))
         checks += 1
     assert checks >= 2 * STACKS
     assert read == STACKS
