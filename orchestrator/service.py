@@ -104,7 +104,7 @@ class Service(StackQueries):
             from orchestrator.planning.preparation import prepare
             from orchestrator.plugins.registry import ResourceTypes
 
-            prepare(job, ResourceTypes.load(), self.settings)
+            prepare(job, ResourceTypes.on_demand(), self.settings)
         return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
 
     def adopt(self, job: "AdoptJob") -> StackView:
@@ -120,7 +120,7 @@ class Service(StackQueries):
             from orchestrator.planning.preparation import desired_of, prepare
             from orchestrator.plugins.registry import ResourceTypes
 
-            types = ResourceTypes.load()
+            types = ResourceTypes.on_demand()
             prepared = prepare(job, types, self.settings)
             adopted_rows(prepared, desired_of(prepared), job.resources, types)
         return self.stack(self._jobs.submit(job, stack=job.name))
@@ -144,7 +144,7 @@ class Service(StackQueries):
             name = stack.name
             before = self._store.traversals.context(stack.traversal_id)["parameters"]
             named = replace(job, name=stack.name)
-            prepare_update(named, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
+            prepare_update(named, ResourceTypes.on_demand(), self.settings, stack_id=stack.id, before=before)
         return self._begun(self._jobs.submit(UpdateJob.of(job), stack=name), job.job_id)
 
     def plan_update(self, job: "StackJob") -> UpdatePlan:
@@ -290,7 +290,7 @@ class Service(StackQueries):
             orders = unset_hook(self._store, stack, resource, details, at_once=is_alone)
             publish_or_leave(self._publisher(), () if is_alone else orders)
             return None
-        signals = Signals(self._store, ResourceTypes.load(), self.settings)
+        signals = Signals(self._store, ResourceTypes.on_demand(), self.settings)
         if not signals.change_stacks(stack, resource):
             self._record("stack.signal", f"{stack.name}/{resource}")
             publish_or_leave(self._publisher(), signals.send(stack, resource, details))
@@ -310,7 +310,7 @@ class Service(StackQueries):
 
         stack = self._find(name)
         row = self._store.stacks.resource(stack.id, resource)
-        read, unread = live_attributes(row, stack, self._store, ResourceTypes.load(), self.settings)
+        read, unread = live_attributes(row, stack, self._store, ResourceTypes.on_demand(), self.settings)
         return replace(self.resource(name, resource), attributes=read, attribute_errors=unread)
 
     def mark_unhealthy(

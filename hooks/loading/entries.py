@@ -5,11 +5,12 @@ an import end the process; both are corrected here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple
 
 from stevedore.extension import ExtensionManager
 
+from hooks.loading.index import entry_points
 from hooks.loading.origin import origin_of
 
 

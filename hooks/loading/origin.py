@@ -1,13 +1,15 @@
 """The origin of an entry point, for messages: the package that brought it."""
 
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from traceback import walk_tb
+
+from hooks.loading.index import entry_points
 
 
 def package_of(entry: EntryPoint) -> str:
     """Return the package that brought an entry point, or all that did."""
     # stevedore serves entry points from a cache that loses their packages.
-    known = entry_points(group=entry.group, name=entry.name, value=entry.value)
+    known = entry_points(group=entry.group).select(name=entry.name, value=entry.value)
     packages = sorted({found.dist.name for found in known if found.dist})
     return " and ".join(packages) or "an unknown package"
 

@@ -1,8 +1,9 @@
 """Origins of plugins: package and version."""
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Final
+
+from hooks.loading.index import entry_points
 
 #: The package that contains a plugin, its version, and the ``target``: the module and the name in it.
 Origin = Mapping[str, str]

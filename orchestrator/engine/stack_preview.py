@@ -44,7 +44,7 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
     check_project(job.project)
     check_tags(job.tags)
     with evaluation(Limits.of(settings)), closing(clients or Clients(settings)) as open_clients:
-        types = ResourceTypes.load()
+        types = ResourceTypes.on_demand()
         examined = examine_job(job, types, settings, clients=open_clients)
         template = examined.template
         with present_store(settings) as store:

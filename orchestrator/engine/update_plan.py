@@ -50,7 +50,7 @@ def update_plan(
 def _update_plan(
     store: Store, stack: StackRow, job: StackJob, settings: Settings, *, clients: Clients | None, state: str
 ) -> UpdatePlan:
-    types = ResourceTypes.load()
+    types = ResourceTypes.on_demand()
     named = replace(job, name=stack.name)
     compared = compare(store, stack, named, types, settings, clients=clients)
     made = [name for name, match in compared.matches.items() if match.row is None]

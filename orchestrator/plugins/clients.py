@@ -21,7 +21,7 @@ from orchestrator.errors import InvalidInput, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.constraints import shown
-from orchestrator.plugins.loading import PluginsByName, load_classes
+from orchestrator.plugins.loading import PluginsByName, PluginsOnDemand, load_classes
 from orchestrator.plugins.mistakes import property_mistakes, refuse_mistakes
 from orchestrator.plugins.properties import (
     Property,
@@ -235,6 +235,15 @@ class ClientPlugins(PluginsByName[type[ClientPlugin]]):
         """
         return _load(namespace)
 
+    @classmethod
+    def on_demand(cls, namespace: str = NAMESPACE) -> "ClientPlugins":
+        """Return the installed client plugins, each of which is loaded when it is looked up.
+
+        Raises:
+            PluginMistake: there are none; or later, as for :meth:`load`.
+        """
+        return _on_demand(namespace)
+
 
 class ProjectClients:
     """The clients of one project in one process; safe for threads."""
@@ -312,7 +321,7 @@ class Clients:
             self._projects.clear()
 
     def _build(self, context: ClientContext, name: str) -> ClientPlugin:
-        plugins = self._plugins if self._plugins is not None else ClientPlugins.load()
+        plugins = self._plugins if self._plugins is not None else ClientPlugins.on_demand()
         kind = plugins.find(name)
         section, configured = kind.section(), self._settings.clients
         try:
@@ -367,6 +376,15 @@ def _load(namespace: str) -> ClientPlugins:
     for name, kind in kinds.items():
         refuse_unfit(name, kind)
     return ClientPlugins(kinds)
+
+
+@cache
+def _on_demand(namespace: str) -> ClientPlugins:
+    def fit(name: str, kind: type[ClientPlugin]) -> type[ClientPlugin]:
+        refuse_unfit(name, kind)
+        return kind
+
+    return ClientPlugins(PluginsOnDemand(namespace, ClientPlugin, "client plugin", fit))
 
 
 def refuse_unfit(name: str, kind: type[ClientPlugin]) -> None:

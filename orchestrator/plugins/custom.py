@@ -13,7 +13,7 @@ from hooks.loading.overrides import override_mistakes
 from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake, message_of
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound, NamedClients
 from orchestrator.plugins.constraints import CannotEvaluate, Constraint, shown
-from orchestrator.plugins.loading import PluginsByName, load_classes
+from orchestrator.plugins.loading import PluginsByName, PluginsOnDemand, load_classes
 from orchestrator.plugins.mistakes import refuse_mistakes
 
 #: The entry point group of custom constraints.
@@ -94,6 +94,15 @@ class CustomConstraints(PluginsByName[CustomConstraint]):
         """
         return _load(namespace)
 
+    @classmethod
+    def on_demand(cls, namespace: str = NAMESPACE) -> "CustomConstraints":
+        """Return the installed constraints, each of which is loaded when it is looked up.
+
+        Raises:
+            PluginMistake: there are none; or later, as for :meth:`load`.
+        """
+        return _on_demand(namespace)
+
 
 @dataclass(frozen=True)
 class Custom(Constraint):
@@ -110,12 +119,12 @@ class Custom(Constraint):
     @property
     def is_available(self) -> bool:
         """Whether the plugin is installed here."""
-        return self.name in CustomConstraints.load()
+        return self.name in CustomConstraints.on_demand()
 
     def unknown(self) -> str:
         """Return the message that the plugin is not installed, with the nearest name; empty if it is."""
         try:
-            CustomConstraints.load().find(self.name)
+            CustomConstraints.on_demand().find(self.name)
         except NotFound as error:
             return str(error)
         return ""
@@ -137,7 +146,7 @@ class Custom(Constraint):
             PluginMistake: the plugin failed, or returned neither text nor None.
         """
         try:
-            plugin = CustomConstraints.load().find(self.name)
+            plugin = CustomConstraints.on_demand().find(self.name)
         except NotFound as error:
             raise CannotEvaluate(str(error)) from error
         items = value if isinstance(value, (list, tuple)) else (value,)
@@ -164,6 +173,13 @@ def _verdict(plugin: CustomConstraint, value: object, clients: NamedClients | No
 def _load(namespace: str) -> CustomConstraints:
     kinds = load_classes(namespace, CustomConstraint, "custom constraint")  # type: ignore[type-abstract]  # a base
     return CustomConstraints({name: make_constraint(name, kind) for name, kind in kinds.items()})
+
+
+@cache
+def _on_demand(namespace: str) -> CustomConstraints:
+    return CustomConstraints(
+        PluginsOnDemand(namespace, CustomConstraint, "custom constraint", make_constraint)
+    )
 
 
 def make_constraint(name: str, kind: type[CustomConstraint]) -> CustomConstraint:

@@ -4,9 +4,9 @@ Nothing is registered as a side effect of an import. A plugin that cannot be loa
 users would fail later, in one process and not in another.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from hooks.loading.entries import installed_entries, load_entries, rivalry
 from hooks.loading.origin import line_of, origin_of, package_of
@@ -24,8 +24,8 @@ class PluginsByName(Mapping[str, Plugin]):
     missing: ClassVar[str]
     suggestions: ClassVar[int] = 1
 
-    def __init__(self, plugins: Mapping[str, Plugin]) -> None:
-        self._plugins = dict(plugins)
+    def __init__(self, plugins: "Mapping[str, Plugin]") -> None:
+        self._plugins = plugins if isinstance(plugins, PluginsOnDemand) else dict(plugins)
 
     def find(self, name: str) -> Plugin:
         """Return the plugin called ``name``.
@@ -46,8 +46,53 @@ class PluginsByName(Mapping[str, Plugin]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._plugins)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._plugins
+
     def __len__(self) -> int:
         return len(self._plugins)
+
+
+class PluginsOnDemand(Mapping[str, Plugin]):
+    """The plugins of the entry points in a group by name, each loaded when it is looked up.
+
+    For commands, which use few; a process that goes on loads all at its start (:func:`load_classes`).
+    """
+
+    def __init__(
+        self, namespace: str, kind: type[Any], what: str, made: Callable[[str, type[Any]], Plugin]
+    ) -> None:
+        """Look for entry points; ``made`` returns the plugin of a name and a subclass of ``kind``, or raises.
+
+        Raises:
+            PluginMistake: there are none (a source tree that is not installed).
+        """
+        self._entries = installed_entries(namespace)
+        if not self._entries:
+            raise _none_installed(namespace)
+        self._kind, self._what, self._made = kind, what, made
+        self._loaded: dict[str, Plugin] = {}
+
+    def __getitem__(self, name: str) -> Plugin:
+        """Return the plugin of a name.
+
+        Raises:
+            PluginMistake: it cannot be imported, is no such class, or its name is taken by another.
+        """
+        if name not in self._loaded:
+            self._loaded[name] = self._made(
+                name, _class_of(name, self._entries[name], self._kind, self._what)
+            )
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[Kind]]:
@@ -59,17 +104,28 @@ def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[
         PluginMistake: there are none (a source tree that is not installed), one cannot be imported, is no such
             class, or its name is taken by another.
     """
-    found: dict[str, type[Kind]] = {}
-    for name, entries in installed_entries(namespace).items():
-        for entry, plugin, error in load_entries(entries):
-            if error is not None:
-                raise PluginMistake(f"{_described(entry, what)} {_why_not_loaded(entry, error)}") from error
-            refuse_stranger(entry, plugin, kind, what)
-            if found.setdefault(name, plugin) is not plugin:
-                raise PluginMistake(rivalry(what, entries))
+    found = {
+        name: _class_of(name, entries, kind, what) for name, entries in installed_entries(namespace).items()
+    }
     if not found:
-        raise PluginMistake(f"no package brings entry points {namespace!r}: is isotherm itself installed?")
+        raise _none_installed(namespace)
     return found
+
+
+def _none_installed(namespace: str) -> PluginMistake:
+    return PluginMistake(f"no package brings entry points {namespace!r}: is isotherm itself installed?")
+
+
+def _class_of(name: str, entries: Sequence[EntryPoint], kind: type[Kind], what: str) -> type[Kind]:
+    """Return the class of the entry points of one name."""
+    found: dict[str, type[Kind]] = {}
+    for entry, plugin, error in load_entries(entries):
+        if error is not None:
+            raise PluginMistake(f"{_described(entry, what)} {_why_not_loaded(entry, error)}") from error
+        refuse_stranger(entry, plugin, kind, what)
+        if found.setdefault(name, plugin) is not plugin:
+            raise PluginMistake(rivalry(what, entries))
+    return found[name]
 
 
 def refuse_stranger(entry: EntryPoint, plugin: object, kind: type, what: str) -> None:

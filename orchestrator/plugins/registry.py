@@ -1,13 +1,13 @@
 """Registry of resource types: the entry points of installed packages, by the type's name."""
 
 from functools import cache
-from importlib.metadata import entry_points
 
+from hooks.loading.index import entry_points
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.clients import NAMESPACE as CLIENTS
 from orchestrator.plugins.groups import VersionedProperties
-from orchestrator.plugins.loading import PluginsByName, load_classes
+from orchestrator.plugins.loading import PluginsByName, PluginsOnDemand, load_classes
 from orchestrator.plugins.resource import Resource
 
 #: The entry point group of resource types.
@@ -30,6 +30,15 @@ class ResourceTypes(PluginsByName[type[Resource]]):
         """
         return _load(namespace)
 
+    @classmethod
+    def on_demand(cls, namespace: str = NAMESPACE) -> "ResourceTypes":
+        """Return the installed types, each of which is loaded when it is looked up: for commands.
+
+        Raises:
+            PluginMistake: there are none; or later, as for :meth:`load`.
+        """
+        return _on_demand(namespace)
+
 
 @cache
 def installed_types() -> frozenset[str]:
@@ -43,6 +52,15 @@ def _load(namespace: str) -> ResourceTypes:
     for name, kind in types.items():
         refuse_unknown_clients(name, kind)
     return ResourceTypes(types)
+
+
+@cache
+def _on_demand(namespace: str) -> ResourceTypes:
+    def fit(name: str, kind: type[Resource]) -> type[Resource]:
+        refuse_unknown_clients(name, kind)
+        return kind
+
+    return ResourceTypes(PluginsOnDemand(namespace, Resource, "resource type", fit))
 
 
 def refuse_unknown_clients(name: str, kind: type[Resource]) -> None:

@@ -19,7 +19,7 @@ from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import IsothermError
 from orchestrator.model.audit import AuditEntry
 from orchestrator.model.check_batch import batches_of
-from orchestrator.model.messages import END, CheckOrder, Job
+from orchestrator.model.messages import END, CheckOrder, Job, StackJob
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
@@ -51,9 +51,9 @@ class Embedded:
     @cached_property
     def runtime(self) -> "Runtime":
         """The engine, of which a command that reads needs nothing."""
-        from orchestrator.processes.runtime import Runtime
+        from orchestrator.processes.runtime import EMBEDDED, Runtime
 
-        return Runtime(self._settings, self, kind="embedded", store=self._store, replacement=self)
+        return Runtime(self._settings, self, kind=EMBEDDED, store=self._store, replacement=self)
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Queue orders for the threads, several of one traversal together."""
@@ -70,7 +70,13 @@ class Embedded:
         Raises:
             HooksNotLoaded: a lifecycle plugin or an event sink cannot be loaded; nothing was changed.
             InvalidInput: tracing is switched on and cannot be set up; nothing was changed.
+            PluginMistake: a resource type cannot be loaded; nothing was changed.
         """
+        if not self._threads:
+            _load_types()
+        self._start()
+
+    def _start(self) -> None:
         with self._starting:
             if self._threads:
                 return
@@ -113,7 +119,10 @@ class Embedded:
         Raises:
             IsothermError: the coordinator refused it.
         """
-        self.start()
+        # The plan of a new stack loads the types that it needs; and perhaps no other stack needs one.
+        if job.task != StackJob.task or self.runtime.store.sweeper.next_due() is not None:
+            _load_types()
+        self._start()
         try:
             target = f"{stack} (job {job.job_id})"
             entry = AuditEntry.of(caller(), job.operation, project=job.project, target=target)
@@ -174,6 +183,13 @@ class Embedded:
                 target=self.runtime.coordinator.unwind, args=(lost,), name="unwinding", daemon=True
             )
             self._unwinding.start()
+
+
+def _load_types() -> None:
+    """Load all resource types: one that cannot be loaded is found before anything is changed, and not by a thread."""
+    from orchestrator.plugins.registry import ResourceTypes
+
+    ResourceTypes.load()
 
 
 def prepare_database(settings: "Settings", store: "Store") -> None:

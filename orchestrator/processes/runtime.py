@@ -5,7 +5,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import psutil
 from stevedore.driver import DriverManager
@@ -38,6 +38,8 @@ from orchestrator.store.store import Store
 from orchestrator.tracing.switch import tracing_of
 from orchestrator.tracing.tracer import Tracing
 
+#: The kind of a process that does the work of a command.
+EMBEDDED: Final = "embedded"
 #: How long :meth:`Runtime.flush` delivers remaining events; other processes deliver the rest.
 LAST_MOMENT_SECONDS = 1.0
 
@@ -118,8 +120,8 @@ class Runtime:
 
     @cached_property
     def types(self) -> Mapping[str, type[Resource]]:
-        """The installed resource types."""
-        return ResourceTypes.load()
+        """The installed resource types, each loaded when it is used in a command, which uses few."""
+        return ResourceTypes.on_demand() if self._kind == EMBEDDED else ResourceTypes.load()
 
     @cached_property
     def clients(self) -> Clients:

@@ -7,11 +7,12 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from typing import Any, Final
 
 from pydantic import SecretStr
 
+from hooks.loading.index import entry_points
 from orchestrator.config.settings import Settings
 
 #: The settings that must be the same in all coordinators and workers.

@@ -1,9 +1,9 @@
 """Reader of environment documents, section by section; all problems are gathered."""
 
-from importlib.metadata import entry_points
 from typing import Any, Final
 
 from hooks.events import NAMESPACE
+from hooks.loading.index import entry_points
 from hooks.values.nearest import Nearest
 from orchestrator.errors import Problem, cut
 from orchestrator.template.document import Document, Path, dotted

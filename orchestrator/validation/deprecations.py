@@ -16,7 +16,7 @@ from orchestrator.validation.rules import Types
 
 def outdated_warnings(examined: Examined, types: Types) -> Iterator[Problem]:
     """Yield the warnings about a template and its nested templates, in the order of resources."""
-    outdated = {name: kind for name, kind in types.items() if _has_outdated(kind)}
+    outdated = {name: kind for name, kind in examined.used(types).items() if _has_outdated(kind)}
     if outdated:
         yield from _warnings(examined, outdated)
 

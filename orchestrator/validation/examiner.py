@@ -16,6 +16,7 @@ from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import PropertyError
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import Blueprint, StackResource
 from orchestrator.plugins.validating import schema_faults, typed_properties
 from orchestrator.sandbox.budget import check_time
@@ -62,6 +63,13 @@ class Examined:
     blank: StackDefinition
     #: By resource: its nested template.
     nested: Mapping[str, "Examined"]
+
+    def used(self, types: Types) -> dict[str, type[Resource]]:
+        """Return those of the installed types that resources of this template and of nested ones have."""
+        found = {name: types[name] for name in dict.fromkeys(self.types.values()) if name in types}
+        for nested in self.nested.values():
+            found |= nested.used(types)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

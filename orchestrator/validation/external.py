@@ -34,7 +34,8 @@ def external_problems(
     Raises:
         NotVerified: a system could not be queried, or the queries took more than so many seconds: one hangs.
     """
-    checked = list(_checked(examined, {name: kind for name, kind in types.items() if asks_outside(kind)}))
+    asking = {name: kind for name, kind in examined.used(types).items() if asks_outside(kind)}
+    checked = list(_checked(examined, asking))
     if not checked:
         return []
 
@@ -117,5 +118,5 @@ def _constraints(schemas: Iterable[Property]) -> Iterator[object]:
 
 
 def _is_outside(name: str) -> bool:
-    plugin = CustomConstraints.load().get(name)
+    plugin = CustomConstraints.on_demand().get(name)
     return plugin is not None and plugin.asks_outside

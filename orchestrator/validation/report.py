@@ -28,7 +28,7 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
         InvalidInput: the template is invalid; with every problem found.
     """
     with evaluation(Limits.of(settings)):
-        types = ResourceTypes.load()
+        types = ResourceTypes.on_demand()
         examined = examine_job(job, types, settings, offline=True, values_required=False)
         conditions, warnings = examined.template.verdicts(), warnings_of(examined, types)
     template, shown = examined.template, examined.parameters.shown()

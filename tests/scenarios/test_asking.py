@@ -73,9 +73,10 @@ class Server(Resource):
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     constraints = CustomConstraints({**CustomConstraints.load(), "test.image": Image()})
-    monkeypatch.setattr(custom, "_load", lambda _: constraints)
+    monkeypatch.setattr(custom, "_on_demand", lambda _: constraints)
     clients = ClientPlugins({"images": Images})
     monkeypatch.setattr(ClientPlugins, "load", lambda *_: clients)
+    monkeypatch.setattr(ClientPlugins, "on_demand", lambda *_: clients)
     monkeypatch.setattr(Images, "known", {"a", "b"})
     monkeypatch.setattr(Images, "asked", [])
     monkeypatch.setattr(Images, "is_away", False)

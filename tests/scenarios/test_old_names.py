@@ -102,6 +102,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(Port, "log", [])
     installed = ClientPlugins({"test": Networks})
     monkeypatch.setattr(ClientPlugins, "load", lambda *_: installed)
+    monkeypatch.setattr(ClientPlugins, "on_demand", lambda *_: installed)
     return World(TYPES, constraint_cache={"enabled": False})
 
 

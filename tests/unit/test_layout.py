@@ -124,6 +124,7 @@ def test_five_modules_stand_loose_in_orchestrator_and_all_others_are_in_rooms() 
                 "direct",
                 "horizon",
                 "node_locks",
+                "on_demand",
                 "repository",
                 "rows",
                 "stack_events",

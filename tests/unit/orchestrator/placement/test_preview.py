@@ -44,6 +44,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, nodes: PretendedNodes) -> None:
 
     monkeypatch.setattr(joining, "engine_of", engine_of)
     monkeypatch.setattr(ResourceTypes, "load", classmethod(lambda cls: ResourceTypes(TYPES)))
+    monkeypatch.setattr(ResourceTypes, "on_demand", classmethod(lambda cls: ResourceTypes(TYPES)))
 
 
 def preview(directory: Path, **resources: Any) -> tuple[Any, list[str]]:

@@ -86,7 +86,7 @@ def clients_of(said: Mapping[str, Any] = SAID) -> Clients:
 @pytest.fixture
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     found = CustomConstraints({kind.name: kind() for kind in (Image, Elsewhere)})
-    monkeypatch.setattr(custom, "_load", lambda _: found)
+    monkeypatch.setattr(custom, "_on_demand", lambda _: found)
 
 
 def test_a_project_has_its_own_options_over_those_of_all() -> None:

@@ -65,7 +65,7 @@ def nobody(context: ClientContext, name: str) -> ClientPlugin:
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> CustomConstraints:
     found = CustomConstraints({kind.name: kind() for kind in (Even, Image, Broken, Talkative)})
-    monkeypatch.setattr(custom, "_load", lambda _: found)
+    monkeypatch.setattr(custom, "_on_demand", lambda _: found)
     return found
 
 

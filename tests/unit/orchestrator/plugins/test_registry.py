@@ -86,6 +86,59 @@ def test_tree_that_is_not_installed_is_told_apart_from_an_unknown_type() -> None
         ResourceTypes.load("isotherm.test.nobody-brings-these")
 
 
+def test_on_demand_only_the_type_that_is_looked_up_is_loaded(install: Install) -> None:
+    entries = {"My::Good": "Good", "My::Lost": "Lost"}
+    types = ResourceTypes.on_demand(install("half", entries, GOOD))
+    assert list(types) == ["My::Good", "My::Lost"]
+    assert "My::Lost" in types
+    assert "My::Other" not in types
+    assert types.get("My::Other") is None
+    assert issubclass(types.find("My::Good"), Resource)
+    assert types["My::Good"] is types["My::Good"]
+    for _ in range(2):
+        with pytest.raises(
+            PluginMistake, match=r"'My::Lost' \(half_.*:Lost, .* of half-.*\) cannot be loaded"
+        ):
+            types["My::Lost"]
+    with pytest.raises(PluginMistake, match="'My::Lost'"):
+        dict(types)
+
+
+@pytest.mark.parametrize(
+    ("entries", "source", "message"),
+    [
+        (
+            {"My::Bad": "Bad"},
+            "class Bad:\n    pass\n",
+            r"'My::Bad' \(.* of bad-.*\) is .* no subclass of Resource",
+        ),
+        (
+            {"My::Bad": "Versioned"},
+            VERSIONED.format(client="htpt"),
+            r"'My::Bad' .* client plugin 'htpt', which is not installed",
+        ),
+    ],
+)
+def test_on_demand_the_same_types_are_refused(
+    entries: dict[str, str], source: str, message: str, install: Install
+) -> None:
+    types = ResourceTypes.on_demand(install("bad", entries, source))
+    with pytest.raises(PluginMistake, match=message):
+        types["My::Bad"]
+
+
+def test_on_demand_a_name_that_two_packages_bring_is_refused(install: Install) -> None:
+    install("one", {"My::Good": "Good"}, GOOD)
+    types = ResourceTypes.on_demand(install("two", {"My::Good": "Good"}, GOOD))
+    with pytest.raises(PluginMistake, match=r"'My::Good' is brought by two packages"):
+        types["My::Good"]
+
+
+def test_on_demand_a_tree_that_is_not_installed_is_told_apart_too() -> None:
+    with pytest.raises(PluginMistake, match="is isotherm itself installed"):
+        ResourceTypes.on_demand("isotherm.test.nobody-brings-these")
+
+
 def test_nearest_type_is_named() -> None:
     types = ResourceTypes({"OS::Heat::None": Resource, "OS::Heat::Value": Resource})
     with pytest.raises(NotFound, match="'OS::Heat::Vaule'; did you mean 'OS::Heat::Value'"):

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.config.settings import Settings
-from orchestrator.model.messages import CheckOrder
+from orchestrator.errors import PluginMistake
+from orchestrator.model.messages import CheckOrder, DeleteJob, StackJob
+from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded
 from orchestrator.store import migrations
 from orchestrator.store.traversals.operation_rows import NewOperation
@@ -107,5 +109,41 @@ def test_a_plugin_that_would_end_its_thread_ends_no_thread(
     try:
         embedded.publish([CheckOrder(stack_id="s", traversal_id="t", no=no, key="it") for no in (1, 2)])
         assert reached.wait(PATIENCE_SECONDS)
+    finally:
+        embedded.close()
+
+
+TEMPLATE = """
+heat_template_version: 2021-04-16
+resources:
+  it: {type: OS::Heat::Value, properties: {value: 1}}
+"""
+
+
+def test_only_a_new_stack_is_begun_without_loading_all_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A type that cannot be loaded stops whatever may need it before anything is changed."""
+    settings = Settings(_env_file=None, state_directory=tmp_path)  # type: ignore[call-arg]  # as above
+    migrations.upgrade(settings.effective_database_url)
+    embedded = Embedded(settings)
+
+    def broken() -> ResourceTypes:
+        raise PluginMistake("resource type 'My::Broken' cannot be loaded")
+
+    monkeypatch.setattr(ResourceTypes, "load", broken)
+    try:
+        with pytest.raises(PluginMistake, match="My::Broken"):
+            embedded.start()
+        stack_id = embedded.submit(StackJob(name="one", template=TEMPLATE), stack="one")
+        # The threads of a command that began a stack go on with it.
+        embedded.start()
+        with pytest.raises(PluginMistake, match="My::Broken"):
+            embedded.submit(DeleteJob(name=stack_id), stack="one")
+        with embedded.runtime.store.database.write() as connection:
+            connection.exec_driver_sql("UPDATE node SET due_at = 1e12, state = 'waiting'")
+        with pytest.raises(PluginMistake, match="My::Broken"):
+            embedded.submit(StackJob(name="two", template=TEMPLATE), stack="two")
+        assert [each.name for each in embedded.runtime.store.stacks.all(project="default")] == ["one"]
     finally:
         embedded.close()

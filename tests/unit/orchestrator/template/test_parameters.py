@@ -469,7 +469,7 @@ CUSTOM = (
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     found = CustomConstraints({**CustomConstraints.load(), "outside": Outside()})
-    monkeypatch.setattr(custom, "_load", lambda _: found)
+    monkeypatch.setattr(custom, "_on_demand", lambda _: found)
 
 
 @pytest.mark.usefixtures("outside")

@@ -111,7 +111,7 @@ TYPES = ResourceTypes(
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     found = CustomConstraints({**CustomConstraints.load(), "test.image": Image(), "test.colour": Colour()})
-    monkeypatch.setattr(custom, "_load", lambda _: found)
+    monkeypatch.setattr(custom, "_on_demand", lambda _: found)
     monkeypatch.setattr(Images, "asked", [])
 
 

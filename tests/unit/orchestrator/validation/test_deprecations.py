@@ -100,6 +100,7 @@ def types(monkeypatch: pytest.MonkeyPatch) -> ResourceTypes:
     """Install the types above."""
     made = ResourceTypes({**ResourceTypes.load(), "My::Port": Port, "My::Old": Old, "My::Gone": Gone})
     monkeypatch.setattr(ResourceTypes, "load", lambda *_: made)
+    monkeypatch.setattr(ResourceTypes, "on_demand", lambda *_: made)
     return made
 
 

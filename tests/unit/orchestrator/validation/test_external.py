@@ -66,7 +66,7 @@ TYPES = ResourceTypes({**ResourceTypes.load(), "Server": Server})
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     found = CustomConstraints({**CustomConstraints.load(), "test.image": Image()})
-    monkeypatch.setattr(custom, "_load", lambda _: found)
+    monkeypatch.setattr(custom, "_on_demand", lambda _: found)
     monkeypatch.setattr(Images, "asked", [])
 
 
