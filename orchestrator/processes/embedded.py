@@ -208,5 +208,5 @@ def prepare_database(settings: "Settings", store: "Store") -> None:
         migrations.require(url)
         return
     prepare_state_directory(settings.state_directory)
-    if migrations.current(url) != migrations.head():
-        migrations.upgrade(url)
+    if migrations.current_of(store.database) != migrations.head():
+        migrations.upgrade_of(store.database)

@@ -1,13 +1,13 @@
 """Migrations of the schema, applied by Alembic: ``isotherm db upgrade``.
 
 Embedded mode checks at every command that the schema is current; the check does without Alembic, whose import takes
-longer than the check.
+longer than the check. ``versions/NUMBER.sql`` makes the newest schema in an empty SQLite database at once.
 """
 
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from orchestrator.errors import Unavailable
 from orchestrator.store.database import Database, is_transient, tried_once
@@ -33,10 +33,19 @@ def current(url: str) -> str | None:
     """
     database = Database(url)
     try:
-        with tried_once(), database.read() as connection:
-            return _revision(connection)
+        return current_of(database)
     finally:
         database.dispose()
+
+
+def current_of(database: Database) -> str | None:
+    """Return the revision that an open database has; None for an empty one.
+
+    Raises:
+        Unavailable: it cannot be reached.
+    """
+    with tried_once(), database.read() as connection:
+        return _revision(connection)
 
 
 def require(url: str) -> None:
@@ -64,40 +73,87 @@ def _refuse_newer(present: str | None) -> None:
 def upgrade(url: str) -> tuple[str | None, str]:
     """Migrate a database to the revision that this version needs; return the revisions before and after.
 
+    An empty SQLite database gets the newest schema at once: commands make theirs.
+
     Safe to run from several processes at once, and to repeat: all revisions are applied in one transaction, on
     PostgreSQL under an advisory lock.
 
     Raises:
         Unavailable: it cannot be reached, refuses a change, or a newer version has migrated it; nothing was changed.
     """
-    from alembic import command
-    from alembic.config import Config
-
     database = Database(url)
     try:
-        with tried_once(), database.write() as connection:
-            if database.postgres:
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            before = _revision(connection)
-            _refuse_newer(before)
-            if before != head():
-                config = Config()
-                config.set_main_option("script_location", str(_VERSIONS.parent))
-                config.attributes["connection"] = connection
-                try:
-                    command.upgrade(config, "head")
-                except DBAPIError as error:
-                    if is_transient(error):
-                        raise
-                    message = f"the schema {before or 'of an empty database'} cannot be migrated to {head()}"
-                    reason = str(error.orig).partition("\n")[0]
-                    raise Unavailable(f"{message}: {reason}; nothing was changed") from error
-        return before, head()
+        return upgrade_of(database)
     finally:
         database.dispose()
 
 
+def upgrade_of(database: Database) -> tuple[str | None, str]:
+    """Migrate an open database, as :func:`upgrade` does.
+
+    Raises:
+        Unavailable: as for :func:`upgrade`.
+    """
+    with tried_once(), database.write() as connection:
+        if database.postgres:
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        before = _revision(connection)
+        _refuse_newer(before)
+        if before != head() and not _made_at_once(connection):
+            _migrate(connection, before)
+    return before, head()
+
+
+def _made_at_once(connection: sa.Connection) -> bool:
+    """Give an empty SQLite database the newest schema, without the revisions before it; return whether it was empty."""
+    script = _VERSIONS / f"{head()}.sql"
+    if connection.dialect.name != "sqlite" or not script.exists():
+        return False
+    if connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").first() is not None:
+        return False
+    for statement in statements_of(script.read_text(encoding="utf-8")):
+        connection.exec_driver_sql(statement)
+    return True
+
+
+def statements_of(script: str) -> list[str]:
+    """Return the statements of a script, which has an empty line between two of them."""
+    return [statement for statement in script.split("\n\n") if not statement.startswith("--")]
+
+
+def _migrate(connection: sa.Connection, before: str | None) -> None:
+    """Apply the revisions after ``before``.
+
+    Raises:
+        Unavailable: the database refuses one of them.
+    """
+    # Slow to import, and rarely needed.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_VERSIONS.parent))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except DBAPIError as error:
+        if is_transient(error):
+            raise
+        message = f"the schema {before or 'of an empty database'} cannot be migrated to {head()}"
+        reason = str(error.orig).partition("\n")[0]
+        raise Unavailable(f"{message}: {reason}; nothing was changed") from error
+
+
 def _revision(connection: sa.Connection) -> str | None:
+    select = "SELECT version_num FROM alembic_version"
+    if connection.dialect.name == "sqlite":
+        try:
+            return connection.exec_driver_sql(select).scalar_one_or_none()
+        except OperationalError as error:
+            if "no such table" not in str(error.orig):
+                raise
+            return None
+    # There, a statement that fails would end the transaction.
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
-    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    return connection.exec_driver_sql(select).scalar_one_or_none()

@@ -1,6 +1,7 @@
 """The schema's revisions: what is asked without Alembic is what Alembic says."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,51 @@ def test_the_migrations_make_the_tables_that_the_code_describes(tmp_path: Path, 
     for url in (f"sqlite:///{tmp_path / 'isotherm.db'}", postgres_url):
         migrations.upgrade(url)
         assert differences(url) == []
+
+
+def content(url: str) -> dict[str, list[tuple[object, ...]]]:
+    """Return all that is in a SQLite database: its schema, and the rows of each table."""
+    engine = sa.create_engine(url)
+    try:
+        with engine.connect() as connection:
+            schema = "sqlite_master", "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid"
+            names = connection.exec_driver_sql(
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
+            ).scalars()
+            queries = [schema, *((name, f'SELECT * FROM "{name}"') for name in names)]
+            return {
+                name: [tuple(row) for row in connection.exec_driver_sql(query)] for name, query in queries
+            }
+    finally:
+        engine.dispose()
+
+
+def test_a_new_file_gets_what_all_migrations_would_have_made(tmp_path: Path, versions: Path) -> None:
+    """After a new revision, run with WRITE_NEWEST_SCHEMA=1, and read the difference."""
+    head = migrations.head()
+    at_once, one_by_one = (f"sqlite:///{tmp_path / name}.db" for name in ("at_once", "one_by_one"))
+    (versions / f"{head}.sql").unlink(missing_ok=True)
+    migrations.upgrade(one_by_one)
+    made = content(one_by_one)
+    comment = "-- The newest schema in SQLite; made of the revisions, and compared with them, by test_migrations.py."
+    statements = [str(row[3]) for row in made["sqlite_master"] if row[3] and row[1] != "sqlite_sequence"]
+    script = [comment, *statements, f"INSERT INTO alembic_version VALUES ('{head}')"]
+    original = Path(migrations.__file__).parent / "versions" / f"{head}.sql"
+    if os.environ.get("WRITE_NEWEST_SCHEMA"):
+        original.write_text("\n\n".join(re.sub(r"\n\s*\n", "\n", each) for each in script) + "\n")
+    shutil.copy(original, versions)
+    assert migrations.upgrade(at_once) == (None, head)
+    assert content(at_once) == made
+    assert [file.name for file in original.parent.glob("*.sql")] == [original.name]
+
+
+def test_a_new_file_is_made_without_alembic(tmp_path: Path) -> None:
+    code = (
+        f"import sys; from orchestrator.store import migrations; migrations.upgrade('sqlite:///{tmp_path}/new.db'); "
+        "sys.exit('alembic' if 'alembic' in sys.modules else '')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip() == ""
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
