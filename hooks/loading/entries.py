@@ -39,6 +39,29 @@ def load_entries(entries: Iterable[EntryPoint]) -> Iterator[Loaded]:
         )
 
 
+class NotInstalled(LookupError):
+    """No package brings an entry point of a name."""
+
+
+def load_named(namespace: str, name: str) -> Any:
+    """Return the object of the entry point of a name in a group.
+
+    Raises:
+        NotInstalled: no package brings it.
+        RuntimeError: several do.
+        BaseException: whatever its import raises.
+    """
+    entries = installed_entries(namespace).get(name, [])
+    if not entries:
+        raise NotInstalled(f"no package brings {name!r} in the group {namespace}")
+    if len(entries) > 1:
+        raise RuntimeError(rivalry(namespace, entries))
+    ((_, plugin, error),) = load_entries(entries)
+    if error is not None:
+        raise error
+    return plugin
+
+
 def rivalry(what: str, entries: Sequence[EntryPoint]) -> str:
     """Return the sentence that several packages bring a plugin of one name; ``what`` names such a plugin."""
     origins = " and ".join(sorted(f"({origin_of(each)})" for each in entries))

@@ -10,9 +10,6 @@ import socket
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
-from stevedore.driver import DriverManager
-from stevedore.exception import NoMatches
-
 from orchestrator.access.tokens import TokenFile
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotAllowed, PluginMistake, Problem
@@ -81,16 +78,20 @@ def authenticator_of(settings: Settings) -> Authenticator:
         InvalidInput: there is none of the name, or its settings are wrong.
         PluginMistake: it is no authenticator.
     """
+    # Most commands need none: who types them is known.
+    from hooks.loading.entries import NotInstalled, load_named
+
     name = settings.authenticator or TOKENS
     try:
-        made: Any = DriverManager(NAMESPACE, name, invoke_on_load=True, invoke_args=(settings,)).driver
-    except NoMatches as error:
+        kind = load_named(NAMESPACE, name)
+    except NotInstalled as error:
         problem = Problem(
             path="settings.authenticator",
             message=f"there is no authenticator {name!r}",
             hint="'none', 'tokens', or one that a package registers under the entry points " + NAMESPACE,
         )
         raise InvalidInput([problem]) from error
+    made: Any = kind(settings)
     if not isinstance(made, Authenticator):
         raise PluginMistake(f"the authenticator {name!r} does not inherit from Authenticator")
     return made

@@ -1,6 +1,6 @@
 """``isotherm worker``, ``coordinator`` and ``agent``: long-running processes of an installation with a broker."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -98,9 +98,9 @@ def agent(shell: Shell, node: str, labels: dict[str, str], loglevel: str | None)
     """
     settings = _settings_with_logs(shell, loglevel)
     # Found by its entry point: this package must not import the workers'. Imports celery, as above.
-    from stevedore.driver import DriverManager
+    from hooks.loading.entries import load_named
 
-    serve: Any = DriverManager("isotherm.workers", "agent_process", invoke_on_load=False).driver
+    serve = load_named("isotherm.workers", "agent_process")
     raise click.exceptions.Exit(serve(settings, node=node, labels=labels))
 
 

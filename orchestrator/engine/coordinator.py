@@ -17,14 +17,9 @@ from hooks.lifecycle import LifecyclePlugin
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
-from orchestrator.engine.breakpoints import unset_hook
 from orchestrator.engine.operation_end import OperationEnds, last_complete
-from orchestrator.engine.ownership import refuse_owned
 from orchestrator.engine.project_limits import evaluating, limits_of, refuse_large
 from orchestrator.engine.publisher import Publisher, publish_or_leave
-from orchestrator.engine.scaling import Scaler
-from orchestrator.engine.signals import Signals
-from orchestrator.engine.snapshots import begin_to_let_go, let_go, restorable, take_snapshot
 from orchestrator.engine.stack_actions import operate, refuse_suspended
 from orchestrator.engine.traversal_starter import TraversalStarter
 from orchestrator.engine.unchecked import fail_unchecked
@@ -48,7 +43,6 @@ from orchestrator.model.messages import (
 )
 from orchestrator.model.nested_stack import AtRest, Fence, NestedJob
 from orchestrator.model.plan import plan_create
-from orchestrator.planning.adoption import adopted_rows
 from orchestrator.planning.comparison import job_of_template, refuse_deleted, refuse_nested
 from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
@@ -156,6 +150,9 @@ class Coordinator:
         return self._begin_adoption(job, job.resources).stack_id
 
     def _begin_adoption(self, job: StackJob, entries: Mapping[str, object]) -> NewTraversal:
+        from orchestrator.engine.ownership import refuse_owned
+        from orchestrator.planning.adoption import adopted_rows
+
         clients = None if isinstance(job, NestedJob) else self._clients
         prepared = prepare(job, self._types, self._settings, stack_id=_id_of_new_stack(job), clients=clients)
         desired_resources = desired_of(prepared)
@@ -268,6 +265,8 @@ class Coordinator:
             NotFound: there is no such stack.
             Conflict: the stack's state does not allow it, it has too many snapshots, or a lifecycle plugin refused.
         """
+        from orchestrator.engine.snapshots import take_snapshot
+
         return take_snapshot(
             self._store, job, self._settings, self._begin.operate, inner_id=inner_id, fence=fence
         )
@@ -285,6 +284,8 @@ class Coordinator:
         """
         if done := self._store.stacks.accepted(job.job_id):
             return done
+        from orchestrator.engine.snapshots import restorable
+
         stack = self._store.stacks.find(job.name, project=job.project)
         refuse_nested(stack)
         snapshot = restorable(self._store, stack, job.snapshot)
@@ -315,6 +316,8 @@ class Coordinator:
             if done:
                 return done
             raise
+        from orchestrator.engine.snapshots import begin_to_let_go, let_go
+
         begin_to_let_go(self._store, stack, snapshot, job_id=job.job_id)
         let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
         return stack.id
@@ -327,6 +330,10 @@ class Coordinator:
             Conflict: the resource takes no such signal, or none in its present state.
             InvalidInput: the signal names an unknown kind of breakpoint.
         """
+        from orchestrator.engine.breakpoints import unset_hook
+        from orchestrator.engine.scaling import Scaler
+        from orchestrator.engine.signals import Signals
+
         stack = self._store.stacks.find(job.name, project=job.project)
         signals = Signals(self._store, self._types, self._settings)
         changed: str | None = None

@@ -7,26 +7,28 @@ without resources of their types, and are called for nested stacks whatever ``li
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cache.node_state.errors import NodeError
-from cache.node_state.lease import Lease
-from cache.node_state.requests import MachineState
 from hooks.lifecycle import LifecyclePlugin
-from orchestrator.config.settings import Settings
-from orchestrator.plugins.resource import Resource
-from orchestrator.store.store import Store
+
+if TYPE_CHECKING:
+    from cache.node_state.errors import NodeError
+    from cache.node_state.lease import Lease
+    from cache.node_state.requests import MachineState
+    from orchestrator.config.settings import Settings
+    from orchestrator.plugins.resource import Resource
+    from orchestrator.store.store import Store
 
 
 class Nodes(Protocol):
     """The part of :class:`orchestrator.nodes.rpc.client.NodeClient` that engine plugins use."""
 
-    def leases(self) -> Mapping[str, Lease]:
+    def leases(self) -> Mapping[str, "Lease"]:
         """Return the leases of the agents that run now, by machine."""
 
     def machine_states(
         self, nodes: Iterable[str], request: Any, **how: Any
-    ) -> Mapping[str, MachineState | NodeError]:
+    ) -> Mapping[str, "MachineState | NodeError"]:
         """Return for each machine its state, or why it cannot be read."""
 
 
@@ -34,9 +36,9 @@ class Nodes(Protocol):
 class Engine:
     """The settings, store, types and machine client of a process; each but the settings is made at its first use."""
 
-    settings: Settings
-    store: Callable[[], Store]
-    types: Callable[[], Mapping[str, type[Resource]]]
+    settings: "Settings"
+    store: Callable[[], "Store"]
+    types: Callable[[], Mapping[str, type["Resource"]]]
     nodes: Callable[[], Nodes]
 
 

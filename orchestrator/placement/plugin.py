@@ -6,7 +6,7 @@ kept, and the others are released.
 """
 
 from collections.abc import Collection
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pydantic import Field
 
@@ -16,10 +16,12 @@ from hooks.lifecycle import COMPLETE, REFUSED, Annotations, LifecycleContext
 from hooks.stack import FrozenStack
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.lifecycle.engine_plugin import EnginePlugin
-from orchestrator.placement.planner import Found, Planner, group_rows
 from orchestrator.placement.requests import UnknownRequirements, is_placed, requests_of
-from orchestrator.placement.solver import Unplaceable
-from orchestrator.store.machines.reservations import MARGIN_SECONDS
+
+if TYPE_CHECKING:
+    # Few stacks have resources on machines.
+    from orchestrator.placement.planner import Found, Planner
+    from orchestrator.placement.solver import Unplaceable
 
 #: The actions that may make resources.
 _MAKING: Final = frozenset({"CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT"})
@@ -72,6 +74,9 @@ class Placement(EnginePlugin):
         """
         if action in _ENDING:
             return None
+        from orchestrator.placement.solver import Unplaceable
+        from orchestrator.store.machines.reservations import MARGIN_SECONDS
+
         settings = self.engine.settings
         seconds = context.timeout_seconds or 60.0 * settings.stack_timeout_minutes
         try:
@@ -101,6 +106,8 @@ class Placement(EnginePlugin):
         """
         if action in _ENDING:
             return None
+        from orchestrator.placement.solver import Unplaceable
+
         try:
             planner = self._planner(context, stack, current_stack, action)
             return _annotations(planner, planner.decide() if planner.requests.requests else None)
@@ -129,6 +136,8 @@ class Placement(EnginePlugin):
 
     def _wanted(self, stack: FrozenStack) -> dict[str, dict[str, int]] | None:
         """Return the amounts of each resource from now on; None if they cannot be evaluated any more."""
+        from orchestrator.placement.planner import group_rows
+
         try:
             requests = requests_of(stack, None, self.engine.types(), settings=self.engine.settings)
             kinds = {each: row.kind for each, row in group_rows(self.engine, stack, requests).items()}
@@ -138,7 +147,9 @@ class Placement(EnginePlugin):
 
     def _planner(
         self, context: LifecycleContext, stack: FrozenStack, current: FrozenStack | None, action: str
-    ) -> Planner:
+    ) -> "Planner":
+        from orchestrator.placement.planner import Planner
+
         return Planner(
             self.engine,
             stack,
@@ -148,11 +159,11 @@ class Placement(EnginePlugin):
             max_age_seconds=self.options.max_age_seconds,
         )
 
-    def _message(self, error: Unplaceable) -> str:
+    def _message(self, error: "Unplaceable") -> str:
         return str(error) if error.reasons or self.engine.nodes().leases() else f"{error}; {_NO_NODES}"
 
 
-def _annotations(planner: Planner, found: Found | None) -> Annotations:
+def _annotations(planner: "Planner", found: "Found | None") -> Annotations:
     if found is None:
         return Annotations(warnings=planner.requests.warnings)
     return Annotations(

@@ -6,10 +6,12 @@ Versions are compared by their numbers, part by part: 2.9 comes before 2.10, and
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+# Slow to import, and needed by types that depend on API versions alone.
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
 _VERSION: Final = re.compile(r"v?\d+(\.\d+)*")
 #: One clause of a range; ``===``, which compares texts, is not supported.
@@ -26,9 +28,11 @@ class AllowedVersions:
     """
 
     text: str
-    _allowed: SpecifierSet = field(init=False, repr=False, compare=False)
+    _allowed: "SpecifierSet" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
         try:
             allowed = SpecifierSet(self._range())
         except InvalidSpecifier as error:
@@ -38,6 +42,8 @@ class AllowedVersions:
         object.__setattr__(self, "_allowed", allowed)
 
     def _range(self) -> str:
+        from packaging.specifiers import InvalidSpecifier
+
         if _VERSION.fullmatch(self.text):
             return f"=={self.text}"
         ends = self.text.split("-")
@@ -47,7 +53,7 @@ class AllowedVersions:
             raise InvalidSpecifier(self.text)
         return self.text
 
-    def __contains__(self, version: Version) -> bool:
+    def __contains__(self, version: "Version") -> bool:
         return self._allowed.contains(version, prereleases=True)
 
     def __str__(self) -> str:
@@ -62,6 +68,8 @@ def is_allowed(version: str, allowed: Iterable[AllowedVersions]) -> bool:
     """
     if not version:
         return False
+    from packaging.version import InvalidVersion, Version
+
     try:
         spoken = Version(version)
     except InvalidVersion as error:

@@ -8,7 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Final, Protocol
 
 import structlog
@@ -19,7 +19,6 @@ from hooks.values.secret_texts import texts_in
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.loading import PluginsByName, PluginsOnDemand, load_classes
 from orchestrator.plugins.mistakes import property_mistakes, refuse_mistakes
@@ -302,9 +301,18 @@ class Clients:
         """Keep the arguments. By default: the installed plugins, and the caches that the settings define, by client."""
         self._settings = settings
         self._plugins = None if plugins is None else ClientPlugins(plugins)
-        self._caches = caches or ConstraintCaches(settings).of
+        self._given_caches = caches
         self._projects: dict[str, ProjectClients] = {}
         self._lock = threading.Lock()
+
+    @cached_property
+    def _caches(self) -> Callable[[str], LookupCache | None]:
+        if self._given_caches is not None:
+            return self._given_caches
+        # Slow to import, and most steps look nothing up.
+        from orchestrator.plugins.constraint_caches import ConstraintCaches
+
+        return ConstraintCaches(self._settings).of
 
     def of(self, project: str) -> ProjectClients:
         """Return the clients of a project."""

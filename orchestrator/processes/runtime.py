@@ -2,17 +2,17 @@
 
 import os
 import socket
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import psutil
-from stevedore.driver import DriverManager
 
 from hooks.events import EventSink
 from hooks.lifecycle import LifecyclePlugin
-from orchestrator.caches.process import ProcessCaches
+from hooks.loading.entries import load_named
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
@@ -22,13 +22,8 @@ from orchestrator.engine.publisher import Publisher
 from orchestrator.lifecycle.engine_plugin import Engine, joined
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.policy import Policy
-from orchestrator.nodes.rpc.client import NodeClient
-from orchestrator.nodes.statistics import NodeStatistics
-from orchestrator.nodes.watcher import NodeWatcher
 from orchestrator.placement.joining import engine_of
-from orchestrator.plugins.clients import Clients
-from orchestrator.plugins.constraint_caches import ConstraintCaches
-from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.plugins.clients import Clients, LookupCache
 from orchestrator.plugins.resource import Resource
 from orchestrator.processes.registration import Registration
 from orchestrator.sinks.environments import EnvironmentSinks
@@ -37,6 +32,12 @@ from orchestrator.store.installation.processes import ProcessIdentity
 from orchestrator.store.store import Store
 from orchestrator.tracing.switch import tracing_of
 from orchestrator.tracing.tracer import Tracing
+
+# Of what few processes use.
+if TYPE_CHECKING:
+    from orchestrator.caches.process import ProcessCaches
+    from orchestrator.nodes.statistics import NodeStatistics
+    from orchestrator.nodes.watcher import NodeWatcher
 
 #: The kind of a process that does the work of a command.
 EMBEDDED: Final = "embedded"
@@ -121,16 +122,26 @@ class Runtime:
     @cached_property
     def types(self) -> Mapping[str, type[Resource]]:
         """The installed resource types, each loaded when it is used in a command, which uses few."""
+        from orchestrator.plugins.registry import ResourceTypes
+
         return ResourceTypes.on_demand() if self._kind == EMBEDDED else ResourceTypes.load()
 
     @cached_property
     def clients(self) -> Clients:
         """The clients of other systems."""
-        return Clients(self.settings, caches=self.caches.of)
+
+        def cache_of(client: str) -> LookupCache | None:
+            # The caches are made at the first use.
+            return self.caches.of(client)
+
+        return Clients(self.settings, caches=cache_of)
 
     @cached_property
-    def caches(self) -> ProcessCaches:
+    def caches(self) -> "ProcessCaches":
         """The constraint caches of the clients."""
+        from orchestrator.caches.process import ProcessCaches
+        from orchestrator.plugins.constraint_caches import ConstraintCaches
+
         caches = ConstraintCaches(self.settings)
         return ProcessCaches(caches, self.store.cache_counters.add, self.store.cache_flushes.read)
 
@@ -192,8 +203,11 @@ class Runtime:
         return Registration(self.store.processes, identity)
 
     @cached_property
-    def node_watcher(self) -> NodeWatcher:
+    def node_watcher(self) -> "NodeWatcher":
         """The watcher of machines."""
+        from orchestrator.nodes.rpc.client import NodeClient
+        from orchestrator.nodes.watcher import NodeWatcher
+
         cache_settings = self.settings.node_state_cache
         return NodeWatcher(
             self.store,
@@ -205,8 +219,10 @@ class Runtime:
         )
 
     @cached_property
-    def node_tally(self) -> NodeStatistics:
+    def node_tally(self) -> "NodeStatistics":
         """The statistics of this process's machine-state cache."""
+        from orchestrator.nodes.statistics import NodeStatistics
+
         return NodeStatistics.of(self.settings, self.store.node_counters)
 
     @cached_property
@@ -225,8 +241,7 @@ class Runtime:
     @cached_property
     def checker(self) -> CheckCarrier:
         """The checker, loaded by its entry point: this package must not import the workers."""
-        driver: Any = DriverManager("isotherm.workers", "checker", invoke_on_load=False)
-        checker: CheckCarrier = driver.driver(
+        checker: CheckCarrier = load_named("isotherm.workers", "checker")(
             store=self.store,
             types=self.types,
             settings=self.settings,
@@ -247,7 +262,8 @@ class Runtime:
             self.pump.close(LAST_MOMENT_SECONDS)
         if "caches" in self.__dict__:
             self.caches.close()
-        if "store" in self.__dict__:
+        # A process without a client of machines has counted nothing.
+        if "store" in self.__dict__ and "orchestrator.nodes.rpc.client" in sys.modules:
             self.node_tally.persist()
         if "attendance" in self.__dict__:
             self.attendance.end()

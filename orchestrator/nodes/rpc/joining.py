@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-from stevedore.driver import DriverManager
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
 from cache.node_state.requests import MachineState, MachineStateRequest
+from hooks.loading.entries import load_named
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.calls import fetch_machine_state
@@ -64,7 +62,7 @@ def _to_own_agent(settings: Settings) -> Joined:
 
     cache = make_node_state_cache(settings, fetch)
     # Loaded by entry point: this package must not import the workers.
-    driver: Any = DriverManager("isotherm.workers", "agent", invoke_on_load=False).driver
+    driver = load_named("isotherm.workers", "agent")
     directory = agent_directory(settings.state_directory, LOCAL_NODE)
     agent = driver(LOCAL_NODE, settings, cache, directory=directory, shared=True)
     transport = LocalTransport(agent, threads=settings.agent.threads)

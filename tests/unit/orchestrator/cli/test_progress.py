@@ -10,7 +10,8 @@ from orchestrator.cli import progress
 from orchestrator.cli.events import event_line, events_after, last_event
 from orchestrator.cli.live_tree import branches
 from orchestrator.cli.looking import Look
-from orchestrator.cli.progress import as_looked, follow, picture
+from orchestrator.cli.progress import follow
+from orchestrator.cli.screen import Screen, as_looked, picture
 from orchestrator.cli.times import duration
 from orchestrator.views.stacks import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import FakeService, event_view, stack_view
@@ -120,7 +121,7 @@ def test_a_terminal_keeps_warnings_of_lifecycle_plugins() -> None:
     begun = event_view(1, "", "CREATE", "IN_PROGRESS")
     warning = event_view(2, "", "CREATE", "IN_PROGRESS", "Warning of lifecycle plugin 'a': nearly full")
     with console.capture() as capture:
-        progress.Screen(console).show(done, [begun, warning])
+        Screen(console).show(done, [begun, warning])
     (line,) = capture.get().splitlines()
     assert line.endswith("CREATE_IN_PROGRESS Warning of lifecycle plugin 'a': nearly full")
 
