@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from orchestrator.config.caller import caller
 from orchestrator.config.shared_database import require_shared_database
-from orchestrator.model.audit import AuditCheck, AuditEntry, AuditRecord
 from orchestrator.processes.embedded import Embedded, prepare_database
 from orchestrator.queries.stacks import StackQueries, begun_view, stack_view
 from orchestrator.store.store import Store
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.engine.project_admin import ProjectAdmin
     from orchestrator.engine.publisher import Publisher
+    from orchestrator.model.audit import AuditCheck, AuditRecord
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.model.purge import Removed
     from orchestrator.nodes.admin import NodeAdmin
@@ -354,6 +354,8 @@ class Service(StackQueries):
 
     def _record(self, action: str, target: str) -> None:
         """Record in the audit log what needs no job."""
+        from orchestrator.model.audit import AuditEntry
+
         entry = AuditEntry.of(caller(), action, project=self.settings.project, target=target)
         self._store.audit_log.append(entry)
 
@@ -494,11 +496,11 @@ class Service(StackQueries):
 
     # -- audit log ---------------------------------------------------------------------------------------------
 
-    def audit_records(self, limit: int = 20) -> list[AuditRecord]:
+    def audit_records(self, limit: int = 20) -> "list[AuditRecord]":
         """Return the newest records of the audit log, the newest first."""
         return self._store.audit_log.newest(limit)
 
-    def verify_audit_log(self, expected: str = "") -> AuditCheck:
+    def verify_audit_log(self, expected: str = "") -> "AuditCheck":
         """Return whether all records of the audit log fit, and one of them has the ``expected`` hash, if given."""
         return self._store.audit_log.verify(expected)
 

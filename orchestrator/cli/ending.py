@@ -11,10 +11,10 @@ import click
 from orchestrator.cli.errors import DONE, STACK_FAILED, warn
 from orchestrator.cli.formats import (
     Table,
-    console_for_results,
     fields_table,
     printable,
     show,
+    show_line,
     show_tables,
     state_style,
 )
@@ -127,19 +127,14 @@ def _warnings_of_plugins(service: "Service", view: "StackView") -> Iterator[Prob
 def _write_result(
     service: "Service", view: "StackView", outputs: tuple["OutputView", ...], *, seconds: float | None
 ) -> None:
-    from rich.text import Text
-
-    console = console_for_results()
-    word = Text.assemble((printable(view.name), "bold"), " ", (view.state, state_style(view.state)))
-    word.append(f" after {duration(seconds)}" if seconds is not None else "")
-    word.append(_why(view))
-    console.print(word, soft_wrap=True)
+    took = f" after {duration(seconds)}" if seconds is not None else ""
+    state = view.state, state_style(view.state)
+    show_line((printable(view.name), "bold"), (" ", ""), state, (f"{took}{_why(view)}", ""))
     if view.status == "FAILED":
         for failed in (resource for resource in service.resources(view.id) if resource.status == "FAILED"):
-            line = Text.assemble(
-                "  ", (printable(failed.name), "bold"), " ", (failed.state, state_style(failed.state))
-            )
-            console.print(line.append(f": {printable(failed.reason)}"), soft_wrap=True)
+            state = failed.state, state_style(failed.state)
+            reason = f": {printable(failed.reason)}"
+            show_line(("  ", ""), (printable(failed.name), "bold"), (" ", ""), state, (reason, ""))
     if outputs:
         show_tables([outputs_table(outputs)])
 

@@ -1,11 +1,13 @@
 """Results on stdout: framed tables on a terminal, aligned columns in pipes, JSON and YAML for programs."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -59,17 +61,51 @@ def show(form: str, data: object, *tables: Table) -> None:
 
 def show_tables(tables: Iterable[Table]) -> None:
     """Write tables: framed and coloured on a terminal, aligned columns otherwise."""
-    console = console_for_results()
+    console = terminal_for_results()
     for number, table in enumerate(tables):
         if number:
             click.echo()
         if table.title:
-            console.print(table.title, style="bold", soft_wrap=True)
-        if console.is_terminal:
+            show_line((table.title, "bold"))
+        if console is None:
+            click.echo("".join(f"{line}\n" for line in plain_lines(table)), nl=False)
+        else:
             for part in _narrowed(table, console.width):
                 console.print(_framed(part))
-        else:
-            click.echo("".join(f"{line}\n" for line in plain_lines(table)), nl=False)
+
+
+def show_line(*parts: tuple[str, str]) -> None:
+    """Write a line of texts, each with a style that it has on a terminal."""
+    console = terminal_for_results()
+    if console is None:
+        click.echo("".join(text for text, _ in parts))
+        return
+    from rich.text import Text
+
+    console.print(Text.assemble(*parts), soft_wrap=True)
+
+
+def terminal_for_results() -> "Console | None":
+    """Return the console on stdout; None if that is no terminal."""
+    return _terminal(sys.stdout, console_for_results)
+
+
+def terminal_for_messages() -> "Console | None":
+    """Return the console on stderr; None if that is no terminal."""
+    return _terminal(sys.stderr, console_for_messages)
+
+
+def _terminal(stream: "IO[str] | None", console: "Callable[[], Console]") -> "Console | None":
+    try:
+        is_one = stream is not None and stream.isatty()
+    except ValueError:
+        # It is closed.
+        is_one = False
+    # These are what rich asks, too, which takes a while to import.
+    if not is_one and not {"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys():
+        return None
+    made = console()
+    return made if made.is_terminal else None
 
 
 def console_for_results() -> "Console":
@@ -133,21 +169,28 @@ def state_style(state: str) -> str:
 
 def plain_lines(table: Table) -> Iterator[str]:
     """Yield a table's lines in aligned columns, two spaces apart, without trailing blanks."""
-    from rich.cells import cell_len
-
     rows = [_cells(table, row) for row in table.rows]
     if table.has_header:
         rows.insert(0, [[column.upper()] for column in table.columns])
     if table.folded_to and rows:
         rows = _folded(rows, table.folded_to)
     widths = [
-        max((cell_len(line) for cell in column for line in cell), default=0)
+        max((_columns(line) for cell in column for line in cell), default=0)
         for column in zip(*rows, strict=True)
     ]
     for row in rows:
         for line in zip_longest(*row, fillvalue=""):
-            padded = (part + " " * (width - cell_len(part)) for part, width in zip(line, widths, strict=True))
+            padded = (part + " " * (width - _columns(part)) for part, width in zip(line, widths, strict=True))
             yield "  ".join(padded).rstrip()
+
+
+def _columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _folded(rows: list[list[list[str]]], columns: int) -> list[list[list[str]]]:

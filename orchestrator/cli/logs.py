@@ -40,7 +40,7 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     Raises:
         InvalidInput: the settings name an unknown level or format.
     """
-    # Takes a tenth of a second to import, which would slow help and completion down.
+    _import_structlog()
     import structlog
 
     from orchestrator.config.log_context import merge_context
@@ -74,6 +74,21 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _import_structlog() -> None:
+    """Import structlog without rich, which it would use for tracebacks: ours are plain.
+
+    Together they take longer to import than many a command. rich can be imported afterwards, as by what draws.
+    """
+    if "structlog" in sys.modules or "rich" in sys.modules:
+        return
+    # To Python, that is a package that is not installed.
+    sys.modules["rich"] = None  # type: ignore[assignment]  # as the documentation of sys.modules has it
+    try:
+        import structlog  # noqa: F401
+    finally:
+        del sys.modules["rich"]
 
 
 def _on_one_line(

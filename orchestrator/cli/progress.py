@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.events import event_line, events_after
-from orchestrator.cli.formats import console_for_messages, printable
+from orchestrator.cli.formats import printable, terminal_for_messages
 from orchestrator.config.ending import code_of
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def clear_line(stack: "StackView", held: "HookView") -> str:
 @contextmanager
 def display(service: "Service", stack_id: str) -> "Iterator[Lines | Screen]":
     """Return a context with the display of a stack that suits stderr; a live display is removed at its end."""
-    console = console_for_messages()
-    if not console.is_terminal:
+    console = terminal_for_messages()
+    if console is None:
         yield Lines()
         return
     # What draws takes a while to import.

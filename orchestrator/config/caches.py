@@ -48,7 +48,7 @@ def _backend_at(url: str) -> str:
 class ClientCacheSettings(BaseModel):
     """The settings of one client plugin's cache; those not given default to the common ones."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     enabled: bool | None = Field(default=None, description="Whether answers of this client are cached.")
     backend: str | None = Field(default=None, description="The cache backend: a name as for `cache_backend`.")
@@ -67,7 +67,7 @@ class ClientCacheSettings(BaseModel):
 class ConstraintCacheSettings(BaseModel):
     """The settings of the caches of all client plugins."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     enabled: bool = Field(
         default=True,

@@ -11,7 +11,7 @@ Effect = Literal["refuse", "fail"]
 class LifecycleEffectSettings(BaseModel):
     """The effect of lifecycle plugins on stacks: for all, by project, and by plugin."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     default: Effect = Field(
         default="refuse",

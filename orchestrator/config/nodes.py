@@ -19,7 +19,7 @@ _Targets = Annotated[tuple[str, ...], AfterValidator(_are_targets)]
 class NodeStateCacheSettings(BaseModel):
     """The settings of the cache of machine states, and of leases."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     backend: str = Field(
         default="",
@@ -59,7 +59,7 @@ class NodeStateCacheSettings(BaseModel):
 class ProjectSettings(BaseModel):
     """What the templates of one project may use on this machine, besides what those of all projects may."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     commands: tuple[str, ...] = Field(default=(), description="Its programs, besides `agent.commands`.")
     directories: tuple[Path, ...] = Field(
@@ -76,7 +76,7 @@ class ProjectSettings(BaseModel):
 class AgentSettings(BaseModel):
     """The settings of the agent on this machine."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     labels: dict[str, str] = Field(
         default={},

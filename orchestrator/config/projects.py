@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class ProjectLimitSettings(BaseModel):
     """The limits of each project for which an administrator set no others."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     stacks: int | None = Field(
         default=None,

@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     """The settings of one process."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ISOTHERM_", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix="ISOTHERM_", env_nested_delimiter="__", extra="forbid", frozen=True, defer_build=True
     )
 
     state_directory: Path = Field(
@@ -74,7 +74,7 @@ class Settings(BaseSettings):
         "name; empty, for redis: the broker's.",
     )
     constraint_cache: ConstraintCacheSettings = Field(
-        default=ConstraintCacheSettings(),
+        default=ConstraintCacheSettings.model_construct(),
         description="The cache of look-ups in outside systems that validation uses.",
     )
     encryption_keys: tuple[SecretStr, ...] = Field(
@@ -123,7 +123,7 @@ class Settings(BaseSettings):
         description="Whether lifecycle plugins are called for operations on nested stacks, each on its own.",
     )
     lifecycle_effects: LifecycleEffectSettings = Field(
-        default=LifecycleEffectSettings(),
+        default=LifecycleEffectSettings.model_construct(),
         description="What a refusal and a failing `do_post_op` of lifecycle plugins do to a stack.",
     )
     event_sinks: dict[str, dict[str, Any]] = Field(
@@ -257,7 +257,7 @@ class Settings(BaseSettings):
     embedded_threads: int = Field(default=4, ge=1, description="Worker threads of embedded mode.")
 
     project_limits: ProjectLimitSettings = Field(
-        default=ProjectLimitSettings(),
+        default=ProjectLimitSettings.model_construct(),
         description="The limits of every project for which `isotherm project limits set` has set no others.",
     )
     max_template_bytes: int = Field(
@@ -347,11 +347,11 @@ class Settings(BaseSettings):
         "the directory 'files' in the state directory.",
     )
     node_state_cache: NodeStateCacheSettings = Field(
-        default=NodeStateCacheSettings(),
+        default=NodeStateCacheSettings.model_construct(),
         description="The cache of the states of nodes and of their instances.",
     )
     agent: AgentSettings = Field(
-        default=AgentSettings(),
+        default=AgentSettings.model_construct(),
         description="What the agent on this machine offers and allows; in embedded mode, the built-in one.",
     )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")

@@ -17,12 +17,10 @@ from orchestrator.config.log_context import about_job
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import IsothermError
-from orchestrator.model.audit import AuditEntry
-from orchestrator.model.check_batch import batches_of
-from orchestrator.model.messages import END, CheckOrder, Job, StackJob
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
+    from orchestrator.model.messages import CheckOrder, Job
     from orchestrator.processes.runtime import Runtime
     from orchestrator.store.store import Store
 
@@ -55,8 +53,10 @@ class Embedded:
 
         return Runtime(self._settings, self, kind=EMBEDDED, store=self._store, replacement=self)
 
-    def publish(self, orders: Sequence[CheckOrder]) -> None:
+    def publish(self, orders: "Sequence[CheckOrder]") -> None:
         """Queue orders for the threads, several of one traversal together."""
+        from orchestrator.model.check_batch import batches_of
+
         for batch in batches_of(orders, self._settings.batch_size):
             self._orders.put(batch)
 
@@ -113,12 +113,15 @@ class Embedded:
                 if not self._stopping.is_set():
                     self._start_thread()
 
-    def submit(self, job: Job, *, stack: str) -> str:
+    def submit(self, job: "Job", *, stack: str) -> str:
         """Begin a job, with all threads started, and return the id of its stack.
 
         Raises:
             IsothermError: the coordinator refused it.
         """
+        from orchestrator.model.audit import AuditEntry
+        from orchestrator.model.messages import StackJob
+
         # The plan of a new stack loads the types that it needs; and perhaps no other stack needs one.
         if job.task != StackJob.task or self.runtime.store.sweeper.next_due() is not None:
             _load_types()
@@ -156,7 +159,9 @@ class Embedded:
                 return
             self._carry_out(batch)
 
-    def _carry_out(self, batch: Sequence[CheckOrder]) -> None:
+    def _carry_out(self, batch: "Sequence[CheckOrder]") -> None:
+        from orchestrator.model.messages import END
+
         first = batch[0]
         try:
             if first.phase == END:

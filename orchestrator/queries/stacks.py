@@ -12,7 +12,6 @@ from orchestrator.model.breakpoints import paused_until
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.model.tags import has_tags
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
-from orchestrator.queries.definitions import shown_parameters
 from orchestrator.queries.history import event_view, traversal_view
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.views.stacks import (
@@ -296,6 +295,8 @@ def begun_view(row: "StackRow", context: Mapping[str, Any]) -> StackView:
 
     ``context`` is that of the operation's traversal.
     """
+    from orchestrator.queries.definitions import shown_parameters
+
     view = stack_view(row, context.get("description", ""), shown_parameters(context))
     return replace(view, warnings=warnings_in(context))
 

@@ -1,52 +1,56 @@
 """The tables. Times are seconds since the epoch by the database's clock; ids are UUIDs as text.
 
 Bytes are packed by the codec (msgpack, encrypted where a key is configured), so no value of a stack is readable in
-the database by accident.
+the database by accident. A module is imported when one of its tables is used: a command uses few.
 """
 
-from orchestrator.store.tables.installation import (
-    audit_record,
-    cache_counter,
-    cache_flush,
-    chore,
-    identity,
-    machine,
-    node_counter,
-    process,
-    project_evaluation,
-    project_limit,
-    refused_count,
-    refused_message,
-    reservation,
-    sink_cursor,
-)
-from orchestrator.store.tables.schema import metadata
-from orchestrator.store.tables.stacks import (
-    annotation,
-    file,
-    is_gone,
-    resource,
-    snapshot,
-    snapshot_resource,
-    stack,
-    template,
-)
-from orchestrator.store.tables.traversals import (
-    OF_TRAVERSAL,
-    TRAVERSAL_ID,
-    event,
-    in_traversal,
-    in_traversals,
-    job,
-    node,
-    operation,
-    operation_call,
-    place_of_node_data,
-    project_turn,
-    taken_job,
-    traversal,
-    waiting_job,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from orchestrator.store.tables.installation import (
+        audit_record,
+        cache_counter,
+        cache_flush,
+        chore,
+        identity,
+        machine,
+        node_counter,
+        process,
+        project_evaluation,
+        project_limit,
+        refused_count,
+        refused_message,
+        reservation,
+        sink_cursor,
+    )
+    from orchestrator.store.tables.schema import metadata
+    from orchestrator.store.tables.stacks import (
+        annotation,
+        file,
+        is_gone,
+        resource,
+        snapshot,
+        snapshot_resource,
+        stack,
+        template,
+    )
+    from orchestrator.store.tables.traversals import (
+        OF_TRAVERSAL,
+        TRAVERSAL_ID,
+        event,
+        in_traversal,
+        in_traversals,
+        job,
+        node,
+        operation,
+        operation_call,
+        place_of_node_data,
+        project_turn,
+        taken_job,
+        traversal,
+        waiting_job,
+    )
 
 __all__ = [
     "OF_TRAVERSAL",
@@ -87,3 +91,20 @@ __all__ = [
     "traversal",
     "waiting_job",
 ]
+
+#: Those that most commands use come first.
+_MODULES: Final = ("stacks", "traversals", "installation")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"there is no table {name!r}")
+    # The metadata are of all tables.
+    found = None
+    for each in _MODULES:
+        module = import_module(f"{__name__}.{each}")
+        found = getattr(module, name, found)
+        if found is not None and name != "metadata":
+            break
+    globals()[name] = found
+    return found

@@ -45,7 +45,7 @@ def on_terminal(
         width=width,
         markup=False,
     )
-    monkeypatch.setattr(formats, "console_for_results", lambda: console)
+    monkeypatch.setattr(formats, "terminal_for_results", lambda: console)
     show_tables(tables)
     return screen.getvalue()
 

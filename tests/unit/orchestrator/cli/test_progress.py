@@ -153,7 +153,7 @@ def test_a_terminal_keeps_failures_and_clears_the_rest_away(
 ) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, color_system=None, width=80)
-    monkeypatch.setattr(progress, "console_for_messages", lambda: console)
+    monkeypatch.setattr(progress, "terminal_for_messages", lambda: console)
     service.events_held.append(event_view(3, "server", "CREATE", "FAILED", "no room"))
     follow(service.typed, service.stacks_held["web"], after=2)
     written = screen.getvalue()
@@ -165,7 +165,7 @@ def test_a_terminal_keeps_failures_and_clears_the_rest_away(
 def test_an_interrupt_gives_the_cursor_back(service: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, color_system=None, width=80)
-    monkeypatch.setattr(progress, "console_for_messages", lambda: console)
+    monkeypatch.setattr(progress, "terminal_for_messages", lambda: console)
     service.interrupt = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         follow(service.typed, service.stacks_held["web"], after=0)
@@ -177,7 +177,7 @@ def test_a_terminal_shows_a_tree_no_higher_than_it_is(
 ) -> None:
     written = io.StringIO()
     console = Console(file=written, force_terminal=True, color_system=None, width=60, height=9)
-    monkeypatch.setattr(progress, "console_for_messages", lambda: console)
+    monkeypatch.setattr(progress, "terminal_for_messages", lambda: console)
     running = [vertex(f"server-{number}", "running") for number in range(20)]
     service.observer = FakePictures(graphs={"id-of-web": graph_picture(*running)})
     follow(service.typed, service.stacks_held["web"], after=2)
