@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator.cli.main import isotherm
+from orchestrator.store.database import impatient
 
 TEMPLATE = """\
 heat_template_version: 2021-04-16
@@ -212,7 +213,8 @@ def test_a_database_that_cannot_be_reached_ends_with_three(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ISOTHERM_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/isotherm")
-    unreachable = run("stack", "list")
+    with impatient(1):
+        unreachable = run("stack", "list")
     assert unreachable.exit_code == 3, unreachable.output
     assert "this is a bug" not in unreachable.stderr
 

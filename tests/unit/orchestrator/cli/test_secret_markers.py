@@ -3,11 +3,12 @@
 import base64
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.warm import warm_program
 
 KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="
 HIDDEN, VARIABLE, LONG = "marker-hidden/1", "marker-variable", "marker-first-line\nmarker-second-line"
@@ -54,7 +55,7 @@ COMMANDS = (
 
 def isotherm(*words: str) -> "subprocess.CompletedProcess[str]":
     """Run a command as a process of its own."""
-    command = [sys.executable, "-m", "orchestrator.cli.main", *words]
+    command = [str(warm_program()), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
