@@ -96,50 +96,71 @@ def test_everything_is_readable_with_the_new_key_alone(opened: Callable[..., Sto
     assert new.reencryption.run().rows.total() == 0
 
 
+#: Runs in a process that has imported everything: each line of input names an instant at which a forked one dies.
 DIES = """
 import os, signal, sys
 import sqlalchemy as sa
 from orchestrator.model.codec import Codec
 from orchestrator.store.store import Store
 
-url, when, keys = sys.argv[1], sys.argv[2], os.environ["KEYS"].split(",")
-store = Store(url, codec=Codec(keys))
-store.database.seal_sentences(keys)
-updates = 0
+url, keys = sys.argv[1], os.environ["KEYS"].split(",")
 
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
+def reencrypt(when):
+    store = Store(url, codec=Codec(keys))
+    store.database.seal_sentences(keys)
+    updates = 0
 
-def executed(connection, cursor, statement, *rest):
-    global updates
-    if statement.startswith("UPDATE") and "identity" not in statement:
-        updates += 1
-        if when == "within" and updates == 2:
-            die()
+    def die():
+        os.kill(os.getpid(), signal.SIGKILL)
 
-sa.event.listen(store.database.engine, "after_cursor_execute", executed)
-done = store.reencryption.run(lambda rows: die() if when == "after" and rows.total() else None, batch=4)
-assert not done.unreadable
+    def executed(connection, cursor, statement, *rest):
+        nonlocal updates
+        if statement.startswith("UPDATE") and "identity" not in statement:
+            updates += 1
+            if when == "within" and updates == 2:
+                die()
+
+    sa.event.listen(store.database.engine, "after_cursor_execute", executed)
+    done = store.reencryption.run(lambda rows: die() if when == "after" and rows.total() else None, batch=4)
+    assert not done.unreadable
+
+for line in sys.stdin:
+    if (pid := os.fork()) == 0:
+        code = 1
+        try:
+            reencrypt(line.strip())
+            code = 0
+        finally:
+            os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
 
 def test_after_a_kill_at_every_batch_the_next_run_continues(url: str, opened: Callable[..., Store]) -> None:
     before = written(opened, "under the old key")
     kills = 0
-    for number in count():
-        when = ("within", "after")[number % 2]
-        ran = subprocess.run(
-            [sys.executable, "-c", DIES, url, when],
-            check=False,
-            env={**os.environ, "KEYS": f"{NEW},{OLD}"},
-        )
-        assert ran.returncode in (0, -signal.SIGKILL)
-        if ran.returncode == 0:
-            break
-        kills += 1
-        # Whatever died where: both keys read everything.
-        both = opened(NEW, OLD)
-        assert everything(both.database, both.codec) == before
+    environment = {**os.environ, "KEYS": f"{NEW},{OLD}"}
+    with subprocess.Popen(
+        [sys.executable, "-c", DIES, url],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as forking:
+        assert forking.stdin is not None
+        assert forking.stdout is not None
+        for number in count():
+            forking.stdin.write(f"{('within', 'after')[number % 2]}\n")
+            forking.stdin.flush()
+            ended = int(forking.stdout.readline())
+            assert ended in (0, -signal.SIGKILL)
+            if ended == 0:
+                break
+            kills += 1
+            # Whatever died where: both keys read everything.
+            both = opened(NEW, OLD)
+            assert everything(both.database, both.codec) == before
+        forking.stdin.close()
     assert kills > 10
     # A run that was not killed had nothing to do, or one batch.
     opened(NEW, OLD).reencryption.run()
