@@ -1,5 +1,6 @@
 """Kills an agent at a chosen line: a real process that is gone, without any ``finally``."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -90,4 +91,8 @@ def _run_and_vanish(lines: int, step: Callable[[], object], tell: int) -> NoRetu
 
 if __name__ == "__main__":
     module, name, directory = sys.argv[1:]
-    getattr(import_module(module), name).__wrapped__(Path(directory))
+    test = getattr(import_module(module), name).__wrapped__
+    # What is here stays: a forked process that looked for garbage in it would copy it.
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 20)
+    test(Path(directory))

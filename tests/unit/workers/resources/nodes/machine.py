@@ -1,5 +1,6 @@
 """A machine for tests of node resources: its settings, a clock that only tests move, its resources."""
 
+import functools
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -26,6 +27,12 @@ from workers.resources.nodes.volume import NodeVolume
 R = TypeVar("R", bound=Resource)
 
 
+@functools.cache
+def _settings() -> Settings:
+    """Return the settings that all machines have: to look for them in all places takes as long as to write a file."""
+    return Settings()
+
+
 @dataclass
 class Machine:
     """Builds a fresh resource object for each step, as workers do; ``wait`` moves the clock."""
@@ -43,7 +50,8 @@ class Machine:
         """Return a machine whose allowed directory and records are in ``directory``."""
         files = directory / "files"
         files.mkdir(parents=True)
-        return cls(Settings(state_directory=directory / "state", node_directories=(files,)))
+        own = {"state_directory": directory / "state", "node_directories": (files,)}
+        return cls(_settings().model_copy(update=own))
 
     @property
     def files(self) -> Path:
