@@ -227,7 +227,7 @@ def test_a_process_whose_hooks_went_away_refuses_jobs_and_leaves_the_rest_to_oth
     source = (
         "from hooks.lifecycle import LifecyclePlugin\nclass Gone(LifecyclePlugin):\n    ordinal = 'first'\n"
     )
-    install(tmp_path, "acme_gone", source, {"isotherm.lifecycle": ["gone = acme_gone:Gone"]})
+    install(tmp_path, "acme_leaving", source, {"isotherm.lifecycle": ["gone = acme_leaving:Gone"]})
     monkeypatch.syspath_prepend(tmp_path)
     with capture_logs() as logs:
         carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from orchestrator.cli.main import isotherm
 from orchestrator.store import migrations
+from orchestrator.store.database import impatient
 
 HELLO = """\
 heat_template_version: 2021-04-16
@@ -187,9 +188,10 @@ def test_the_message_says_what_to_do(
     for name, value in mistake.variables.items():
         monkeypatch.setenv(name, value.replace("#", str(tmp_path)))
     (tmp_path / "t.yaml").write_text(mistake.template)
-    ended = CliRunner().invoke(
-        isotherm, mistake.words.split(), prog_name="isotherm", input=mistake.standard_input
-    )
+    with impatient(1):
+        ended = CliRunner().invoke(
+            isotherm, mistake.words.split(), prog_name="isotherm", input=mistake.standard_input
+        )
     assert ended.exit_code == mistake.code, ended.output
     for expected in mistake.says:
         assert re.search(expected.replace("#", re.escape(str(tmp_path))), ended.stderr, re.M), ended.stderr
