@@ -177,17 +177,32 @@ def import_all() -> None:
 
     leaves(isotherm)  # imports all commands
     groups = ("isotherm.workers", "isotherm.resources", "isotherm.clients", "isotherm.constraints")
-    for group in (*groups, "isotherm.functions"):
+    for group in (*groups, "isotherm.functions", "isotherm.node_rpcs", "isotherm.storage"):
         for entry in entry_points(group=group):
             importlib.import_module(entry.module)
     for name in (
+        "billiard.popen_fork",
+        "billiard.synchronize",
+        "celery.app.amqp",
+        "celery.app.log",
         "celery.app.routes",
+        "celery.apps.worker",
         "celery.backends.base",
         "celery.beat",
+        "celery.concurrency.prefork",
+        "celery.concurrency.thread",
+        "celery.events.state",
+        "celery.fixups.django",
         "celery.loaders.app",
+        "celery.utils.static",
+        "celery.worker.autoscale",
+        "celery.worker.components",
         "celery.worker.consumer",
+        "celery.worker.consumer.delayed_delivery",
         "celery.worker.control",
+        "flower.command",
         "kombu.transport.redis",
+        "orchestrator.dashboard.app",
         "orchestrator.placement.planner",
         "workers.agent.hypervisors.process.instance",
         "psycopg",

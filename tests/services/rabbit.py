@@ -71,8 +71,8 @@ class RabbitServer(Server):
             "RABBITMQ_CONFIG_FILE": at / "none",
             # Otherwise a shell would stand between us and the server.
             "RABBITMQ_ALLOW_INPUT": "true",
-            # One scheduler: a machine full of tests has no cores to spare.
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-noinput +S 1:1",
+            # One scheduler, which does not spin while it waits: a machine full of tests has no cores to spare.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-noinput +S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none",
         }
         return [*(f"{name}={value}" for name, value in variables.items()), str(PROGRAM)]
 
