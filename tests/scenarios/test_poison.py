@@ -46,12 +46,11 @@ class PostgresPlace(Place):
     def leave(self) -> None:
         with self.database.write() as connection:
             empty(connection)
-        self.database.dispose()
 
 
 @pytest.fixture(scope="module")
-def postgres_place(request: pytest.FixtureRequest) -> Callable[[], PostgresPlace]:
-    """Return the one place on PostgreSQL, made when it is first needed."""
+def postgres_place(request: pytest.FixtureRequest) -> Iterator[Callable[[], PostgresPlace]]:
+    """A function that returns the one place on PostgreSQL, made when it is first needed."""
     made: list[PostgresPlace] = []
 
     def place() -> PostgresPlace:
@@ -60,7 +59,9 @@ def postgres_place(request: pytest.FixtureRequest) -> Callable[[], PostgresPlace
             made.append(PostgresPlace(server.create_database()))
         return made[0]
 
-    return place
+    yield place
+    for each in made:
+        each.database.dispose()
 
 
 @pytest.fixture(autouse=True)

@@ -161,7 +161,7 @@ class Ground:
         self.database = Database(url, clock=self._now)
 
     def clear(self) -> None:
-        """Leave nothing of a test behind: no row, no connection, not its time."""
+        """Leave nothing of a test behind: no row, no connection that it used, not its time."""
         self.database.dispose()
         with self.database.write() as connection:
             empty(connection)
@@ -172,7 +172,6 @@ class Ground:
                 else "DELETE FROM sqlite_sequence"
             )
             connection.exec_driver_sql(restart)
-        self.database.dispose()
         self.clock = FakeClock()
 
     def _now(self) -> float:
