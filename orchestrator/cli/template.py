@@ -43,10 +43,11 @@ def validate(shell: Shell, template: str, form: str, **given: Unpack[Given]) -> 
     In JSON the problems are on stderr, as a list of objects with error, message, path, position (file, line, column; or
     null) and hint.
     """
+    job = stack_job(JOB_NAME, shell.settings, template=template, **given)
     # Imports the language and the resource types' schemas, which other commands do not need.
     from orchestrator.validation.report import validate_job
 
-    view = validate_job(stack_job(JOB_NAME, shell.settings, template=template, **given), shell.settings)
+    view = validate_job(job, shell.settings)
     warn(view.warnings, form)
     show(form, view.to_dict(), *_tables(template, view))
 

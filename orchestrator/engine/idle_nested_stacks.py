@@ -14,7 +14,7 @@ from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
 from orchestrator.engine.row_secrets import RowSecrets
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.plain import refuse_not_plain
-from orchestrator.planning.matching import node_data_of
+from orchestrator.planning.rows import node_data_of
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import Resource

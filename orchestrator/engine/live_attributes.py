@@ -10,7 +10,7 @@ from orchestrator.engine.idle_nested_stacks import installed_kind, resource_of
 from orchestrator.engine.row_secrets import RowSecrets
 from orchestrator.errors import Conflict, typed_message
 from orchestrator.model.plain import NotPlain, refuse_not_plain
-from orchestrator.planning.matching import node_data_of
+from orchestrator.planning.rows import node_data_of
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
-from orchestrator.planning.matching import node_data_of
+from orchestrator.planning.rows import node_data_of
 from orchestrator.planning.secrets import Given, ResourceSecrets
 from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.resource import Resource

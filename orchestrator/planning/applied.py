@@ -7,7 +7,7 @@ from typing import Any
 from orchestrator.config.limits import Limits
 from orchestrator.definition import LazyFiles, ResourceProxy, StackDefinition
 from orchestrator.errors import IsothermError
-from orchestrator.planning.matching import node_data_of
+from orchestrator.planning.rows import node_data_of
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.expressions import Expression

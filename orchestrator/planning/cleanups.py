@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from orchestrator.definition import NodeData
-from orchestrator.planning.matching import node_data_of
-from orchestrator.planning.preparation import definition_of_rows, hooks_of, known_properties
+from orchestrator.planning.preparation import hooks_of, known_properties
+from orchestrator.planning.rows import definition_of_rows, node_data_of
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.definitions import DELETE, RETAIN, deletion_policy_of

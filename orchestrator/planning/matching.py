@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from orchestrator.definition import NodeData, is_unknown
+from orchestrator.definition import is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
@@ -15,7 +15,7 @@ from orchestrator.model.plan import DesiredResource, Match, Row
 from orchestrator.planning.decision import WHOLE, Action, meaning_of, restricting, takes_its_place
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared, blank_stack
-from orchestrator.plugins.resource import Resource
+from orchestrator.planning.rows import node_data_of
 from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.resource_history import History
 from orchestrator.store.stacks.stacks import ResourceRow
@@ -253,26 +253,6 @@ class Matcher:
         kind = kind_of_type(self._types, desired.type)
         # It was installed when the job was examined.
         return None if kind is None else definition_hash(desired.type, properties, kind.type_version)
-
-
-def node_data_of(row: ResourceRow, kind: type[Resource] | None = None) -> NodeData:
-    """Return the node data of a resource, from its row; its type says which of them are secrets."""
-    schema = kind.attributes_schema if kind else {}
-    sensitive = {name for name, attribute in schema.items() if attribute.sensitive}
-    secrets = [tuple(path) for path, _ in row.attributes if path[0] in sensitive]
-    if any(row.data.get(name) == row.reference_id for name in sensitive):
-        secrets.append(())
-    return NodeData(
-        uuid=row.id,
-        name=row.name,
-        action=row.action,
-        status=row.status,
-        physical_id=row.physical_id,
-        reference_id=row.reference_id,
-        attributes={tuple(path): value for path, value in row.attributes},
-        unread={tuple(path): why for path, why in row.unread},
-        secrets=tuple(secrets),
-    )
 
 
 def plan_row(row: ResourceRow, fragment: Fragment | None = None) -> Row:

@@ -14,7 +14,6 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import (
     AttributePath,
-    NodeData,
     ParentResourceProxy,
     ResourceProxy,
     StackDefinition,
@@ -358,19 +357,3 @@ def known_properties(
         # That definition cannot be resolved any more: nothing is known.
         return {}
     return {name: value for name, value in properties.items() if not is_unknown(value)}
-
-
-def definition_of_rows(
-    context: Mapping[str, object],
-    template: Template,
-    rows: Iterable[NodeData],
-    files: Mapping[str, str],
-    source: Callable[[], StackSource] = StackSource,
-) -> StackDefinition:
-    """Return a stack with the node data of its rows, from which outputs are resolved."""
-    known = {data.name: data for data in rows}
-    proxies = {
-        name: ResourceProxy(name=name, type=definition.type, data=known.get(name))
-        for name, definition in template.resources.items()
-    }
-    return StackDefinition.of_context(context, source=source, resources=proxies, files=files)

@@ -2,28 +2,24 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.config.limits import Limits
-from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, StackSource
-from orchestrator.model.messages import EnvironmentSource, StackJob
-from orchestrator.plugins.registry import installed_types
-from orchestrator.store.store import Store
-from orchestrator.store.traversals.templates import StoredTemplate
-from orchestrator.template.document import read_document
-from orchestrator.template.environment import Environment
 from orchestrator.template.locations import FilesFrom
-from orchestrator.template.nested_templates import environment_within
-from orchestrator.template.parameters import Parameters
-from orchestrator.template.resource_registry import Registry
-from orchestrator.template.stack_source import stack_source
 from orchestrator.template.template import Template
-from orchestrator.template.version_reader import read_version
-from orchestrator.validation.job import environment_of
+
+if TYPE_CHECKING:
+    from orchestrator.config.settings import Settings
+    from orchestrator.store.store import Store
+    from orchestrator.store.traversals.templates import StoredTemplate
+    from orchestrator.template.environment import Environment
+    from orchestrator.template.resource_registry import Registry
 
 
-def load_template(store: Store, template_id: str, context: Mapping[str, Any], settings: Settings) -> Template:
+def load_template(
+    store: "Store", template_id: str, context: Mapping[str, Any], settings: "Settings"
+) -> Template:
     """Return a stored template, parsed with the parameter values of a traversal's context."""
     stored = store.templates.load(template_id)
     content = LazyFiles(stored.files, store.templates.file)
@@ -37,15 +33,20 @@ def load_template(store: Store, template_id: str, context: Mapping[str, Any], se
     )
 
 
-def load_registry(store: Store, template_id: str, settings: Settings) -> Registry:
+def load_registry(store: "Store", template_id: str, settings: "Settings") -> "Registry":
     """Return the resource registry of a stored template's environments."""
     return _environment(store.templates.load(template_id), settings).registry
 
 
 def load_source(
-    store: Store, template_id: str, context: Mapping[str, Any], settings: Settings
+    store: "Store", template_id: str, context: Mapping[str, Any], settings: "Settings"
 ) -> StackSource:
     """Return the source of a stack with a stored template and a traversal's context; the parent's is read later."""
+    from orchestrator.template.document import read_document
+    from orchestrator.template.parameters import Parameters
+    from orchestrator.template.stack_source import stack_source
+    from orchestrator.template.version_reader import read_version
+
     stored = store.templates.load(template_id)
     document, _ = read_document(stored.source, file=stored.file, limits=Limits.of(settings))
     version = read_version(document, [])
@@ -58,7 +59,7 @@ def load_source(
     )
 
 
-def _parent_source(store: Store, stack_id: str, settings: Settings) -> StackSource:
+def _parent_source(store: "Store", stack_id: str, settings: "Settings") -> StackSource:
     stack = store.stacks.by_id(stack_id)
     parent = store.stacks.by_id(stack.parent_id) if stack and stack.parent_id else None
     if parent is None:
@@ -67,8 +68,13 @@ def _parent_source(store: Store, stack_id: str, settings: Settings) -> StackSour
     return load_source(store, parent.template_id, context, settings)
 
 
-def _environment(stored: StoredTemplate, settings: Settings) -> Environment:
+def _environment(stored: "StoredTemplate", settings: "Settings") -> "Environment":
     """Return the environment of a stored definition, with the values of its job."""
+    from orchestrator.model.messages import EnvironmentSource, StackJob
+    from orchestrator.plugins.registry import installed_types
+    from orchestrator.template.nested_templates import environment_within
+    from orchestrator.validation.job import environment_of
+
     job = StackJob(
         name="",
         template="",

@@ -8,8 +8,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.model.plain import NotPlain, refuse_not_plain
-from orchestrator.planning.matching import node_data_of
-from orchestrator.planning.preparation import definition_of_rows
+from orchestrator.planning.rows import definition_of_rows, node_data_of
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.sandbox.budget import TooMuch, evaluation, keep
 from orchestrator.views.stacks import OutputView

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.planning.matching import node_data_of
-from orchestrator.planning.preparation import definition_of_rows
+from orchestrator.planning.rows import definition_of_rows, node_data_of
 from orchestrator.planning.stored_templates import load_template
 from tests.scenarios.world import World
 

@@ -139,7 +139,7 @@ import pytest
 
 from orchestrator.errors import Unavailable
 from orchestrator.model.messages import CheckOrder
-from orchestrator.planning.matching import node_data_of
+from orchestrator.planning.rows import node_data_of
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.telling import deliver_all, patched, rows_of, said
 from tests.scenarios.test_update_faults import die_after_claim, step

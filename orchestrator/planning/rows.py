@@ -1,0 +1,47 @@
+"""The definition of a stack by its rows: what is known of its resources, for outputs and for what refers to them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, StackSource
+
+if TYPE_CHECKING:
+    from orchestrator.plugins.resource import Resource
+    from orchestrator.store.stacks.stacks import ResourceRow
+    from orchestrator.template.template import Template
+
+
+def node_data_of(row: "ResourceRow", kind: "type[Resource] | None" = None) -> NodeData:
+    """Return the node data of a resource, from its row; its type says which of them are secrets."""
+    schema = kind.attributes_schema if kind else {}
+    sensitive = {name for name, attribute in schema.items() if attribute.sensitive}
+    secrets = [tuple(path) for path, _ in row.attributes if path[0] in sensitive]
+    if any(row.data.get(name) == row.reference_id for name in sensitive):
+        secrets.append(())
+    return NodeData(
+        uuid=row.id,
+        name=row.name,
+        action=row.action,
+        status=row.status,
+        physical_id=row.physical_id,
+        reference_id=row.reference_id,
+        attributes={tuple(path): value for path, value in row.attributes},
+        unread={tuple(path): why for path, why in row.unread},
+        secrets=tuple(secrets),
+    )
+
+
+def definition_of_rows(
+    context: Mapping[str, object],
+    template: "Template",
+    rows: Iterable[NodeData],
+    files: Mapping[str, str],
+    source: Callable[[], StackSource] = StackSource,
+) -> StackDefinition:
+    """Return a stack with the node data of its rows, from which outputs are resolved."""
+    known = {data.name: data for data in rows}
+    proxies = {
+        name: ResourceProxy(name=name, type=definition.type, data=known.get(name))
+        for name, definition in template.resources.items()
+    }
+    return StackDefinition.of_context(context, source=source, resources=proxies, files=files)

@@ -1,0 +1,126 @@
+"""What commands import and start: most of the time of a short command.
+
+An import too many fails here. If it is needed, raise the number, or add the package, and say why in the commit.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+#: Runs a command, and writes what was imported and started meanwhile.
+PROGRAM = """
+import json, sys, threading
+before, threads, programs = {*sys.modules}, [], []
+sys.addaudithook(lambda event, _: programs.append(event) if event in
+    ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system") else None)
+start = threading.Thread.start
+threading.Thread.start = lambda thread: (threads.append(thread.name), start(thread))[1]
+from orchestrator.cli.start import main
+sys.argv[:] = ["isotherm", *sys.argv[2:]]
+report = sys.orig_argv[3]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+with open(report, "w") as file:
+    json.dump({"modules": sorted({*sys.modules} - before), "threads": threads, "programs": programs}, file)
+"""
+OURS = ("isotherm", "orchestrator", "workers", "cache", "hooks")
+TEMPLATE = """
+heat_template_version: 2021-04-16
+parameters:
+  length: {type: number, default: 12, constraints: [{range: {min: 4, max: 40}}]}
+resources:
+  password: {type: OS::Heat::RandomString, properties: {length: {get_param: length}}}
+  copy: {type: OS::Heat::Value, properties: {value: {get_attr: [password, value]}}}
+outputs:
+  out: {value: {get_attr: [copy, value]}}
+"""
+
+#: Of everything that reads settings; the first are pydantic's.
+SETTINGS = {
+    *("annotated_types", "dotenv", "pydantic", "pydantic_core", "pydantic_settings", "typing_extensions"),
+    *("typing_inspection", "click", "structlog"),
+}
+#: Of everything that opens the database; greenlet is SQLAlchemy's.
+DATABASE = {"cython_runtime", "greenlet", "msgpack", "sqlalchemy"}
+#: Of everything that reads templates; greenlet and msgpack as above.
+LANGUAGE = {"greenlet", "msgpack", "stevedore", "yaml"}
+
+
+class Limits(NamedTuple):
+    #: The packages of others that may be imported.
+    packages: set[str]
+    #: How many modules of ours may be.
+    ours: int
+    #: How many modules may be in all, with those of Python, which versions of it differ in.
+    modules: int
+    #: The threads that may be started.
+    threads: tuple[str, ...] = ()
+
+
+WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
+
+COMMANDS = {
+    "--help": Limits({"click"}, 50, 125),
+    "--version": Limits({"click"}, 18, 135),
+    "stack --help": Limits({"click"}, 61, 135),
+    "stack list": Limits(SETTINGS | DATABASE, 96, 500),
+    "stack list -f json": Limits(SETTINGS | DATABASE, 96, 500),
+    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 188, 620),
+    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 167, 500),
+    "stack create other -t web.yaml": Limits(
+        SETTINGS | DATABASE | LANGUAGE | {"psutil"},
+        360,
+        800,
+        ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
+    ),
+}
+
+
+class Report(NamedTuple):
+    modules: list[str]
+    threads: list[str]
+    programs: list[str]
+
+
+def run(words: str, directory: Path, tmp_path: Path) -> Report:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+    report = tmp_path / "report.json"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(report), *words.split()],
+        cwd=directory,
+        env={**kept, "ISOTHERM_STATE_DIRECTORY": str(directory / "state")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return Report(**json.loads(report.read_text()))
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a template and a stack."""
+    made = tmp_path_factory.mktemp("imports")
+    (made / "web.yaml").write_text(TEMPLATE)
+    run("stack create web -t web.yaml", made, made)
+    return made
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_imports_no_more_than_it_needs(words: str, directory: Path, tmp_path: Path) -> None:
+    limits, found = COMMANDS[words], run(words, directory, tmp_path)
+    roots = {name.partition(".")[0] for name in found.modules}
+    packages = {name for name in roots - {*OURS} - sys.stdlib_module_names if not name.startswith("_")}
+    ours = [name for name in found.modules if name.partition(".")[0] in OURS]
+    print(f"{words}: {len(ours)} of ours, {len(found.modules)} in all; {sorted(packages)}; {found.threads}")
+    assert packages <= limits.packages
+    assert len(ours) <= limits.ours, ours
+    assert len(found.modules) <= limits.modules
+    assert found.programs == []
+    assert sorted(found.threads) == sorted(limits.threads)
