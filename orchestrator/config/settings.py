@@ -279,10 +279,10 @@ class Settings(BaseSettings):
         "it is over.",
     )
     purge_after_days: float = Field(
-        default=0.0,
+        default=90.0,
         ge=0,
         description="After how many days coordinators remove what 'isotherm db purge' removes, at most once "
-        "an hour. 0: never.",
+        "an hour: deleted stacks, and old operations and jobs. 0: never.",
     )
     max_value_bytes: int = Field(
         default=32 * 1024 * 1024,

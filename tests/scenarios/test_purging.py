@@ -9,12 +9,15 @@ from itertools import count
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import IsothermError
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.purge import Purge
+from orchestrator.store.tables import metadata
 from tests.scenarios.test_interleavings import moves, play
 from tests.scenarios.test_nested import BIG_PAIR, PAIR, root
 from tests.scenarios.test_update_interleavings import NAMES, Definition, changes, patient, polls
@@ -358,4 +361,30 @@ def test_a_sweep_purges_by_itself_what_was_over_for_long_enough() -> None:
     world.coordinator._housekeeping._look_at = 0
     world.sweep(after=3600 + 1)
     assert leftovers(world) == set()
+    world.close()
+
+
+def test_a_busy_installation_does_not_grow_for_ever_by_default() -> None:
+    """A stack is made and deleted every week for a year, and another is updated."""
+    days = Settings.model_fields["purge_after_days"].default
+    world = World(purge_after_days=days, max_events_per_stack=20)
+    template = (
+        "heat_template_version: 2021-04-16\n"
+        "resources: {{r: {{type: Cloud::Object, properties: {{size: {0}}}}}}}\n"
+    )
+    world.create(template.format("w0"), name="kept")
+    world.settle()
+    rows = []
+    for week in range(1, 53):
+        world.create(template.format("a"), name="passing")
+        world.settle()
+        world.delete("passing")
+        world.update(template.format(f"w{week}"), name="kept")
+        world.settle()
+        world.coordinator._housekeeping._look_at = 0
+        world.sweep(after=7 * 86_400)
+        with world.store.database.read() as connection:
+            counts = [sa.select(sa.func.count()).select_from(table) for table in metadata.sorted_tables]
+            rows.append(sum(connection.execute(each).scalar_one() for each in counts))
+    assert max(rows[26:]) <= max(rows[:20])
     world.close()

@@ -169,7 +169,8 @@ class World:
         self._place.before_transaction = self.cloud.instruction
         types = {"Cloud::Object": cloud_type(self.cloud), **(types or {})}
         # Where nobody asks for more patience, what fails has failed.
-        made = _settings({"cleanup_retry_limit": 0, **settings})
+        # A purge by itself has tests of its own, in which it is set.
+        made = _settings({"cleanup_retry_limit": 0, "purge_after_days": 0, **settings})
         #: One process's, though messages may be delivered to many.
         self.clients = Clients(made)
         self.coordinator = Coordinator(
