@@ -194,13 +194,12 @@ class Settings(BaseSettings):
         le=1000,
         description="How many checks of one operation a message holds, and a worker takes together, at most.",
     )
-    batch_seconds: float = Field(
-        default=0.25,
+    quick_step_seconds: float = Field(
+        default=0.02,
         gt=0,
         le=1,
-        description="How long the steps of `batch_size` checks may take together, as a worker estimates by the last "
-        "steps of their types; types that are slower are checked one by one. What is taken and not begun within a "
-        "second goes back to the queue.",
+        description="Types whose last steps took a worker no longer than this are checked together; those of others one "
+        "by one. What a worker has taken and not begun within a second goes back to the queue.",
     )
     job_lease_seconds: float = Field(
         default=60.0,

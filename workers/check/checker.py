@@ -103,7 +103,7 @@ class Checker:
             types,
         )
         self._most = settings.batch_size
-        self._pace = pace or Pace(quick_seconds=settings.batch_seconds / settings.batch_size)
+        self._pace = pace or Pace(quick_seconds=settings.quick_step_seconds)
         self._patience_seconds = patience_seconds
         self._batches: set[Batch] = set()
         self._watch = Periodic(
