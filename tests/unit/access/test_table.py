@@ -40,8 +40,8 @@ from orchestrator.queue.celery_app import ROUTES, default_app
 from orchestrator.queue.consumer import verified
 from orchestrator.queue.serializers import SEALED
 from orchestrator.service import Service
-from orchestrator.store import migrations
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 from tests.unit.orchestrator.dashboard.serving import client, served
 from tests.unit.orchestrator.dashboard.test_every_address import ADDRESSES
 
@@ -158,8 +158,10 @@ def of_commands(
         row = [f"`isotherm {words}`"]
         for name in CALLERS:
             _, output = typed(settings, words, tokens[name])
-            assert ("Reached" in output) != ("needs the role" in output), output
-            row.append("yes" if "Reached" in output else "-")
+            # What other tests of this process had refused is logged at some time or other.
+            told = "\n".join(line for line in output.splitlines() if "messages were refused" not in line)
+            assert ("Reached" in told) != ("needs the role" in told), output
+            row.append("yes" if "Reached" in told else "-")
         yield row
 
 
@@ -231,7 +233,7 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Key]:
 @pytest.fixture
 def runtime(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
     made = Runtime(installation, SimpleNamespace(publish=lambda _: None), kind="coordinator")
-    migrations.upgrade(installation.effective_database_url)
+    migrate(installation.effective_database_url)
     monkeypatch.setattr(tasks, "runtime", lambda: made)
     # There is no broker.
     monkeypatch.setattr(tasks, "announce_job", lambda _: None)

@@ -11,7 +11,7 @@ from orchestrator.model.messages import StackJob
 from orchestrator.processes import job_client
 from orchestrator.processes.runtime import Runtime
 from orchestrator.service import Service
-from orchestrator.store import migrations
+from tests.migrated import migrate
 from tests.unit.orchestrator.test_tasks import Silent
 
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::None}}"
@@ -30,7 +30,7 @@ def test_a_sender_waits_longer_for_a_coordinator_that_has_taken_the_job(
     monkeypatch.setattr(job_client, "ACCEPT_SECONDS", 0.01)
     monkeypatch.setattr(job_client, "ANSWER_SECONDS", 0.5)
     settings = distributed_in(tmp_path)
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     with Service.open(settings) as distributed:
         job = StackJob(name="s", template=TEMPLATE)
         distributed._store.taken_jobs.add(job.job_id, {}, project="default", task=job.task)
@@ -43,7 +43,7 @@ def test_a_sender_whom_nobody_answers_is_not_promised_what_only_the_broker_can_k
 ) -> None:
     monkeypatch.setattr(job_client, "ACCEPT_SECONDS", 0.01)
     settings = distributed_in(tmp_path)
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     with Service.open(settings) as distributed, pytest.raises(Unavailable) as error:
         distributed.create(StackJob(name="s", template=TEMPLATE))
     assert str(error.value).endswith(
@@ -55,7 +55,7 @@ def test_a_failed_stack_whose_rollback_began_just_now_is_not_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = distributed_in(tmp_path)
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     coordinator = Runtime(settings, Silent(), kind="coordinator").coordinator
     coordinator.create(StackJob(name="s", template=TEMPLATE))
     with Service.open(settings) as distributed:

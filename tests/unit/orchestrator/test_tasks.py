@@ -55,11 +55,11 @@ from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import ROUTES, default_app, make_app, send_job
 from orchestrator.queue.job_slots import JobSlots
 from orchestrator.queue.refusals import refusals
-from orchestrator.store import migrations
 from orchestrator.store.installation.jobs_in_flight import AGAIN_SECONDS
 from orchestrator.store.stacks.stacks import JobRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.operation_rows import TakenOver
+from tests.migrated import migrate
 from tests.unit.orchestrator.store.conftest import FakeClock
 from tests.unit.packages import install
 
@@ -107,7 +107,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
 def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
     """This process's share of the engine, on a database of the test."""
     runtime = runtime_in(tmp_path)
-    migrations.upgrade(runtime.settings.effective_database_url)
+    migrate(runtime.settings.effective_database_url)
     monkeypatch.setattr(tasks, "runtime", lambda: runtime)
     yield runtime
     runtime.close()
@@ -161,7 +161,7 @@ def test_a_sink_is_told_of_the_first_job_though_nobody_tells_it_yet(
 ) -> None:
     settings = Settings(state_directory=tmp_path, event_sinks={"log": {"enabled": True}})
     runtime = Runtime(settings, Silent(), kind="coordinator")
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     monkeypatch.setattr(tasks, "runtime", lambda: runtime)
     template = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::TestResource}}"
     for number in range(2):

@@ -16,8 +16,8 @@ from orchestrator.engine.publisher import Publisher
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.plugins.constraint_caches import ConstraintCaches, make_constraint_cache
 from orchestrator.processes.runtime import Runtime
-from orchestrator.store import migrations
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 
 #: A port that nothing listens on.
 NOWHERE = "redis://:secret@127.0.0.1:1/0"
@@ -30,7 +30,7 @@ class World:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.store = Store(f"sqlite:///{directory / 'isotherm.db'}")
-        migrations.upgrade(str(self.store.database.url))
+        migrate(str(self.store.database.url))
         self.processes: list[ProcessCaches] = []
 
     def settings(self, **said: Any) -> Settings:

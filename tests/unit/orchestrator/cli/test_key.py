@@ -12,9 +12,9 @@ from orchestrator.keys.key import AGENT, ENGINE, JOB, NODE
 from orchestrator.keys.key_file import read_keys
 from orchestrator.queue.processes import require_keys
 from orchestrator.service import Service
-from orchestrator.store import migrations
 from orchestrator.store.installation.refused_messages import RefusedMessage
 from tests.keys import VARIABLE
+from tests.migrated import migrate
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
 
 
@@ -120,7 +120,7 @@ def message(no: int) -> RefusedMessage:
 
 def test_refused_messages_are_listed_shown_and_purged(tmp_path: Path) -> None:
     settings = Settings(state_directory=tmp_path)
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     with Service.open(settings) as service:
         table = service.refused
         table.add({("stacks", "unsigned"): 1500, ("checks", "late"): 1}, [message(no) for no in range(1100)])

@@ -10,9 +10,10 @@ from orchestrator.config.settings import Settings
 from orchestrator.nodes.admin import NodeAdmin
 from orchestrator.nodes.inquiry import NodeInquiry
 from orchestrator.nodes.statistics import NodeStatistics
-from orchestrator.store import migrations, tables
+from orchestrator.store import tables
 from orchestrator.store.machines.machines import Machines
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
 from tests.unit.orchestrator.fake_nodes import FakeNodes, instance
 
@@ -22,7 +23,7 @@ PROMISED = [("n1", "vcpus", 2), ("n1", "memory_mib", 300)]
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     settings = Settings(state_directory=tmp_path_factory.mktemp("nodes"))
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     store = Store.of(settings)
     yield store
     store.close()

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator.cli.main import isotherm
-from orchestrator.store import migrations
 from orchestrator.store.database import impatient
+from tests.migrated import migrate
 
 HELLO = """\
 heat_template_version: 2021-04-16
@@ -211,7 +211,7 @@ def test_a_broker_that_is_down_is_named_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = f"sqlite:///{tmp_path / 'shared.db'}"
-    migrations.upgrade(database)
+    migrate(database)
     monkeypatch.setenv("ISOTHERM_DATABASE_URL", database)
     monkeypatch.setenv("ISOTHERM_BROKER_URL", "redis://:SECRET@localhost:1")
     (tmp_path / "t.yaml").write_text(HELLO)

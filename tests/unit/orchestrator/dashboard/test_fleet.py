@@ -17,9 +17,10 @@ from orchestrator.nodes.admin import NodeAdmin
 from orchestrator.nodes.inquiry import NodeInquiry
 from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.queries.observer import Observer
-from orchestrator.store import migrations, tables
+from orchestrator.store import tables
 from orchestrator.store.store import Store
 from orchestrator.views.operations import ProcessView
+from tests.migrated import migrate
 from tests.unit.orchestrator.dashboard.serving import client, served
 from tests.unit.orchestrator.fake_nodes import FakeNodes, instance
 
@@ -111,7 +112,7 @@ def test_a_heartbeat_tells_how_long_ago_it_was_and_nothing_once_the_worker_has_l
 def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
     directory: Path = tmp_path_factory.mktemp("fleet")
     settings = Settings(state_directory=directory)
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     with served(settings, Store.of(settings)) as made:
         yield made
 
@@ -158,7 +159,7 @@ def test_a_node_tells_all_that_is_on_it(browser: httpx.Client) -> None:
 @pytest.mark.parametrize("project", ["ours", "theirs"])
 def test_node_shows_what_is_of_the_project_and_amounts_of_others(tmp_path: Path, project: str) -> None:
     settings = Settings(state_directory=tmp_path, project=project)
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     with closing(Store.of(settings)) as store:
         for each in ("ours", "theirs"):
             put_server_on(store, "n1", each)

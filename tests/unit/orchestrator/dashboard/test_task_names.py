@@ -11,8 +11,9 @@ from orchestrator.dashboard.task_names import DiscreetInspector, TaskNames
 from orchestrator.errors import Unavailable
 from orchestrator.model.check_batch import summary
 from orchestrator.model.messages import CheckOrder
-from orchestrator.store import migrations, tables
+from orchestrator.store import tables
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 from tests.unit.orchestrator.dashboard.serving import served
 from tests.waiting import until
 
@@ -145,7 +146,7 @@ def test_other_reports_of_a_worker_stay_as_they_are() -> None:
 
 def test_dashboard_gives_flower_what_may_be_shown(tmp_path: Path) -> None:
     settings = Settings(state_directory=tmp_path, project="ours")
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     store = Store.of(settings)
     for name, project in (("web", "ours"), ("bank", "theirs")):
         known = {"template_id": "t", "action": "CREATE", "status": "COMPLETE", "traversal_id": "t"}

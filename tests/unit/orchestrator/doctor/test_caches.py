@@ -12,10 +12,10 @@ from orchestrator.config.settings import Settings, load_settings
 from orchestrator.doctor.caches import check_constraint_caches, sharing
 from orchestrator.doctor.check import Check
 from orchestrator.doctor.report import checks
-from orchestrator.store import migrations
 from orchestrator.store.installation.processes import ProcessIdentity
 from orchestrator.store.store import Store
 from orchestrator.views.operations import ProcessView
+from tests.migrated import migrate
 
 INSTALLED = ("glance", "http", "nova")
 
@@ -122,7 +122,7 @@ def test_the_doctor_counts_the_processes_of_the_database(
     redis_url: str,
 ) -> None:
     settings = Settings(state_directory=tmp_path, cache_url=redis_url if shared else "", clients={"http": {}})
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     store = Store.of(settings)
     for number in range(3):
         name = f"worker@{socket.gethostname()}:{number}:0.00"

@@ -10,7 +10,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
 from orchestrator.doctor.processes import check_agreement, compare
 from orchestrator.queue.setups import MUST_AGREE, Setup
-from orchestrator.store import migrations
+from tests.migrated import migrate
 from tests.services.engine import running
 from tests.unit.docs.pages import Session
 
@@ -105,7 +105,7 @@ def test_a_setup_shows_that_values_differ_and_no_value() -> None:
 
 def test_real_processes_are_compared(tmp_path: Path, redis_url: str) -> None:
     database = f"sqlite:///{tmp_path}/isotherm.db"
-    migrations.upgrade(database)
+    migrate(database)
     session = Session(tmp_path)
     session.environment |= {"ISOTHERM_BROKER_URL": redis_url, "ISOTHERM_DATABASE_URL": database}
     coordinator = session.start_quickly("isotherm coordinator")

@@ -21,9 +21,10 @@ from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.nodes.watcher import NodeWatcher
 from orchestrator.placement.inventory import survey
 from orchestrator.processes.embedded import Embedded
-from orchestrator.store import migrations, tables
+from orchestrator.store import tables
 from orchestrator.store.store import Store
 from orchestrator.views.nodes import UP
+from tests.migrated import migrate
 from tests.unit.orchestrator.fake_nodes import FakeNodes
 
 
@@ -89,7 +90,7 @@ class Watch:
 @pytest.fixture
 def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     settings = Settings(state_directory=tmp_path_factory.mktemp("watch"))
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     clock = Clock()
     store = Store(settings.effective_database_url, clock=clock)
     yield Watch(store, clock)
@@ -327,7 +328,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     boot_id_file = tmp_path / "boot_id"
     boot_id_file.write_text("boot-1")
     settings = Settings(state_directory=tmp_path, agent=AgentSettings(boot_id_file=str(boot_id_file)))
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     embedded = Embedded(settings)
     yield Machine(embedded, boot_id_file)
     NodeClient.of(settings).close()

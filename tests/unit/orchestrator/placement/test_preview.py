@@ -14,10 +14,10 @@ from orchestrator.lifecycle.engine_plugin import Engine
 from orchestrator.model.messages import StackJob
 from orchestrator.placement import joining
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.store import migrations
 from orchestrator.store.machines.machines import MachineReport
 from orchestrator.store.machines.reservations import NewReservation
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 from tests.scenarios.placing import TYPES, PretendedNodes, instance
 
 AWAY = "the leases of nodes cannot be read: the store is away"
@@ -61,7 +61,7 @@ def test_a_preview_says_where_everything_would_go(nodes: PretendedNodes, tmp_pat
 
 def test_a_preview_knows_what_is_promised_to_others(nodes: PretendedNodes, tmp_path: Path) -> None:
     settings = Settings(state_directory=tmp_path)
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     store = Store.of(settings)
     store.machines.note([MachineReport(name="n1", incarnation="i", boot_id="b")])
     amounts = {("b", "n1"): {"memory_mib": 50}}

@@ -11,8 +11,8 @@ from orchestrator.errors import PluginMistake
 from orchestrator.model.messages import CheckOrder, DeleteJob, StackJob
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded
-from orchestrator.store import migrations
 from orchestrator.store.traversals.operation_rows import NewOperation
+from tests.migrated import migrate
 from tests.waiting import PATIENCE_SECONDS
 
 
@@ -20,7 +20,7 @@ def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(_env_file=None, state_directory=tmp_path)  # type: ignore[call-arg]  # pydantic-settings takes it
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     embedded = Embedded(settings)
     coordinator, ledger = embedded.runtime.coordinator, embedded.runtime.store.ledger
     operation = NewOperation(
@@ -54,7 +54,7 @@ def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
 
 def test_a_step_that_hangs_costs_the_process_no_thread_and_its_end_does_not_wait(tmp_path: Path) -> None:
     settings = Settings(_env_file=None, state_directory=tmp_path, embedded_threads=1)  # type: ignore[call-arg]  # as above
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     embedded = Embedded(settings)
     go, threads = threading.Event(), queue.SimpleQueue[threading.Thread]()
 
@@ -95,7 +95,7 @@ def test_a_plugin_that_would_end_its_thread_ends_no_thread(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(_env_file=None, state_directory=tmp_path, embedded_threads=1)  # type: ignore[call-arg]  # as above
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     embedded = Embedded(settings)
     reached = threading.Event()
 

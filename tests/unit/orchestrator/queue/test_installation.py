@@ -8,8 +8,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.queue import installation
 from orchestrator.queue.installation import WAITED_SECONDS, ForeignJobs, LazyId
-from orchestrator.store import migrations
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 
 
 def test_a_foreign_job_goes_back_as_long_as_its_sender_waits() -> None:
@@ -50,7 +50,7 @@ def test_the_id_is_read_once_and_again_only_if_the_database_did_not_answer(
 
 def test_the_id_is_made_once_and_read_once_by_a_process(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'isotherm.db'}"
-    migrations.upgrade(url)
+    migrate(url)
     first, second = (Store.of(Settings(database_url=url)) for _ in range(2))
     own = first.identity.read()
     assert own == second.identity.read()

@@ -12,9 +12,10 @@ from orchestrator.doctor.check import Check
 from orchestrator.doctor.sinks import LONG_SECONDS, check_event_sinks, check_sink, check_sinks_of_stacks
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.sinks.admin import forget_sink, sink_views
-from orchestrator.store import migrations, tables
+from orchestrator.store import tables
 from orchestrator.store.store import Store
 from orchestrator.views.sinks import SinkView
+from tests.migrated import migrate
 
 
 class Mail(EventSink):
@@ -42,7 +43,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def store(settings: Settings) -> Iterator[Store]:
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     store = Store.of(settings)
     yield store
     store.close()

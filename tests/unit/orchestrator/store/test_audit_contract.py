@@ -11,9 +11,10 @@ from sqlalchemy.exc import DBAPIError
 
 from orchestrator.model.audit import NO_HASH, AuditEntry
 from orchestrator.model.identity import Caller, Identity
-from orchestrator.store import migrations, tables
+from orchestrator.store import tables
 from orchestrator.store.installation.audit_log import PACE_SECONDS, AuditLog
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 
 RECORDS = tables.audit_record
 ANN = Caller(identity=Identity.administrator("ann"), origin="test, here")
@@ -31,7 +32,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         if request.param == "sqlite"
         else request.getfixturevalue("postgres_url")
     )
-    migrations.upgrade(found)
+    migrate(found)
     return found
 
 

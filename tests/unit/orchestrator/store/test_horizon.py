@@ -9,10 +9,11 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.store import horizon, migrations
+from orchestrator.store import horizon
 from orchestrator.store.database import SESSION, Database, retrying
 from orchestrator.store.history.events import Events
 from orchestrator.store.horizon import SETTLED_SECONDS, Horizon, _Mark
+from tests.migrated import migrate
 from tests.unit.orchestrator.store.conftest import FakeClock
 from tests.waiting import until
 
@@ -23,7 +24,7 @@ class Ground:
     """A database with writers whose transactions a test opens and ends as it wants."""
 
     def __init__(self, url: str, stack: ExitStack) -> None:
-        migrations.upgrade(url)
+        migrate(url)
         self.clock = FakeClock()
         self.database = Database(url, clock=self.clock)
         self.horizon = Horizon(self.database)
@@ -266,7 +267,7 @@ def test_a_writer_that_stands_still_is_ended_before_the_horizon_passes_it(
 
 def test_sqlite_has_no_gaps(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path / 'one.db'}"
-    migrations.upgrade(url)
+    migrate(url)
     database = Database(url)
     horizon = Horizon(database)
     assert horizon.look() == 0

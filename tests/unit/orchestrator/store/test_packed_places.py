@@ -15,11 +15,12 @@ from pydantic import SecretStr
 from orchestrator.config.settings import Settings
 from orchestrator.model.codec import Codec, MisplacedValue, plain
 from orchestrator.model.messages import CONVERGE, CheckOrder
-from orchestrator.store import migrations, tables
+from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 from tests.unit.orchestrator.store.conftest import KEY
 from tests.unit.orchestrator.store.packed_rows import PACKED, own_text, write_rows
 
@@ -27,7 +28,7 @@ from tests.unit.orchestrator.store.packed_rows import PACKED, own_text, write_ro
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     url = f"sqlite:///{tmp_path}/s.db"
-    migrations.upgrade(url)
+    migrate(url)
     store = Store(url, codec=Codec([KEY]))
     write_rows(store.database, store.codec.pack)
     yield store
@@ -206,7 +207,7 @@ def test_the_setting_refuses_values_that_are_bound_to_no_row_whatever_the_databa
     settings = Settings(
         state_directory=tmp_path, encryption_keys=(SecretStr(KEY),), refuse_unbound_values=refuses
     )
-    migrations.upgrade(settings.effective_database_url)
+    migrate(settings.effective_database_url)
     store = Store.of(settings)
     content = {"id": "digest", "content": plain("a file"), "saved_at": 0.0}
     store.database.change(tables.file.insert().values(content))

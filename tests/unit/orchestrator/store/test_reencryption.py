@@ -17,10 +17,11 @@ from cryptography.fernet import Fernet
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.codec import Codec, Place, plain
 from orchestrator.model.sentences import UNREADABLE
-from orchestrator.store import migrations, tables
+from orchestrator.store import tables
 from orchestrator.store.installation.reencryption import Reencryption, encrypted_tables
 from orchestrator.store.rows import Values
 from orchestrator.store.store import Store
+from tests.migrated import migrate
 from tests.services.servers import PostgresServer
 from tests.unit.orchestrator.store.packed_rows import everything, own_text, write_rows
 
@@ -50,7 +51,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         made = server.create_database()
     else:
         made = f"sqlite:///{tmp_path}/s.db"
-    migrations.upgrade(made)
+    migrate(made)
     return made
 
 
