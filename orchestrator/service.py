@@ -7,6 +7,7 @@ process carries the work out itself (:mod:`orchestrator.processes.embedded`); di
 A method imports itself what it alone needs: most commands call one or two.
 """
 
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -380,7 +381,8 @@ class Service(StackQueries):
             self._embedded.start()
         from orchestrator.queries.progress import Pauses
 
-        pauses = Pauses(interval_seconds)
+        sleep = time.sleep if self._embedded is None else self._embedded.wait_for_an_end
+        pauses = Pauses(interval_seconds, sleep=sleep)
         while True:
             progress = self.progress(stack_id)
             yield progress

@@ -9,10 +9,8 @@ from hooks.values.words import tellable
 from orchestrator.config.log_context import about_order
 from orchestrator.config.settings import Settings
 from orchestrator.engine.end_lease import extended
-from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.nested_stacks import ChangesStacks
 from orchestrator.engine.publisher import Publisher, publish_or_leave
-from orchestrator.engine.snapshots import let_go_of_all
 from orchestrator.engine.traversal_starter import TraversalStarter
 from orchestrator.engine.tried_once import tried_once
 from orchestrator.errors import IsothermError, Unavailable, typed_message
@@ -106,9 +104,13 @@ class OperationEnds:
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
         if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
+            from orchestrator.engine.snapshots import let_go_of_all
+
             with tried_once("deletion of the stack's snapshots", ending):
                 let_go_of_all(self._store, ending, self._types, self._settings, clients=self._clients)
         if ending.parent_resource is not None:
+            from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
+
             # The parent resource waits for this.
             publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
             # When a signal changed the stack, no check waits: record the new attributes here.

@@ -38,6 +38,8 @@ class Embedded:
     def __init__(self, settings: "Settings", *, store: "Store | None" = None) -> None:
         self._orders: queue.SimpleQueue[Sequence[CheckOrder] | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
+        #: Set at the end of an operation.
+        self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
         self._unwinding: threading.Thread | None = None
         self._settings = settings
@@ -135,6 +137,11 @@ class Embedded:
         finally:
             self.runtime.pump.wake()
 
+    def wait_for_an_end(self, seconds: float) -> None:
+        """Wait until an operation ends here, at most for so long."""
+        self._ended.wait(seconds)
+        self._ended.clear()
+
     def close(self) -> None:
         """Wait for running steps that are not given up, start no further one, and close the store."""
         with self._starting:
@@ -166,6 +173,7 @@ class Embedded:
         try:
             if first.phase == END:
                 self.runtime.coordinator.finish(first)
+                self._ended.set()
             else:
                 self.runtime.checker.check(batch)
         except IsothermError as error:

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestrator.model.record import Record
-from orchestrator.views.operations import OperationView
+
+if TYPE_CHECKING:
+    from orchestrator.views.operations import OperationView
 
 #: The causes of events that do not change a state: a step failed and is tried again, or the lease of its worker
 #: expired.
@@ -62,7 +65,7 @@ class EventFact:
 class Facts:
     """One operation at one moment, with its nodes, and its events in the order of their ids."""
 
-    operation: OperationView
+    operation: "OperationView"
     nodes: Sequence[NodeFact]
     events: Sequence[EventFact]
     #: The id up to which no event is missing, read before the rest.

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
@@ -11,8 +11,10 @@ from orchestrator.model.messages import END
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying, tried_once
 from orchestrator.store.repository import Repository
-from orchestrator.store.rows import AnyRow
 from orchestrator.views.operations import ProcessView
+
+if TYPE_CHECKING:
+    from orchestrator.store.rows import AnyRow
 
 #: A process that has not reported for so long is removed.
 GONE_SECONDS: Final = 86400.0
@@ -146,7 +148,7 @@ class Processes(Repository):
             for row in connection.execute(sql)
         ]
 
-    def _view(self, row: AnyRow, leases: Sequence[_Lease], now: float) -> ProcessView:
+    def _view(self, row: "AnyRow", leases: Sequence[_Lease], now: float) -> ProcessView:
         silent = row.seen_at < now - self._timings.lease_seconds
         return ProcessView.of(
             row,

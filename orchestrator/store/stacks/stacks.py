@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import NotFound
 from orchestrator.model.codec import UnreadableValue
-from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
 from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
@@ -214,6 +213,9 @@ class Stacks(Repository):
 
         They are replaced or not wanted any more, and not deleted yet.
         """
+        # Messages have many parts; reads need none.
+        from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
+
         node, stack = tables.node, tables.stack
         traversal = sa.select(stack.c.defining_traversal_id).where(stack.c.id == stack_id).scalar_subquery()
         mine = tables.in_traversal(traversal) & node.c.resource_id.is_not(None)
@@ -318,6 +320,8 @@ class Stacks(Repository):
 
     def adopted(self, stack_id: str) -> frozenset[str]:
         """Return the ids of the rows of a stack's adoption, whatever their state."""
+        from orchestrator.model.messages import CONVERGE
+
         node, traversal = tables.node, tables.traversal
         sql = (
             sa.select(node.c.resource_id)

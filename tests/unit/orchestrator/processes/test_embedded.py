@@ -11,6 +11,8 @@ from orchestrator.errors import PluginMistake
 from orchestrator.model.messages import CheckOrder, DeleteJob, StackJob
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded
+from orchestrator.service import Service
+from orchestrator.store import migrations
 from orchestrator.store.traversals.operation_rows import NewOperation
 from tests.migrated import migrate
 from tests.waiting import PATIENCE_SECONDS
@@ -147,3 +149,24 @@ def test_only_a_new_stack_is_begun_without_loading_all_types(
         assert [each.name for each in embedded.runtime.store.stacks.all(project="default")] == ["one"]
     finally:
         embedded.close()
+
+
+def test_who_watches_is_woken_by_the_end_of_an_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(_env_file=None, state_directory=tmp_path)  # type: ignore[call-arg]  # as above
+    waited: list[bool] = []
+
+    def wait_for_an_end(embedded: Embedded, seconds: float) -> None:
+        # However long the pause is: the end comes first.
+        waited.append(embedded._ended.wait(PATIENCE_SECONDS))
+        original(embedded, seconds)
+
+    original = Embedded.wait_for_an_end
+    monkeypatch.setattr(Embedded, "wait_for_an_end", wait_for_an_end)
+    with Service.open(settings) as service:
+        made = service.create(StackJob(name="one", template=TEMPLATE))
+        *under_way, last = service.watch(made.id)
+    assert last.finished
+    assert len(waited) == len(under_way)
+    assert all(waited[:1])
