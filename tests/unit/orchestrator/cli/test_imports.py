@@ -14,8 +14,10 @@ import pytest
 
 #: Runs a command, and writes what was imported and started meanwhile.
 PROGRAM = """
-import json, sys, threading
-before, threads, programs = {*sys.modules}, [], []
+import gc, json, sys, threading
+before, threads, programs, collections = {*sys.modules}, [], [], []
+# The first modules are imported before the collector is told to look rarely.
+gc.callbacks.append(lambda phase, _: collections.append(phase) if "click" in sys.modules else None)
 sys.addaudithook(lambda event, _: programs.append(event) if event in
     ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system") else None)
 start = threading.Thread.start
@@ -28,7 +30,9 @@ try:
 except SystemExit as end:
     assert not end.code, end.code
 with open(report, "w") as file:
-    json.dump({"modules": sorted({*sys.modules} - before), "threads": threads, "programs": programs}, file)
+    modules = sorted({*sys.modules} - before)
+    found = {"modules": modules, "threads": threads, "programs": programs, "collections": collections}
+    json.dump(found, file)
 """
 OURS = ("isotherm", "orchestrator", "workers", "cache", "hooks")
 TEMPLATE = """
@@ -87,6 +91,7 @@ class Report(NamedTuple):
     modules: list[str]
     threads: list[str]
     programs: list[str]
+    collections: list[str]
 
 
 def run(words: str, directory: Path, tmp_path: Path) -> Report:
@@ -123,4 +128,6 @@ def test_a_command_imports_no_more_than_it_needs(words: str, directory: Path, tm
     assert len(ours) <= limits.ours, ours
     assert len(found.modules) <= limits.modules
     assert found.programs == []
+    # Next to nothing that they make is garbage.
+    assert found.collections == []
     assert sorted(found.threads) == sorted(limits.threads)
