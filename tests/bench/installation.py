@@ -61,7 +61,7 @@ class Processes:
         for root in self.roots:
             root.terminate()
         for root in self.roots:
-            root.wait(30)
+            root.wait(PATIENCE_SECONDS)
 
 
 def isotherm(*arguments: str) -> list[str]:
