@@ -198,8 +198,8 @@ class Settings(BaseSettings):
         default=0.02,
         gt=0,
         le=1,
-        description="Types whose last steps took a worker no longer than this are checked together; those of others one "
-        "by one. What a worker has taken and not begun within a second goes back to the queue.",
+        description="Types whose last steps took a worker no longer than this are checked together, others one by one. "
+        "What a worker has taken and not begun within a second goes back to the queue.",
     )
     job_lease_seconds: float = Field(
         default=60.0,

@@ -416,4 +416,4 @@ CREATE TABLE project_evaluation (
 	CONSTRAINT pk_project_evaluation PRIMARY KEY (project)
 )
 
-INSERT INTO alembic_version VALUES ('0019')
+INSERT INTO alembic_version VALUES ('0020')
