@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -27,6 +27,11 @@ GONE = b""
 NAP_SECONDS = 0.001
 #: What the kinds of dbm append to the name; most of them nothing.
 _SUFFIXES: Final = ("", ".db", ".dat", ".pag", ".dir", ".bak")
+
+# Python looks for the kinds of dbm when the first file is opened. Of two threads that did so at once, one could be left
+# with a kind that is not installed, for as long as the process lives; an import is done by one thread alone.
+with suppress(*dbm.error), dbm.open(f"{os.devnull}/none", "r"):
+    pass
 
 
 class FileStore(DBMBackend, FillLocks):
