@@ -1,0 +1,255 @@
+"""A model of an installation: how fast it is on any number of machines, and what is busiest there.
+
+Discrete events: jobs are begun by coordinators, messages pass through Redis and the main process of a worker to its
+children, and each check takes turns on the processors of its machine, on those of PostgreSQL, and at its log on disk.
+The costs are those that ``python -m tests.bench.costs`` measured; ``python -m tests.bench.model`` prints what follows.
+"""
+
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+
+from tests.bench.costs import Costs, load
+from tests.bench.shapes import SHAPES
+
+#: As :data:`workers.check.checker.CARRY_ON`.
+CARRY_ON = 16
+#: A process that does one thing after the other: it yields a station and how long it needs one of its places.
+Process = Generator[tuple["Station", float], None, None]
+
+
+class Station:
+    """Places that are taken in the order of arrival, such as processors."""
+
+    def __init__(self, name: str, places: int) -> None:
+        self.name, self.places = name, places
+        self.free, self.busy_ms = places, 0.0
+        self.waiting: deque[tuple[Process, float]] = deque()
+
+
+class Log(Station):
+    """A log on disk: one write at a time, which writes all that have come by its beginning."""
+
+
+class Simulation:
+    """Processes at stations, in the order of time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+
+    def begin(self, process: Process) -> None:
+        """Let a process go on to its next station."""
+        step = next(process, None)
+        if step is not None:
+            self._arrive(process, *step)
+
+    def run(self) -> None:
+        """Go on until nothing happens any more."""
+        while self._events:
+            self.now, _, act = heapq.heappop(self._events)
+            act()
+
+    def _arrive(self, process: Process, station: Station, needed_ms: float) -> None:
+        station.waiting.append((process, needed_ms))
+        self._serve(station)
+
+    def _serve(self, station: Station) -> None:
+        while station.free and station.waiting:
+            together = len(station.waiting) if isinstance(station, Log) else 1
+            served = [station.waiting.popleft() for _ in range(together)]
+            needed_ms = max(each for _, each in served)
+            station.free -= 1
+            station.busy_ms += needed_ms
+            event = (
+                self.now + needed_ms,
+                next(self._numbers),
+                self._leaving(station, [each for each, _ in served]),
+            )
+            heapq.heappush(self._events, event)
+
+    def _leaving(self, station: Station, served: list[Process]) -> Callable[[], None]:
+        def leave() -> None:
+            station.free += 1
+            for process in served:
+                self.begin(process)
+            self._serve(station)
+
+        return leave
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machines:
+    """An installation: worker machines with a worker each, and what they share. None: all on one machine."""
+
+    workers: int = 1
+    processors: int = 2
+    children: int = 2
+    coordinators: int = 1
+    postgres_processors: int | None = None
+    #: How many PostgreSQLs and Redises share the stacks.
+    shards: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What came of a run."""
+
+    rate: float
+    #: How busy each kind of station was, at most, from 0 to 1.
+    busy: dict[str, float]
+
+    @property
+    def busiest(self) -> str:
+        """The kind of station that was busy most of the time."""
+        return max(self.busy, key=lambda name: self.busy[name])
+
+
+@dataclass(slots=True)
+class _Stack:
+    """The graph of a stack, and where its messages are."""
+
+    left: list[int]
+    dependents: list[list[int]]
+    postgres: Station
+    log: Station
+    broker: Station
+    done: int = 0
+    ended_at: float = 0.0
+
+
+@dataclass(slots=True)
+class _Worker:
+    cpu: Station
+    main: Station
+    idle: int
+    held: deque[tuple[_Stack, int]] = field(default_factory=deque)
+
+
+class Installation:
+    """Runs stacks on machines."""
+
+    def __init__(self, costs: Costs, machines: Machines) -> None:
+        self.costs, self.machines, self.sim = costs, machines, Simulation()
+        self._queue: deque[tuple[_Stack, int]] = deque()
+        shared = Station("processors", machines.processors)
+        apart = machines.postgres_processors
+        shards = range(machines.shards)
+        self.postgres = [Station("PostgreSQL", apart) if apart else shared for _ in shards]
+        self.logs = [Log("PostgreSQL's log", 1) for _ in shards]
+        self.brokers = [Station("Redis", 1) if apart else shared for _ in shards]
+        self.coordinators = Station("coordinators", machines.coordinators) if apart else shared
+        self.workers = [
+            _Worker(
+                cpu := Station("workers", machines.processors) if apart else shared, cpu, machines.children
+            )
+            for _ in range(machines.workers)
+        ]
+        for worker in self.workers if apart else ():
+            worker.main = Station("main processes of workers", 1)
+
+    def run(self, shape: str, size: int, stacks: int = 1) -> Prediction:
+        """Return how fast so many stacks are made that arrive at once."""
+        made = [self._stack(shape, size, number % self.machines.shards) for number in range(stacks)]
+        for stack in made:
+            self.sim.begin(self._begin(stack))
+        self.sim.run()
+        total_ms = max(stack.ended_at for stack in made)
+        assert all(stack.done == size for stack in made)
+        stations = [*self.postgres, *self.logs, *self.brokers, self.coordinators]
+        stations += [each for worker in self.workers for each in (worker.cpu, worker.main)]
+        busy: dict[str, float] = {}
+        for each in stations:
+            busy[each.name] = max(busy.get(each.name, 0.0), each.busy_ms / total_ms / each.places)
+        return Prediction(rate=1000 * size * stacks / total_ms, busy=busy)
+
+    def _stack(self, shape: str, size: int, shard: int) -> _Stack:
+        requires = [SHAPES[shape](number, size) for number in range(size)]
+        dependents: list[list[int]] = [[] for _ in range(size)]
+        for number, others in enumerate(requires):
+            for other in others:
+                dependents[other].append(number)
+        left = [len(others) for others in requires]
+        return _Stack(left, dependents, self.postgres[shard], self.logs[shard], self.brokers[shard])
+
+    def _begin(self, stack: _Stack) -> Process:
+        size = len(stack.left)
+        yield self.coordinators, self.costs.begin * size
+        yield stack.postgres, self.costs.rows * size
+        yield stack.log, self.costs.commit
+        for number in [number for number, left in enumerate(stack.left) if not left]:
+            yield self.coordinators, self.costs.publish
+            yield from self._publish(stack, number)
+
+    def _publish(self, stack: _Stack, number: int) -> Process:
+        yield stack.broker, self.costs.broker
+        self._queue.append((stack, number))
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give messages to workers with an idle child, the least busy first."""
+        while self._queue:
+            worker = max(self.workers, key=lambda each: each.idle)
+            if not worker.idle:
+                return
+            worker.idle -= 1
+            self.sim.begin(self._child(worker, *self._queue.popleft()))
+
+    def _child(self, worker: _Worker, stack: _Stack, number: int) -> Process:
+        yield worker.main, self.costs.dispatch
+        yield worker.cpu, self.costs.message
+        mine: int | None = number
+        for _ in range(CARRY_ON):
+            assert mine is not None
+            for _half in range(2):
+                yield worker.cpu, self.costs.check / 2
+                yield stack.postgres, self.costs.transactions / 2
+                yield stack.log, self.costs.commit
+            stack.done += 1
+            stack.ended_at = self.sim.now
+            ready = []
+            for other in stack.dependents[mine]:
+                stack.left[other] -= 1
+                if not stack.left[other]:
+                    ready.append(other)
+            mine, rest = (ready[0], ready[1:]) if ready else (None, [])
+            for other in rest:
+                yield from self._publish(stack, other)
+            if mine is None:
+                break
+        if mine is not None:
+            yield from self._publish(stack, mine)
+        worker.idle += 1
+        self._hand_out()
+
+
+#: What is predicted: the machine that the bench runs on, and larger installations, with many stacks at once.
+APART = {"processors": 8, "children": 8, "postgres_processors": 16}
+CASES = {
+    "1 machine": Machines(),
+    "1 worker machine, PostgreSQL apart": Machines(**APART),
+    "4 worker machines": Machines(workers=4, coordinators=2, **APART),
+    "16 worker machines": Machines(workers=16, coordinators=8, **APART),
+    "100 worker machines": Machines(workers=100, coordinators=16, **APART),
+    "100 worker machines, 4 shards": Machines(workers=100, coordinators=32, shards=4, **APART),
+}
+
+
+def main() -> None:
+    """Print the predictions."""
+    costs = load()
+    for shape in ("wide", "layers", "chain"):
+        predicted = Installation(costs, Machines()).run(shape, 1000)
+        print(f"1 machine, one stack of 1000, {shape:7} {predicted.rate:8.0f}/s")
+    for name, machines in CASES.items():
+        stacks = max(20, 2 * machines.workers * machines.children)
+        predicted = Installation(costs, machines).run("layers", 100, stacks=stacks)
+        busy = ", ".join(f"{each} {100 * part:.0f} %" for each, part in predicted.busy.items())
+        print(f"{name:36} {predicted.rate:8.0f}/s  {predicted.busiest}; {busy}")
+
+
+if __name__ == "__main__":
+    main()
