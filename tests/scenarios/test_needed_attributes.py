@@ -13,6 +13,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import Resource
+from orchestrator.store.nodes.claims import Claim
 from tests.scenarios.world import World
 
 #: A reference to an attribute, as the arguments of ``get_attr`` after the resource's name.
@@ -175,13 +176,13 @@ def test_a_message_has_no_attribute_that_only_another_dependent_reads() -> None:
     }
     world.create(written(definition))
     sent: dict[str, dict[str, list[Any]]] = {}
-    step = world.checker.step
+    inputs = world.store.nodes.inputs
 
-    def watched(order: CheckOrder) -> tuple[CheckOrder, ...]:
-        sent[order.key] = attributes_in(order)
-        return step(order)
+    def watched(claim: Claim) -> list[Any]:
+        sent[claim.order.key] = attributes_in(claim.order)
+        return inputs(claim)
 
-    world.checker.step = watched  # type: ignore[method-assign]
+    vars(world.store.nodes)["inputs"] = watched
     world.settle()
     assert sent == {"r0": {}, "r1": {"r0": [("text",)]}, "r2": {"r0": [("map", "x")]}, "r3": {"r0": []}}
 

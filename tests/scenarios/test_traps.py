@@ -188,15 +188,15 @@ def test_an_object_whose_id_could_not_be_stored_is_found_again(then: str) -> Non
     """The database fails just when the id is to be written: the object is no orphan."""
     world = World()
     stack_id = world.create(template({"a": value("1"), "b": "depends_on: a"}))
-    finish = world.store.nodes.finish
+    finishes = {name: vars(world.store.nodes)[name] for name in ("finish", "finish_batch")}
 
-    def fails(*_: Any) -> Any:
+    def fails(*_: Any, **__: Any) -> Any:
         raise Unavailable("the database is away")
 
-    world.store.nodes.finish = fails  # type: ignore[assignment]
+    vars(world.store.nodes).update(dict.fromkeys(finishes, fails))
     with pytest.raises(Unavailable):
         world.deliver()
-    world.store.nodes.finish = finish
+    vars(world.store.nodes).update(finishes)
     assert len(world.cloud.objects) == 1
     assert world.store.stacks.resource(stack_id, "a").physical_id is None
     if then == "is deleted":

@@ -145,6 +145,15 @@ class Witness:
             status = connection.execute(sa.text(sql), {"id": row.lock_traversal}).scalar_one()
         return bool(other.unhealthy) and status == "FAILED"
 
+    def _was_sound(self, row: Any) -> bool:
+        """Whether a row's deletion is claimed, and what it was before is on record as complete."""
+        with self.aside() as connection:
+            sql = "SELECT status FROM event WHERE resource_id = :id AND action <> 'DELETE' ORDER BY id DESC LIMIT 1"
+            return (
+                row.action == "DELETE"
+                and connection.execute(sa.text(sql), {"id": row.id}).scalar() == "COMPLETE"
+            )
+
     def _check_unused(self, rows: Mapping[str, Any], row: Any) -> None:
         for other in rows.values():
             if other.id == row.id or not self.is_there(other):
@@ -153,7 +162,7 @@ class Witness:
             if other.action == "CREATE" and other.status != "COMPLETE":
                 # It was planned with what was there then, and is made of what it was given.
                 uses = given
-            elif other.status != "COMPLETE":
+            elif other.status != "COMPLETE" and not self._was_sound(other):
                 uses |= given
             assert row.id not in uses, f"{row.name} is unmade although {other.name} depends on it"
             for physical_id in self.world.cloud.owned_by(other.id):

@@ -25,10 +25,11 @@ class Batch:
         self,
         claims: Sequence[Claim],
         *,
-        patience_seconds: float = PATIENCE_SECONDS,
+        patience_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clock, self._patience_seconds = clock, patience_seconds
+        self._clock = clock
+        self._patience_seconds = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
         self._lock = threading.Lock()
         self._waiting = deque(claims)
         self._ended: list[Ended] = []

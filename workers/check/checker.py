@@ -67,12 +67,12 @@ class Checker:
         tracing: Tracing = OFF,
         replacement: Replacement = NO_REPLACEMENT,
         pace: Pace | None = None,
-        patience_seconds: float = PATIENCE_SECONDS,
+        patience_seconds: float | None = None,
     ) -> None:
         """Keep the arguments.
 
         ``coordinator`` begins the operations of nested stacks; ``replacement`` replaces the process when a step hangs;
-        after ``patience_seconds`` a claim that was not begun is given back.
+        after ``patience_seconds`` (by default a second) a claim that was not begun is given back.
         """
         self._store = store
         self._types = types
@@ -109,8 +109,8 @@ class Checker:
         self._watch = Periodic(
             "batches",
             self.hand_back,
-            every_seconds=patience_seconds / 2,
-            first_seconds=patience_seconds / 2,
+            every_seconds=(patience_seconds or PATIENCE_SECONDS) / 2,
+            first_seconds=(patience_seconds or PATIENCE_SECONDS) / 2,
             complaint="could not give claims back",
         )
         remembered = self._remembered = Remembered(settings.check_cache_mib * 2**20)

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_a_step_that_hangs_costs_the_process_no_thread_and_its_end_does_not_wait
     go, threads = threading.Event(), queue.SimpleQueue[threading.Thread]()
 
     class Hanging:
-        def check(self, _order: CheckOrder) -> None:
+        def check(self, _orders: Sequence[CheckOrder]) -> None:
             threads.put(threading.current_thread())
             go.wait()
 
@@ -71,7 +72,7 @@ def test_a_step_that_hangs_costs_the_process_no_thread_and_its_end_does_not_wait
     embedded.runtime.__dict__["checker"] = Hanging()
     embedded.start()
     try:
-        order = CheckOrder(traversal_id="t", no=1, stack_id="s", key="a", phase="converge")
+        order = CheckOrder(traversal_id="t", no=1, stack_id="s", key="a", phase="converge", alone=True)
         embedded.publish([order, order])
         hung = threads.get(timeout=PATIENCE_SECONDS)
         embedded.give_up(hung)
@@ -101,15 +102,16 @@ def test_a_plugin_that_would_end_its_thread_ends_no_thread(
     embedded = Embedded(settings)
     reached = threading.Event()
 
-    def check(order: CheckOrder) -> None:
-        if order.no == 1:
+    def check(orders: Sequence[CheckOrder]) -> None:
+        if orders[0].no == 1:
             raise error
         reached.set()
 
     monkeypatch.setattr(embedded.runtime.checker, "check", check)
     embedded.start()
     try:
-        embedded.publish([CheckOrder(stack_id="s", traversal_id="t", no=no, key="it") for no in (1, 2)])
+        orders = [CheckOrder(stack_id="s", traversal_id="t", no=no, key="it", alone=True) for no in (1, 2)]
+        embedded.publish(orders)
         assert reached.wait(PATIENCE_SECONDS)
     finally:
         embedded.close()
