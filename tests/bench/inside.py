@@ -17,6 +17,7 @@ import msgpack
 from celery import Celery
 
 from orchestrator.config.settings import load_settings
+from orchestrator.model.check_batch import batches_of, to_wire
 from orchestrator.model.messages import CHECKS_QUEUE, END, CheckOrder, StackJob
 from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import make_app
@@ -96,40 +97,42 @@ def celery_in_memory(case: str, size: int) -> dict[str, Any]:
 
 
 class Counting:
-    """A publisher that keeps the orders and weighs them."""
+    """A publisher that keeps messages and weighs them."""
 
-    def __init__(self) -> None:
-        self.orders: list[CheckOrder] = []
+    def __init__(self, size: int) -> None:
+        """``size``: how many orders a message may hold."""
+        self.messages: list[Sequence[CheckOrder]] = []
         self.bytes = 0
         self.published = 0
+        self._size = size
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Keep the orders."""
-        for order in orders:
-            self.orders.append(order)
-            if order.phase != END:
-                self.published += 1
-                self.bytes += len(msgpack.packb([[], {"order": order.to_wire()}, {}]))
+        for batch in batches_of(orders, self._size):
+            self.messages.append(batch)
+            if batch[0].phase != END:
+                self.published += len(batch)
+                self.bytes += len(msgpack.packb([[], {"orders": to_wire(batch)}, {}]))
 
     def backlog(self) -> int:
-        """Count the orders that nobody has taken."""
-        return len(self.orders)
+        """Count the messages that nobody has taken."""
+        return len(self.messages)
 
 
 def inspect(url: str, shape: str, size: int) -> dict[str, Any]:
-    """Run a stack order by order and count what a check sends and asks."""
+    """Run a stack message by message and count what a check sends and asks."""
     migrations.upgrade(url)
-    counting = Counting()
     settings = load_settings(database_url=url, log_level="WARNING")
+    counting = Counting(settings.batch_size)
     runtime = Runtime(settings, counting, kind="bench")
     job = StackJob(name="inspected", template=template(shape, size), project=settings.project)
     runtime.coordinator.create(job)
     statements = itertools.count()
     count_statements(lambda: next(statements))
-    while counting.orders:
-        order = counting.orders.pop()
-        if order.phase != END:
-            runtime.checker.check((order,))
+    while counting.messages:
+        batch = counting.messages.pop()
+        if batch[0].phase != END:
+            runtime.checker.check(batch)
     runtime.close()
     return {"message_bytes": counting.bytes / counting.published, "statements": next(statements) / size}
 
