@@ -8,7 +8,8 @@ from orchestrator.errors import Unavailable
 from tests.scenarios.cloud import Crash
 from tests.scenarios.telling import patched, states
 from tests.scenarios.test_updates import template
-from tests.scenarios.world import World
+from tests.scenarios.world import Steady, World
+from workers.resources.core.value import Value
 
 NAMES = ("a", "b", "c", "d")
 #: The create of each, begun once and over once.
@@ -124,3 +125,24 @@ def test_what_does_not_begin_in_time_is_begun_by_others() -> None:
     assert world.made_names() == []
     world.settle()
     assert shown(world) == ALL_DONE
+
+
+def test_what_is_claimed_does_not_wait_for_a_step_that_may_last() -> None:
+    seen: list[dict[str, str]] = []
+
+    class Slow(Value):
+        def handle_create(self) -> Any:
+            seen.append(shown(world))
+            return super().handle_create()
+
+    world = World({"Slow": Slow})
+    world.checker._pace = Steady(["Cloud::Object"])
+    lines = [f"  {name}: {{type: 'Cloud::Object'}}" for name in ("b", "c")]
+    text = "heat_template_version: 2021-04-16\nresources:\n  a: {type: Slow, properties: {value: 1}}"
+    world.create("\n".join([text, *lines, ""]))
+    world.deliver_together()
+    # It was published again, for whoever has nothing else to do.
+    assert ([(order.key, order.alone) for order in world.messages], seen) == ([("a", True)], [])
+    assert shown(world) == {"a": "INIT_COMPLETE", "b": "CREATE_COMPLETE", "c": "CREATE_COMPLETE"}
+    world.settle()
+    assert seen == [{"a": "CREATE_IN_PROGRESS", "b": "CREATE_COMPLETE", "c": "CREATE_COMPLETE"}]

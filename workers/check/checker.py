@@ -145,32 +145,29 @@ class Checker:
         return () if claim is None else self.report(claim, self._outcome(claim))
 
     def _begin(self, orders: Sequence[CheckOrder], most: int) -> FinishedBatch:
-        """Begin with the orders of a message; those that are not quick are published again, but for one."""
-        ready: list[CheckOrder] = []
+        """Begin with the orders of a message; of those that are not quick, one, and only if no other is."""
+        ready = [order for join in orders if join.phase == JOIN for order in self.step(join)]
         waiting = [order for order in orders if order.phase != JOIN]
-        for order in orders:
-            if order.phase == JOIN:
-                ready += self.step(order)
         for _ in range(TRIALS):
             if len(waiting) > 1 and not self._pace.quick:
                 # Its pace is that of the others, as far as this process can know.
-                ready += self.step(waiting.pop(0))
+                self._publish(self.step(waiting.pop(0)))
         claims: Sequence[Claim] = ()
         if len(waiting) > 1:
             taken = self._store.nodes.claim_batch(waiting, worker=self._worker, types=self._pace.quick)
-            claims, waiting = taken.claims, list(taken.left)
-            self._publish(replace(order, alone=True) for order in waiting[1:])
-        for order in waiting[:1]:
-            with about_order(order):
-                claim = self._store.nodes.claim(order, worker=self._worker)
-            if claim is None:
-                continue
-            if claim.type in self._pace.quick and not claims:
+            claims = taken.claims
+            # What is claimed does not wait for what may last.
+            waiting, others = list(taken.left[: not claims]), taken.left[not claims :]
+            self._publish(replace(order, alone=True) for order in others)
+        if waiting:
+            with about_order(waiting[0]):
+                claim = self._store.nodes.claim(waiting[0], worker=self._worker)
+            if claim is not None and claim.type in self._pace.quick:
                 claims = [claim]
-            else:
+            elif claim is not None:
                 ready += self.report(claim, self._outcome(claim))
-        done = self._carry_out_batch(claims, most) if claims else FinishedBatch()
-        return replace(done, ready=(*ready, *done.ready))
+        self._publish(ready if claims else ())
+        return self._carry_out_batch(claims, most) if claims else FinishedBatch(ready=tuple(ready))
 
     def _carry_out_batch(self, claims: Sequence[Claim], most: int) -> FinishedBatch:
         """Take the steps of quick nodes one after the other; claim at most ``most`` of what they made ready."""
