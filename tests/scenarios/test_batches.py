@@ -41,7 +41,7 @@ def creating(world: World, name: str, act: Any) -> None:
 
 
 def test_the_rest_of_a_message_goes_to_others_when_a_step_lasts() -> None:
-    world = World()
+    world = World(together=True)
     seen: list[Any] = []
 
     def lasts() -> None:
@@ -66,7 +66,7 @@ def test_the_rest_of_a_message_goes_to_others_when_a_step_lasts() -> None:
 
 
 def test_a_step_that_takes_its_worker_down_fails_no_other_resource() -> None:
-    world = World(lost_attempt_limit=3)
+    world = World(together=True, lost_attempt_limit=3)
 
     def dies() -> None:
         raise Crash
@@ -82,7 +82,7 @@ def test_a_step_that_takes_its_worker_down_fails_no_other_resource() -> None:
 
 
 def test_a_database_that_goes_away_in_the_midst_of_a_message_costs_nothing_but_time() -> None:
-    world = World()
+    world = World(together=True)
     finish = world.store.nodes.finish_batch
 
     def unreachable(*_: Any, **__: Any) -> Any:
@@ -99,7 +99,7 @@ def test_a_database_that_goes_away_in_the_midst_of_a_message_costs_nothing_but_t
 
 
 def test_an_error_with_one_check_leaves_none_of_the_others_to_a_lease() -> None:
-    world = World(redelivers=False)
+    world = World(together=True, redelivers=False)
     inputs = world.store.nodes.inputs
 
     def unreachable(claim: Any) -> Any:
@@ -118,7 +118,7 @@ def test_an_error_with_one_check_leaves_none_of_the_others_to_a_lease() -> None:
 
 
 def test_what_does_not_begin_in_time_is_begun_by_others() -> None:
-    world = World()
+    world = World(together=True)
     world.create(template(dict.fromkeys(NAMES, "")))
     world.deliver_together(late=True)
     assert [(order.key, order.alone) for order in world.messages] == [(name, True) for name in NAMES]

@@ -138,16 +138,17 @@ class World:
         *,
         place: Place | None = None,
         redelivers: bool = True,
+        together: bool = False,
         **settings: Any,
     ) -> None:
         """Make a world; ``types`` are there besides that of the objects in its cloud.
 
         Unless it ``redelivers``, its sweep repairs nothing: it neither publishes again what was ready, nor comes to
         what waits for a lock or a lease. Such a world settles only if every message was sent, and every waiting node
-        woken.
+        woken. ``together``: its resources are quick, and are checked together.
         """
         self.open.append(self)
-        self._types, self._settings = types, {**settings, "redelivers": redelivers}
+        self._types, self._settings = types, {**settings, "redelivers": redelivers, "together": together}
         self.redelivers = redelivers
         self._packed: tuple[float, bytes] | None = None
         self.cloud = Cloud()
@@ -189,7 +190,7 @@ class World:
             worker="worker",
             chance=random.Random(0),
             heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9, step_timeout_seconds=1e9),
-            pace=Steady(types),
+            pace=Steady(types if together else ()),
             patience_seconds=1e6,
             coordinator=self.coordinator,
             clients=self.clients,

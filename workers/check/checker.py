@@ -103,7 +103,7 @@ class Checker:
             types,
         )
         self._most = settings.batch_size
-        self._pace = pace or Pace(quick_seconds=settings.quick_step_seconds)
+        self._pace = pace or Pace(quick_seconds=settings.quick_step_seconds if self._most > 1 else -1.0)
         self._patience_seconds = patience_seconds
         self._batches: set[Batch] = set()
         self._watch = Periodic(

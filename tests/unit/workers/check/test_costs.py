@@ -69,6 +69,7 @@ def count(
             "ISOTHERM_LOG_LEVEL": "WARNING",
             # What is checked together does not depend on how busy the machine is.
             "ISOTHERM_QUICK_STEP_SECONDS": "1",
+            "ISOTHERM_BATCH_SIZE": "32",
         }
         command = [sys.executable, "-m", "tests.bench.one_worker", mode, str(SIZE), *COLUMNS]
         done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
