@@ -57,10 +57,13 @@ class FileStore(DBMBackend, FillLocks):
 
     def _init_dbm_file(self) -> None:
         files = [Path(f"{self.filename}{suffix}") for suffix in _SUFFIXES]
-        for each in files:
-            narrow(each)
-        if not any(each.exists() for each in files):
-            dbm.open(self.filename, "c", FILE).close()
+        # Some kinds of dbm make a file first and narrow it a moment later: whoever holds the lock may be between the two.
+        # If others hold it for too long, the first access finds what is to be done.
+        with suppress(TimeoutError), self._use_rw_lock(True):
+            for each in files:
+                narrow(each)
+            if not any(each.exists() for each in files):
+                dbm.open(self.filename, "c", FILE).close()
 
     def get_serialized(self, key: str) -> SerializedReturnType:
         """Return an entry."""
