@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.model.codec import Codec
-from orchestrator.model.messages import CheckOrder
+from orchestrator.model.messages import CHECKED_PHASES, CheckOrder
 from orchestrator.store.database import Database, retrying, text_of
 from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import batch_statements, statements
@@ -12,7 +12,7 @@ from orchestrator.store.nodes.claiming import NodeClaims
 from orchestrator.store.nodes.claims import Claim, Ending, FinishedBatch, Outcome, Taken
 from orchestrator.store.nodes.endings import NodeEndings, finished_by, postgres_statement
 from orchestrator.store.nodes.failing import held_status
-from orchestrator.store.nodes.orders import NodeOrders
+from orchestrator.store.nodes.orders import NodeOrders, passes
 from orchestrator.store.repository import Repository, Timings
 from orchestrator.store.rows import AnyRow, Values
 
@@ -198,5 +198,5 @@ class NodeBatches(Repository):
 
 def _fits(row: AnyRow, types: Collection[str]) -> bool:
     """Return whether a ready node can be claimed with others; as ``batch_statements.IN_BATCH``."""
-    passes = row.quiet and (row.phase != "converge" or not row.changed)
-    return row.lock_traversal is None and row.type in types and not row.lost and not passes
+    is_checked = row.phase in CHECKED_PHASES and not passes(row)
+    return row.lock_traversal is None and row.type in types and not row.lost and is_checked

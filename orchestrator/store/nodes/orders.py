@@ -41,7 +41,7 @@ class NodeOrders(Repository):
         ``place`` has their ``stack_id``, the name of the ``stack``, and the ``traversal_id``.
         """
         inputs = {
-            row.no: numbers_of(row.requirements) if row.phase == CONVERGE and not _passes(row) else ()
+            row.no: numbers_of(row.requirements) if row.phase == CONVERGE and not passes(row) else ()
             for row in rows
         }
         few = {no for numbers in inputs.values() if len(numbers) <= MESSAGE_REQUIREMENTS for no in numbers}
@@ -56,7 +56,7 @@ class NodeOrders(Repository):
                 traversal_id=place.traversal_id,
                 no=row.no,
                 key=row.key,
-                phase=JOIN if _passes(row) else row.phase,
+                phase=JOIN if passes(row) else row.phase,
                 stack=place.stack,
                 action=row.action,
                 node_data=self._in_message(parts, data, inputs[row.no], _Needs(row.needs, row.no)),
@@ -192,7 +192,7 @@ def _place_of(connection: sa.Connection, traversal_id: str) -> AnyRow:
     return connection.execute(text_of(sql), {"id": traversal_id}).one()
 
 
-def _passes(row: AnyRow) -> bool:
+def passes(row: AnyRow) -> bool:
     """Return whether a ready node has nothing to do, and is passed on like a join."""
     return bool(row.quiet) and (row.phase != CONVERGE or not row.changed)
 

@@ -12,7 +12,7 @@ from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.direct import driver_of
-from orchestrator.store.nodes.claims import Ending
+from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.stacks.unclean import UNCLEAN, unclean_of
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.store.conftest import Bench, FakeClock
@@ -75,6 +75,18 @@ def test_the_traversal_goes_on_and_passes_over_what_the_one_that_is_left_needs(b
         "c": "DELETE_FAILED",
         "new": "CREATE_COMPLETE",
     }
+
+
+def test_what_is_held_back_is_not_claimed_with_the_end_that_makes_it_ready(bench: Bench) -> None:
+    made(bench, {"a": set(), "b": {"a"}, "c": {"a"}})
+    orders = {order.key: order for order in pass_on(bench, begin_update(bench, {}))}
+    assert fail(bench, orders["b"]) == []
+    claim = bench.store.nodes.claim(orders["c"], worker="w")
+    assert claim is not None
+    done = Outcome(ending=Ending.DONE)
+    finished = bench.store.nodes.finish_batch([(claim, done)], types=("Test",), most=8)
+    assert not finished.claims
+    assert keys(finished.ready) == [(JOIN, "a")]
 
 
 def test_it_fails_in_the_end_and_brings_nothing_back(bench: Bench) -> None:
