@@ -24,7 +24,7 @@ from orchestrator.model.nested_stack import NestedJob
 from orchestrator.model.plan import Plan, Row, plan_create, plan_delete, plan_update
 from orchestrator.planning.cleanups import ABANDONED, Cleanups
 from orchestrator.planning.comparison import compare
-from orchestrator.planning.matching import plan_row
+from orchestrator.planning.matching import plan_row, successors
 from orchestrator.planning.preparation import Prepared
 from orchestrator.planning.stored_templates import load_registry, load_template
 from orchestrator.plugins.clients import Clients
@@ -156,9 +156,6 @@ class TraversalStarter:
                 desired_resources, matches, planned, action=action, cleanup_data=cleanups
             ),
         )
-        taken_back = {row.id for row in rows if row.replaced_by} & {
-            match.row.id for match in matches.values() if match.row
-        }
         made = {
             desired.resource_id: desired.type
             for desired in desired_resources
@@ -172,7 +169,7 @@ class TraversalStarter:
             required=_may_change(stack, rows),
             planned_by=plan_of,
             completed_template_id=stack.completed_template_id,
-            taken_back=taken_back,
+            successors=successors(rows, matches),
             as_applied=compared.reverted,
             other_types=compared.other_types,
         )

@@ -3,7 +3,7 @@
 Pure: the rows and what was applied to them are given.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -253,6 +253,20 @@ class Matcher:
         kind = kind_of_type(self._types, desired.type)
         # It was installed when the job was examined.
         return None if kind is None else definition_hash(desired.type, properties, kind.type_version)
+
+
+def successors(rows: Iterable[ResourceRow], matches: Mapping[str, Match]) -> dict[str, str | None]:
+    """Return, by row id, which row takes its place from now on, where that is another one than is on record.
+
+    One row of a name is in service, however many others cannot be taken away: that which the name is matched with. It
+    may have been replaced before by one that is old now.
+    """
+    chosen = {name: match.row.id for name, match in matches.items() if match.row is not None}
+    return {
+        row.id: None if row.id == chosen[row.name] else chosen[row.name]
+        for row in rows
+        if row.name in chosen and (row.id == chosen[row.name]) is (row.replaced_by is not None)
+    }
 
 
 def plan_row(row: ResourceRow, fragment: Fragment | None = None) -> Row:

@@ -254,7 +254,7 @@ def test_what_an_update_could_not_clean_up_is_no_part_of_a_snapshot(back: bool) 
     stack_id = world.store.stacks.find("s", project="default").id
     rows = world.store.stacks.resources(stack_id)
     assert sorted(row.name for row in rows) == ["a", "a", "gone"]
-    assert not any(row.replaced_by for row in rows)
+    assert sum(row.replaced_by is None for row in rows if row.name == "a") == (1 if back else 2)
     world.snapshot("first")
     world.settle()
     assert (world.state(), state(world)) == ("SNAPSHOT_COMPLETE", "CREATE_COMPLETE")
@@ -281,12 +281,8 @@ def test_of_what_a_rollback_brought_back_the_first_is_kept_and_none_that_it_coul
     world.cancel(rollback=False)
     world.settle()
     rows = world.store.stacks.resources(stack_id)
-    assert sorted((row.name, row.replaced_by) for row in rows) == [
-        ("a", None),
-        ("a", None),
-        ("b", None),
-        ("b", None),
-    ]
+    assert sorted(row.name for row in rows) == ["a", "a", "b", "b"]
+    assert {row.id for row in rows if row.replaced_by is None} == first
     world.snapshot("first")
     world.settle()
     assert (world.state(), state(world)) == ("SNAPSHOT_COMPLETE", "CREATE_COMPLETE")

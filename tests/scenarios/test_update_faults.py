@@ -10,6 +10,8 @@ from orchestrator.model.messages import END
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import ResourceFailure
+from tests.scenarios.telling import rows_of
+from tests.scenarios.test_unclean import stuck
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
 
@@ -205,6 +207,25 @@ def test_what_is_taken_back_is_what_its_name_stands_for() -> None:
     row = world.store.stacks.resource(story.id, "a")
     assert (row.physical_id, row.replaced_by) == (story.before["a"], None)
     assert done(world) == []
+
+
+@pytest.mark.parametrize("after", ["1", "2"])
+def test_one_of_a_name_is_in_service_although_others_cannot_be_taken_away(after: str) -> None:
+    """a is replaced, wanted as it was before that began to go, and wanted otherwise again before that was begun."""
+    story = Story({"a": value("1"), "b": "depends_on: a"})
+    world = story.world
+    stuck(world, "a", "b")
+    world.update(template({"a": value("2")}))
+    step(world, times=3)
+    world.update(template({"a": value("1")}))
+    world.update(template({"a": value(after)}))
+    world.settle()
+    assert world.state() == "UPDATE_FAILED"
+    rows = rows_of(world, story.id)["a"]
+    (in_service,) = (row for row in rows if row.replaced_by is None)
+    assert world.cloud.objects[in_service.physical_id or ""][1] == after
+    assert [row.replaced_by for row in rows if row != in_service] == [in_service.id]
+    assert world.store.stacks.resource(story.id, "a") == in_service
 
 
 def test_what_a_dead_worker_was_making_of_what_is_not_known_any_more_is_taken_away() -> None:

@@ -48,8 +48,8 @@ class NewTraversal:
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Makes the plan again from what the rows require.
     planned_by: Callable[[Mapping[str, tuple[str, ...]]], Plan] | None = None
-    #: The rows that are wanted again although a replacement was planned.
-    taken_back: Collection[str] = ()
+    #: What takes the place of a row from now on, by the row's id; None: a row that was replaced is wanted again.
+    successors: Mapping[str, str | None] = field(default_factory=dict)
     #: The rows that are wanted as they were last applied, although another definition was planned.
     as_applied: Collection[str] = ()
     #: New resource types of existing rows, by row id.

@@ -154,9 +154,10 @@ class TraversalStarts(Repository):
             self._refuse_unknown_rows(connection, new)
             widen_requirements(connection, expected)
             new = self._planned_anew(connection, new)
-            if new.taken_back:
-                again = tables.resource.c.id.in_(list(new.taken_back))
-                connection.execute(tables.resource.update().where(again).values(replaced_by=None))
+            if new.successors:
+                replaced = sa.text("UPDATE resource SET replaced_by = :successor WHERE id = :id")
+                values = [{"id": each, "successor": by} for each, by in sorted(new.successors.items())]
+                connection.execute(replaced, values)
             self._write_traversal(connection, new, now, is_new=False)
         return new
 
