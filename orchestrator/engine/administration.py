@@ -1,0 +1,172 @@
+"""The part of the Python API that is about the whole installation: purging, sinks, machines, projects, logs and caches.
+
+A method imports itself what it alone needs: most commands call one.
+"""
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from orchestrator.queries.stacks import StackQueries
+
+if TYPE_CHECKING:
+    from orchestrator.caches.admin import CacheAdmin
+    from orchestrator.config.settings import Settings
+    from orchestrator.engine.project_admin import ProjectAdmin
+    from orchestrator.model.audit import AuditCheck, AuditRecord
+    from orchestrator.model.purge import Removed
+    from orchestrator.nodes.admin import NodeAdmin
+    from orchestrator.store.installation.reencryption import Reencryption
+    from orchestrator.store.installation.refused_messages import RefusedMessages
+    from orchestrator.store.store import Store
+    from orchestrator.views.caches import CacheView, FlushView
+    from orchestrator.views.sinks import SinkView
+
+
+class Administration(StackQueries):
+    """Queries of stacks, and what is read and administered of the installation.
+
+    With ``counts_looks``, its look-ups of machine states count in the statistics of the installation.
+    """
+
+    def __init__(self, settings: "Settings", store: "Store", *, counts_looks: bool = True) -> None:
+        super().__init__(settings, store)
+        self._counts_looks = counts_looks
+
+    # -- purging -----------------------------------------------------------------------------------------------
+
+    def purge(
+        self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False
+    ) -> Iterator["Removed"]:
+        """Remove rows that are not needed any more, of all projects or of one; yield what each step removed.
+
+        A dry run only counts what would be removed. Events that an event sink has not received yet are kept, up to
+        ``max_sink_backlog_events``.
+        """
+        from orchestrator.model.purge import Purge
+
+        wanted = Purge(
+            older_than_seconds=older_than_seconds,
+            max_events_per_stack=self.settings.max_events_per_stack,
+            project=project,
+            dry_run=dry_run,
+        )
+        if not dry_run:
+            self._store.sink_cursors.bound(self.settings.max_sink_backlog_events)
+        return self._store.purger.purge(wanted)
+
+    # -- event sinks -------------------------------------------------------------------------------------------
+
+    def event_sinks(self) -> list["SinkView"]:
+        """Return the position of each event sink: those of the settings first, then those of environments."""
+        from orchestrator.sinks.admin import sink_views
+
+        return sink_views(self._store.sink_cursors, self.settings)
+
+    def forget_event_sink(self, name: str, /) -> None:
+        """Forget a sink, so that no events are kept for it any more.
+
+        Raises:
+            Conflict: it is enabled here.
+        """
+        from orchestrator.sinks.admin import forget_sink
+
+        forget_sink(self._store.sink_cursors, self.settings, name)
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def nodes(self) -> "NodeAdmin":
+        """The machines of the installation.
+
+        Raises:
+            InvalidInput: the settings of machines are wrong.
+        """
+        import psutil
+
+        from orchestrator.nodes.admin import NodeAdmin
+        from orchestrator.nodes.inquiry import NodeInquiry
+        from orchestrator.nodes.rpc.client import NodeClient
+        from orchestrator.nodes.statistics import NodeStatistics
+
+        timeout_seconds = self.settings.node_state_cache.rpc_timeout_seconds
+        counters = self._store.node_counters
+        tally = (
+            NodeStatistics.of(self.settings, counters)
+            if self._counts_looks
+            else NodeStatistics(lambda: None, counters)
+        )
+        return NodeAdmin(
+            NodeInquiry(NodeClient.of(self.settings), timeout_seconds=timeout_seconds),
+            self._store.machines,
+            lambda names: self._store.reservations.promised(names, stack_id="").totals,
+            tally,
+            booted_at=psutil.boot_time() if self.settings.embedded else None,
+        )
+
+    @cached_property
+    def projects(self) -> "ProjectAdmin":
+        """The limits of projects, and what they use of them."""
+        from orchestrator.engine.project_admin import ProjectAdmin
+
+        return ProjectAdmin(self.settings, self._store)
+
+    # -- refused messages --------------------------------------------------------------------------------------
+
+    @property
+    def refused(self) -> "RefusedMessages":
+        """The messages that processes have refused, and their counts."""
+        return self._store.refused_messages
+
+    # -- what is at rest ---------------------------------------------------------------------------------------
+
+    @property
+    def reencryption(self) -> "Reencryption":
+        """Rewrites of what is at rest in the database with the newest encryption key."""
+        return self._store.reencryption
+
+    # -- audit log ---------------------------------------------------------------------------------------------
+
+    def audit_records(self, limit: int = 20) -> "list[AuditRecord]":
+        """Return the newest records of the audit log, the newest first."""
+        return self._store.audit_log.newest(limit)
+
+    def verify_audit_log(self, expected: str = "") -> "AuditCheck":
+        """Return whether all records of the audit log fit, and one of them has the ``expected`` hash, if given."""
+        return self._store.audit_log.verify(expected)
+
+    # -- constraint caches -------------------------------------------------------------------------------------
+
+    def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list["CacheView"]:
+        """Return the state and counters of the constraint caches, or of one client's.
+
+        With ``reset`` the counters begin again at zero afterwards.
+        """
+        return self._cache_admin.stats(client, reset=reset)
+
+    def cache_clients(self) -> Collection[str]:
+        """Return the names of the client plugins that may have a constraint cache.
+
+        Raises:
+            PluginMistake: a client plugin cannot be imported, or is no client plugin.
+        """
+        return self._cache_admin.clients
+
+    def flush_caches(self, client: str | None = None) -> list["FlushView"]:
+        """Empty the constraint caches, or that of one client; return the result for each."""
+        return self._cache_admin.flush(client)
+
+    @cached_property
+    def _cache_admin(self) -> "CacheAdmin":
+        from orchestrator.caches.admin import CacheAdmin
+        from orchestrator.plugins.clients import ClientPlugins
+        from orchestrator.plugins.constraint_caches import ConstraintCaches
+
+        return CacheAdmin(
+            ConstraintCaches(self.settings).of,
+            # A client without entities that uses another's settings looks nothing up itself.
+            [name for name, kind in ClientPlugins.load().items() if kind.entities or not kind.settings_of],
+            self.settings.constraint_cache.clients,
+            self._store.cache_counters,
+            self._store.cache_flushes,
+        )
