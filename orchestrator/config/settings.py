@@ -189,12 +189,10 @@ class Settings(BaseSettings):
         "of other systems take when a job is validated; then it is refused.",
     )
     batch_size: int = Field(
-        default=1,
+        default=32,
         ge=1,
         le=1000,
-        description="How many checks of one operation a message holds, and a worker takes together, at most. More than "
-        "1, such as 32, is faster, and experimental: resources that are ready at once are begun together, so that more "
-        "of them change before a failure stops an operation.",
+        description="How many checks of one operation a message holds, and a worker takes together, at most.",
     )
     quick_step_seconds: float = Field(
         default=0.02,

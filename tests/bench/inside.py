@@ -115,7 +115,7 @@ class Counting:
                 self.bytes += len(msgpack.packb([[], {"orders": to_wire(batch)}, {}]))
 
     def backlog(self) -> int:
-        """Count the messages that nobody has taken."""
+        """Count the messages that no worker has taken."""
         return len(self.messages)
 
 

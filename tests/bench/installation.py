@@ -19,6 +19,8 @@ from tests.bench.shapes import template
 CONCURRENCY = 2
 #: Longest wait for anything.
 PATIENCE_SECONDS = 300.0
+#: How long processes may take to end.
+STOP_SECONDS = 30.0
 
 PLAIN_WORKER = """
 from tests.bench.noop import plain_app
@@ -57,11 +59,15 @@ class Processes:
         return max(peaks)
 
     def stop(self) -> None:
-        """End them all, as an operator would."""
+        """End them all, as an operator would; kill what does not end, such as a worker behind Celery's canvas."""
+        trees = self._all()
         for root in self.roots:
             root.terminate()
-        for root in self.roots:
-            root.wait(PATIENCE_SECONDS)
+        _, left = psutil.wait_procs(trees, timeout=STOP_SECONDS)
+        for process in left:
+            print(f"killed, as it did not end: {process}", file=sys.stderr)
+            process.kill()
+        psutil.wait_procs(left)
 
 
 def isotherm(*arguments: str) -> list[str]:

@@ -8,7 +8,8 @@ from orchestrator.errors import Unavailable
 from tests.scenarios.cloud import Crash
 from tests.scenarios.telling import patched, states
 from tests.scenarios.test_updates import template
-from tests.scenarios.world import Steady, World
+from tests.scenarios.world import Steady, World, template_of
+from workers.check.checker import CARRY_ON, LINKS
 from workers.resources.core.value import Value
 
 NAMES = ("a", "b", "c", "d")
@@ -41,7 +42,7 @@ def creating(world: World, name: str, act: Any) -> None:
 
 
 def test_the_rest_of_a_message_goes_to_others_when_a_step_lasts() -> None:
-    world = World(together=True)
+    world = World()
     seen: list[Any] = []
 
     def lasts() -> None:
@@ -66,7 +67,7 @@ def test_the_rest_of_a_message_goes_to_others_when_a_step_lasts() -> None:
 
 
 def test_a_step_that_takes_its_worker_down_fails_no_other_resource() -> None:
-    world = World(together=True, lost_attempt_limit=3)
+    world = World(lost_attempt_limit=3)
 
     def dies() -> None:
         raise Crash
@@ -82,7 +83,7 @@ def test_a_step_that_takes_its_worker_down_fails_no_other_resource() -> None:
 
 
 def test_a_database_that_goes_away_in_the_midst_of_a_message_costs_nothing_but_time() -> None:
-    world = World(together=True)
+    world = World()
     finish = world.store.nodes.finish_batch
 
     def unreachable(*_: Any, **__: Any) -> Any:
@@ -99,7 +100,7 @@ def test_a_database_that_goes_away_in_the_midst_of_a_message_costs_nothing_but_t
 
 
 def test_an_error_with_one_check_leaves_none_of_the_others_to_a_lease() -> None:
-    world = World(together=True, redelivers=False)
+    world = World(redelivers=False)
     inputs = world.store.nodes.inputs
 
     def unreachable(claim: Any) -> Any:
@@ -118,7 +119,7 @@ def test_an_error_with_one_check_leaves_none_of_the_others_to_a_lease() -> None:
 
 
 def test_what_does_not_begin_in_time_is_begun_by_others() -> None:
-    world = World(together=True)
+    world = World()
     world.create(template(dict.fromkeys(NAMES, "")))
     world.deliver_together(late=True)
     assert [(order.key, order.alone) for order in world.messages] == [(name, True) for name in NAMES]
@@ -141,8 +142,18 @@ def test_what_is_claimed_does_not_wait_for_a_step_that_may_last() -> None:
     text = "heat_template_version: 2021-04-16\nresources:\n  a: {type: Slow, properties: {value: 1}}"
     world.create("\n".join([text, *lines, ""]))
     world.deliver_together()
-    # It was published again, for whoever has nothing else to do.
+    # The check of the slow resource was published again, for a worker that has nothing else to do.
     assert ([(order.key, order.alone) for order in world.messages], seen) == ([("a", True)], [])
     assert shown(world) == {"a": "INIT_COMPLETE", "b": "CREATE_COMPLETE", "c": "CREATE_COMPLETE"}
     world.settle()
     assert seen == [{"a": "CREATE_IN_PROGRESS", "b": "CREATE_COMPLETE", "c": "CREATE_COMPLETE"}]
+
+
+@pytest.mark.parametrize(("quick", "made"), [(True, 1 + (CARRY_ON - 1) * LINKS), (False, CARRY_ON)])
+def test_a_chain_of_quick_steps_comes_to_a_worker_in_few_messages(quick: bool, made: int) -> None:
+    world = World(together=quick)
+    names = [f"r{number:03}" for number in range(made + 1)]
+    world.create(template_of(dict(zip(names, [(), *((name,) for name in names)], strict=False))))
+    world.deliver()
+    assert world.made_names() == names[:made]
+    assert [order.key for order in world.messages] == [names[-1]]

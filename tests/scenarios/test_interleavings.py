@@ -90,11 +90,11 @@ def check_created(world: World, graph: Graph) -> None:
 
 
 @patient
-@given(graph=graphs(), fate=fates, by=st.sampled_from(["depends_on", "get_attr"]))
+@given(graph=graphs(), fate=fates, by=st.sampled_from(["depends_on", "get_attr"]), together=st.booleans())
 def test_a_stack_is_created_whatever_happens_to_messages_and_processes(
-    graph: Graph, fate: Sequence[tuple[str, int]], by: str
+    graph: Graph, fate: Sequence[tuple[str, int]], by: str, together: bool
 ) -> None:
-    world = World(together=True)
+    world = World(together=together)
     world.create(template_of(graph, by=by))
     play(world, fate)
     world.settle()
@@ -111,7 +111,7 @@ def test_a_stack_is_created_whatever_happens_to_messages_and_processes(
 def test_slow_and_busy_resources_end_as_the_template_says(
     graph: Graph, fate: Sequence[tuple[str, int]], polls: dict[str, int]
 ) -> None:
-    world = World(together=True)
+    world = World()
     world.cloud.polls = polls
     world.cloud.failing = dict.fromkeys(list(graph)[::3], 2)
     world.create(template_of(graph))
@@ -126,7 +126,7 @@ def test_slow_and_busy_resources_end_as_the_template_says(
 def test_a_stack_is_deleted_in_reverse_whatever_happens(
     graph: Graph, fate: Sequence[tuple[str, int]], second: Sequence[tuple[str, int]]
 ) -> None:
-    world = World(together=True)
+    world = World()
     stack_id = world.create(template_of(graph))
     world.settle()
     world.delete()
@@ -147,14 +147,16 @@ def test_a_stack_is_deleted_in_reverse_whatever_happens(
     before=fates,
     after=fates,
     polls=st.dictionaries(st.sampled_from(NAMES), st.integers(1, 30)),
+    together=st.booleans(),
 )
 def test_a_delete_in_the_middle_of_a_create_leaves_nothing(
     graph: Graph,
     before: Sequence[tuple[str, int]],
     after: Sequence[tuple[str, int]],
     polls: dict[str, int],
+    together: bool,
 ) -> None:
-    world = World(together=True)
+    world = World(together=together)
     world.cloud.polls = polls
     stack_id = world.create(template_of(graph, by="get_attr"))
     play(world, before)
@@ -171,7 +173,7 @@ def test_a_delete_in_the_middle_of_a_create_leaves_nothing(
 def test_a_failure_is_told_and_touches_no_other_resource(
     graph: Graph, fate: Sequence[tuple[str, int]], victim: int
 ) -> None:
-    world = World(together=True)
+    world = World()
     failing = list(graph)[victim % len(graph)]
     world.cloud.failing = {failing: -1}
     stack_id = world.create(template_of(graph))
@@ -196,7 +198,7 @@ def test_a_failure_is_told_and_touches_no_other_resource(
 @patient
 @given(graph=graphs(), instruction=st.integers(1, 40))
 def test_a_coordinator_that_dies_in_a_job_leaves_it_whole_or_absent(graph: Graph, instruction: int) -> None:
-    world = World(together=True)
+    world = World()
     template = template_of(graph)
     world.cloud.crash_after(instruction)
     survived = world.survive(lambda: world.create(template, job_id="job"))

@@ -49,6 +49,7 @@ def check_in_service(world: World, stack_id: str, definition: Definition) -> boo
     names=st.sets(st.sampled_from(NAMES), min_size=4),
     polls=polls,
     rollback=st.booleans(),
+    together=st.booleans(),
 )
 def test_what_is_wanted_is_in_service_and_the_rest_goes_when_it_can(
     sequence: Sequence[Definition],
@@ -56,8 +57,9 @@ def test_what_is_wanted_is_in_service_and_the_rest_goes_when_it_can(
     names: set[str],
     polls: dict[str, int],
     rollback: bool,
+    together: bool,
 ) -> None:
-    world = World()
+    world = World(together=together)
     watch = Watch(world)
     stack_id = begin(world, sequence[0])
     world.settle()

@@ -18,7 +18,7 @@ from tests.scenarios.test_wait_conditions import TYPES as WAIT_TYPES
 from tests.scenarios.test_wait_conditions import signal
 from tests.scenarios.test_wait_conditions import template as waiting
 from tests.scenarios.world import World, template_of
-from workers.check.checker import CARRY_ON
+from workers.check.checker import CARRY_ON, LINKS
 
 #: More than one worker carries on with.
 MANY = 2 * CARRY_ON + 3
@@ -26,7 +26,7 @@ MANY = 2 * CARRY_ON + 3
 SHAPES: Mapping[str, Graph] = {
     "single": {"a": []},
     "apart": {f"r{n}": [] for n in range(MANY)},
-    "chain": {f"r{n:03}": [f"r{n - 1:03}"] if n else [] for n in range(MANY)},
+    "chain": {f"r{n:03}": [f"r{n - 1:03}"] if n else [] for n in range(LINKS * CARRY_ON)},
     "fan-out": {"first": [], **{f"r{n}": ["first"] for n in range(MANY)}},
     "fan-in": {
         **{f"r{n:03}": [] for n in range(FAN_IN + 1)},

@@ -54,8 +54,8 @@ class Witness:
         #: The ids of objects that stacks before this one retained.
         self._left: set[str] = set()
         self._makers: Counter[str] = Counter()
-        #: By row, the rows that its object was last made or changed with.
-        self._used: dict[str, frozenset[str]] = {}
+        #: By row, the rows that its object was last made or changed with, and the newest event by then.
+        self._used: dict[str, tuple[frozenset[str], int]] = {}
         make = world.cloud.make
 
         def watched(row: str, name: str, value: str) -> str:
@@ -123,7 +123,9 @@ class Witness:
 
     def _check_served(self, rows: Mapping[str, Any], row: Any, resource: Resource) -> None:
         needed = {proxy.name: proxy.uuid for proxy in resource.stack.resources.values()}
-        self._used[row.id] = frozenset(str(uuid) for uuid in needed.values())
+        with self.aside() as connection:
+            newest = connection.execute(sa.text("SELECT coalesce(max(id), 0) FROM event")).scalar_one()
+        self._used[row.id] = frozenset(str(uuid) for uuid in needed.values()), newest
         wanted = self.definitions.get(row.lock_traversal)
         if wanted is not None:
             assert set(needed) == enabled(wanted)[row.name].others, (
@@ -145,25 +147,27 @@ class Witness:
             status = connection.execute(sa.text(sql), {"id": row.lock_traversal}).scalar_one()
         return bool(other.unhealthy) and status == "FAILED"
 
-    def _was_sound(self, row: Any) -> bool:
-        """Whether a row's deletion is claimed, and what it was before is on record as complete."""
+    def _given(self, row: Any) -> frozenset[str]:
+        """Return the rows that an object was last made or changed with, unless that is complete on record since.
+
+        What is only claimed has not begun, and is what it was on record.
+        """
+        given, newest = self._used.get(row.id, (frozenset(), 0))
+        sql = "SELECT count(*) FROM event WHERE resource_id = :id AND id > :newest AND status = 'COMPLETE'"
         with self.aside() as connection:
-            sql = "SELECT status FROM event WHERE resource_id = :id AND action <> 'DELETE' ORDER BY id DESC LIMIT 1"
-            return (
-                row.action == "DELETE"
-                and connection.execute(sa.text(sql), {"id": row.id}).scalar() == "COMPLETE"
-            )
+            completed = connection.execute(sa.text(sql), {"id": row.id, "newest": newest}).scalar_one()
+        return frozenset() if completed else given
 
     def _check_unused(self, rows: Mapping[str, Any], row: Any) -> None:
         for other in rows.values():
             if other.id == row.id or not self.is_there(other):
                 continue
-            uses, given = frozenset(json.loads(other.requires)), self._used.get(other.id, frozenset())
+            uses = frozenset(json.loads(other.requires))
             if other.action == "CREATE" and other.status != "COMPLETE":
                 # It was planned with what was there then, and is made of what it was given.
-                uses = given
-            elif other.status != "COMPLETE" and not self._was_sound(other):
-                uses |= given
+                uses = self._given(other)
+            elif other.status != "COMPLETE":
+                uses |= self._given(other)
             assert row.id not in uses, f"{row.name} is unmade although {other.name} depends on it"
             for physical_id in self.world.cloud.owned_by(other.id):
                 mentioned = self.world.cloud.sizes[physical_id].split("+")

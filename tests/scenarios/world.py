@@ -138,7 +138,7 @@ class World:
         *,
         place: Place | None = None,
         redelivers: bool = True,
-        together: bool = False,
+        together: bool = True,
         **settings: Any,
     ) -> None:
         """Make a world; ``types`` are there besides that of the objects in its cloud.

@@ -45,6 +45,8 @@ log = structlog.get_logger()
 
 #: How often a worker continues with what it made ready, so that work spreads over workers and the queue shows it.
 CARRY_ON = 16
+#: How often more if a quick step makes one other ready: in a chain there is nothing to spread.
+LINKS = 8
 #: How many steps a process takes of a message before it calls what it does not know slow.
 TRIALS = 2
 
@@ -103,7 +105,7 @@ class Checker:
             types,
         )
         self._most = settings.batch_size
-        self._pace = pace or Pace(quick_seconds=settings.quick_step_seconds if self._most > 1 else -1.0)
+        self._pace = pace or Pace(quick_seconds=settings.quick_step_seconds)
         self._patience_seconds = patience_seconds
         self._batches: set[Batch] = set()
         self._watch = Periodic(
@@ -119,22 +121,23 @@ class Checker:
         self._source = partial(remembered.get, self._load_source)
 
     def check(self, orders: Sequence[CheckOrder]) -> None:
-        """Carry out the orders of one message, then up to ``CARRY_ON`` times what they made ready.
+        """Carry out the orders of one message, then up to ``CARRY_ON`` times what they made ready, or longer a chain.
 
         What becomes ready is published before this worker continues, but for what it continues with itself: other
         workers depend neither on its speed nor on its survival.
         """
-        mine, claims = orders, tuple[Claim, ...]()
-        for turn in reversed(range(CARRY_ON)):
-            most = self._most if turn else 0
+        mine, claims, left = orders, tuple[Claim, ...](), (CARRY_ON - 1) * LINKS
+        while True:
+            most = self._most if left > 0 else 0
             done = self._carry_out_batch(claims, most) if claims else self._begin(mine, most)
             ready, claims, mine = done.ready, tuple(done.claims), ()
-            if not claims and turn:
+            if not claims and left > 0:
                 first = next((each for each in ready if each.phase not in (END, JOIN)), None)
                 mine = () if first is None else (first,)
             self._publish(each for each in ready if each not in mine)
             if not claims and not mine:
                 return
+            left -= 1 if len(claims) == 1 and not ready else LINKS
 
     def step(self, order: CheckOrder) -> tuple[CheckOrder, ...]:
         """Take one step of one node; return the orders for the ready nodes, joins already passed on."""
@@ -179,6 +182,9 @@ class Checker:
                 outcome = self._outcome(claim)
                 if NodeBatches.fits(outcome):
                     batch.add(claim, outcome)
+                elif len(claims) == 1:
+                    # As without batches, this worker continues with it: with the other half of a replacement, say.
+                    return FinishedBatch(ready=self.report(claim, outcome))
                 else:
                     self._publish(self.report(claim, outcome))
                 self._publish(self._record(batch.due()).ready)
