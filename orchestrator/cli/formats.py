@@ -1,5 +1,6 @@
 """Results on stdout: framed tables on a terminal, aligned columns in pipes, JSON and YAML for programs."""
 
+import functools
 import json
 import os
 import sys
@@ -137,6 +138,7 @@ def as_yaml(data: object) -> str:
     return writer.write(json.loads(text), ascii_only=has_odd_breaks)
 
 
+@functools.lru_cache(maxsize=256)
 def moment(seconds: float) -> str:
     """Return a time (seconds since the epoch) in UTC, to the second."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

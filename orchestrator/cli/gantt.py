@@ -10,20 +10,19 @@ from orchestrator.cli.fitting import columns_of, fitted
 from orchestrator.cli.formats import printable
 from orchestrator.cli.state_marks import MARKS, SPAN_MARKS, Mark
 from orchestrator.cli.times import duration
-from orchestrator.views.operations import (
+from orchestrator.views.vertex_states import (
     OVER,
     SPAN_HELD,
     SPAN_QUEUED,
     SPAN_RETRYING,
     SPAN_RUNNING,
     SPAN_WAITING,
-    Bar,
-    Span,
-    Timeline,
 )
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from orchestrator.views.operations import Bar, Span, Timeline
 
 #: The least width of a drawing, and the greatest width of its names.
 LEAST_WIDTH: Final = 40
@@ -59,7 +58,7 @@ class Scale:
         """Return the column of a time; a time out of range is in the nearest column."""
         return min(max(self._columns_before(at), 0), self.columns - 1)
 
-    def last_column(self, span: Span, *, until: float) -> int:
+    def last_column(self, span: "Span", *, until: float) -> int:
         """Return the last column of a span; the column in which the next span begins belongs to that one."""
         if span.end is None:
             return self.column(until)
@@ -76,7 +75,7 @@ class Scale:
         return next((float(step) for step in _STEPS if step >= least), math.ceil(least / 86400) * 86400.0)
 
 
-def end_of(timeline: Timeline) -> float:
+def end_of(timeline: "Timeline") -> float:
     """Return the time at which an operation ended; while it runs, the time of the data."""
     ended = timeline.operation.ended_at
     last = [span.end for bar in timeline.bars for span in bar.spans if span.end is not None]
@@ -84,13 +83,13 @@ def end_of(timeline: Timeline) -> float:
     return max(ended if ended is not None else timeline.as_of, *last, timeline.operation.begun_at)
 
 
-def scale_of(timeline: Timeline, columns: int) -> Scale:
+def scale_of(timeline: "Timeline", columns: int) -> Scale:
     """Return the scale that fits a whole operation into ``columns``."""
     begun = timeline.operation.begun_at
     return Scale(start=begun, seconds=max(end_of(timeline) - begun, 1e-6), columns=max(columns, 1))
 
 
-def cells_of(spans: Sequence[Span], scale: Scale, *, until: float) -> list[Span | None]:
+def cells_of(spans: Sequence["Span"], scale: Scale, *, until: float) -> "list[Span | None]":
     """Return the span that each column shows; None for none.
 
     Every span has at least one column, unless a more urgent span needs it.
@@ -130,7 +129,7 @@ def ago(seconds: float) -> str:
     return f"{hours}h{rest:02}" if rest else f"{hours}h"
 
 
-def took(bar: Bar, *, until: float) -> str:
+def took(bar: "Bar", *, until: float) -> str:
     """Return the duration of a bar without its wait for other resources; empty if no work was begun."""
     worked = [span for span in bar.spans if span.kind != SPAN_WAITING]
     if not worked:
@@ -140,7 +139,7 @@ def took(bar: Bar, *, until: float) -> str:
 
 
 def gantt(
-    timeline: Timeline, width: int, *, ascii_only: bool = False, critical_only: bool = False
+    timeline: "Timeline", width: int, *, ascii_only: bool = False, critical_only: bool = False
 ) -> Iterator["Text"]:
     """Yield the lines of a drawing that is ``width`` columns wide: the axis, then a line for each bar.
 
@@ -171,7 +170,7 @@ def gantt(
         yield line
 
 
-def legend(timeline: Timeline, *, ascii_only: bool = False) -> "Text":
+def legend(timeline: "Timeline", *, ascii_only: bool = False) -> "Text":
     """Return the legend of the marks that a drawing of this timeline has."""
     from rich.text import Text
 
@@ -190,12 +189,12 @@ def legend(timeline: Timeline, *, ascii_only: bool = False) -> "Text":
     return line
 
 
-def _label(bar: Bar) -> str:
+def _label(bar: "Bar") -> str:
     # A replaced resource has two bars of one name; the action distinguishes them.
     return printable(bar.name if bar.phase != "cleanup" else f"{bar.name} ({bar.action.lower()})")
 
 
-def _drawn(bar: Bar, scale: Scale, *, until: float, ascii_only: bool) -> "Text":
+def _drawn(bar: "Bar", scale: Scale, *, until: float, ascii_only: bool) -> "Text":
     from rich.text import Text
 
     drawn = Text()

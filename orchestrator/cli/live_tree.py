@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.cli.fitting import shortened
 from orchestrator.cli.formats import printable
 from orchestrator.cli.state_marks import MARKS
-from orchestrator.views.operations import (
+from orchestrator.views.operations import GraphPicture, Group, Vertex
+from orchestrator.views.vertex_states import (
     BLOCKED,
     DONE,
     FAILED,
@@ -25,9 +26,6 @@ from orchestrator.views.operations import (
     UNCHANGED,
     UNREACHED,
     WAITING,
-    GraphPicture,
-    Group,
-    Vertex,
 )
 
 if TYPE_CHECKING:

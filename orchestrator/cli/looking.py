@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import NotFound
-from orchestrator.views.operations import FAILED, OVER, GraphPicture
+from orchestrator.views.operations import GraphPicture
+from orchestrator.views.vertex_states import FAILED, OVER
 
 if TYPE_CHECKING:
     from orchestrator.queries.observer import Observer

@@ -1,5 +1,6 @@
 """Options that several commands share, and the parsing of their values."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -89,7 +90,7 @@ def _finite(_context: click.Context, _parameter: click.Parameter, minutes: float
 
 
 def template_options(command: Command, *, required: bool = True) -> Command:
-    """Add the options of a stack's definition: ``-t``, ``-e``, ``-P``."""
+    """Add the options of a stack's definition: ``-t``, ``-e``, ``-P``; the command parses each text once."""
     decorators = [
         click.option(
             "-t",
@@ -119,7 +120,18 @@ def template_options(command: Command, *, required: bool = True) -> Command:
     ]
     for decorate in reversed(decorators):
         command = decorate(command)
-    return command
+    return _reading_once(command)
+
+
+def _reading_once(command: Command) -> Command:
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        from orchestrator.template.reading import shared_readings
+
+        with shared_readings():
+            return command(*args, **options)
+
+    return run  # type: ignore[return-value]  # it is called alike
 
 
 def optional_template_options(command: Command) -> Command:

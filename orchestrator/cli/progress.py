@@ -26,8 +26,9 @@ class Lines:
 
     def show(self, progress: "Progress", events: list["EventView"]) -> None:
         """Write the new events, newly held resources and new reasons for waiting."""
-        for event in events:
-            click.echo(event_line(event), err=True)
+        if events:
+            # One write: each takes a while, and a stack may have thousands of events at a time.
+            click.echo("\n".join(map(event_line, events)), err=True)
         held = frozenset(progress.hooks)
         for each in sorted(held - self._shown, key=lambda each: (each.since, each.resource)):
             click.echo(clear_line(progress.stack, each), err=True)

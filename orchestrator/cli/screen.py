@@ -17,7 +17,7 @@ from orchestrator.cli.looking import Look, Looker
 from orchestrator.cli.progress import clear_line, in_lines
 from orchestrator.cli.state_marks import MARKS, has_signs
 from orchestrator.cli.times import duration
-from orchestrator.views.operations import DONE, UNCHANGED
+from orchestrator.views.vertex_states import DONE, UNCHANGED
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.views import operations
+from orchestrator.views import vertex_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +21,24 @@ class Mark:
 
 #: By the state of a vertex, most urgent first; every sign is unique.
 MARKS: Final = {
-    operations.FAILED: Mark("✗", "x", "bold red"),
-    operations.RETRYING: Mark("↻", "~", "bold yellow"),
-    operations.HELD: Mark("‖", "|", "magenta"),
-    operations.RUNNING: Mark("▶", ">", "yellow"),
-    operations.WAITING: Mark("…", "w", "cyan"),
-    operations.READY: Mark("○", "o", ""),
-    operations.BLOCKED: Mark("·", ".", "dim"),
-    operations.UNREACHED: Mark("∅", "!", "red"),
-    operations.DONE: Mark("✓", "+", "green"),
-    operations.UNCHANGED: Mark("=", "=", "green"),
+    vertex_states.FAILED: Mark("✗", "x", "bold red"),
+    vertex_states.RETRYING: Mark("↻", "~", "bold yellow"),
+    vertex_states.HELD: Mark("‖", "|", "magenta"),
+    vertex_states.RUNNING: Mark("▶", ">", "yellow"),
+    vertex_states.WAITING: Mark("…", "w", "cyan"),
+    vertex_states.READY: Mark("○", "o", ""),
+    vertex_states.BLOCKED: Mark("·", ".", "dim"),
+    vertex_states.UNREACHED: Mark("∅", "!", "red"),
+    vertex_states.DONE: Mark("✓", "+", "green"),
+    vertex_states.UNCHANGED: Mark("=", "=", "green"),
 }
 #: By the kind of a span of a timeline; one character is one step of its time.
 SPAN_MARKS: Final = {
-    operations.SPAN_WAITING: Mark("·", ".", "dim"),
-    operations.SPAN_QUEUED: Mark("░", ":", ""),
-    operations.SPAN_RUNNING: Mark("█", "#", "yellow"),
-    operations.SPAN_RETRYING: Mark("▚", "~", "bold magenta"),
-    operations.SPAN_HELD: Mark("‖", "|", "magenta"),
+    vertex_states.SPAN_WAITING: Mark("·", ".", "dim"),
+    vertex_states.SPAN_QUEUED: Mark("░", ":", ""),
+    vertex_states.SPAN_RUNNING: Mark("█", "#", "yellow"),
+    vertex_states.SPAN_RETRYING: Mark("▚", "~", "bold magenta"),
+    vertex_states.SPAN_HELD: Mark("‖", "|", "magenta"),
 }
 
 

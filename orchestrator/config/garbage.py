@@ -22,15 +22,18 @@ _SETTLED: Final = (5_000, 2, 2)
 
 _lock = threading.Lock()
 _pauses = 0
+#: Whether the end of the next pause exempts everything present from collection.
+_keeps_all = False
 
 
 @contextmanager
 def paused_collection() -> Iterator[None]:
     """Pause the collector; it runs again when the last of all threads that paused it has left.
 
-    A collector that was disabled elsewhere stays disabled.
+    A collector that was disabled elsewhere stays disabled. In a command, what is there at the end of the first pause is
+    never collected: it is the plan of its operation, which lasts as long as the command.
     """
-    global _pauses  # noqa: PLW0603 - the collector is the process's, too
+    global _pauses, _keeps_all  # noqa: PLW0603 - the collector is the process's, too
     with _lock:
         is_ours = _pauses > 0 or gc.isenabled()
         _pauses += is_ours
@@ -41,11 +44,17 @@ def paused_collection() -> Iterator[None]:
         with _lock:
             _pauses -= is_ours
             if is_ours and _pauses == 0:
+                if _keeps_all:
+                    # Else the next object would have all of them traversed at once.
+                    _keeps_all = False
+                    gc.freeze()
                 gc.enable()
 
 
 def look_rarely() -> None:
     """Raise the threshold of the youngest generation, for a command, which ends before garbage grows."""
+    global _keeps_all  # noqa: PLW0603 - as above
+    _keeps_all = True
     gc.set_threshold(YOUNGEST, _OLDER, _OLDER)
 
 
@@ -56,6 +65,8 @@ def settle() -> None:
     expensive and rare: the interpreter runs one only when a quarter of all objects is new. Cyclic garbage would grow
     till then, and Celery makes some for every task event.
     """
+    global _keeps_all  # noqa: PLW0603 - as above
+    _keeps_all = False
     gc.collect()
     gc.freeze()
     # The interpreter compares new objects with those that the last full collection left, frozen ones included.

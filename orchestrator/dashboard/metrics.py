@@ -27,7 +27,7 @@ from orchestrator.store.installation.cache_counters import NodeTotals
 from orchestrator.store.installation.processes import PRESENT, SILENT, STOPPED
 from orchestrator.store.store import Store
 from orchestrator.views.nodes import FAILING, UNREACHABLE, UP, NodeView
-from orchestrator.views.operations import STATES
+from orchestrator.views.vertex_states import STATES
 
 Family = TypeVar("Family", GaugeMetricFamily, CounterMetricFamily)
 

@@ -1,7 +1,10 @@
 """Records: frozen values of which most fields come from another object, such as a row."""
 
+import functools
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, Final, Self
+
+_ABSENT: Final = object()
 
 
 class Record:
@@ -15,5 +18,12 @@ class Record:
 
         A field that neither has gets its default.
         """
-        names = (each.name for each in fields(cls) if each.name not in others)  # type: ignore[arg-type]  # it is one
-        return cls(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **others)
+        for name in _names(cls):  # type: ignore[arg-type]  # a class is hashable
+            if name not in others and (value := getattr(source, name, _ABSENT)) is not _ABSENT:
+                others[name] = value
+        return cls(**others)
+
+
+@functools.cache
+def _names(record: type[Record]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(record))  # type: ignore[arg-type]  # it is a dataclass

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.config.limits import Limits
 from orchestrator.definition import LazyFiles, StackSource
 from orchestrator.template.locations import FilesFrom
-from orchestrator.template.template import Template
+from orchestrator.template.template import Draft, Template
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
@@ -21,16 +21,16 @@ def load_template(
     store: "Store", template_id: str, context: Mapping[str, Any], settings: "Settings"
 ) -> Template:
     """Return a stored template, parsed with the parameter values of a traversal's context."""
+    draft = load_draft(store, template_id, settings)
+    return draft.valid_under(context["parameters"], context.get("hidden", ()))
+
+
+def load_draft(store: "Store", template_id: str, settings: "Settings") -> Draft:
+    """Return the parts of a stored template that do not depend on values."""
     stored = store.templates.load(template_id)
     content = LazyFiles(stored.files, store.templates.file)
-    return Template.parse(
-        stored.source,
-        file=stored.file,
-        files=FilesFrom(stored.base, content) if stored.base else content,
-        limits=Limits.of(settings),
-        values=context["parameters"],
-        hidden=context.get("hidden", ()),
-    )
+    files = FilesFrom(stored.base, content) if stored.base else content
+    return Draft.read(stored.source, file=stored.file, files=files, limits=Limits.of(settings))
 
 
 def load_registry(store: "Store", template_id: str, settings: "Settings") -> "Registry":

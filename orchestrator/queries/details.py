@@ -8,7 +8,8 @@ from orchestrator.errors import NotFound
 from orchestrator.queries.graph import ObservedOperation
 from orchestrator.queries.timeline import Moments
 from orchestrator.views.facts import Facts, NodeFact
-from orchestrator.views.operations import RETRYING, WAITING, ResourceDetails
+from orchestrator.views.operations import ResourceDetails
+from orchestrator.views.vertex_states import RETRYING, WAITING
 from orchestrator.views.wiring import Wiring, is_counter
 
 #: The most events that are shown.

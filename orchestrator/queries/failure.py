@@ -7,8 +7,9 @@ from typing import Final
 
 from orchestrator.queries.graph import ObservedOperation
 from orchestrator.views.facts import Facts, NodeFact
-from orchestrator.views.operations import FAILED, UNREACHED, FailedView, FailureView
+from orchestrator.views.operations import FailedView, FailureView
 from orchestrator.views.states import was_begun
+from orchestrator.views.vertex_states import FAILED, UNREACHED
 
 #: The most blocked resources that a failure names.
 NAMED: Final = 20

@@ -12,7 +12,7 @@ from orchestrator.model.messages import CLEANUP
 from orchestrator.queries.groups import groups_of
 from orchestrator.queries.layout import lay_out
 from orchestrator.views.facts import EventFact, Facts, NodeFact
-from orchestrator.views.operations import JOIN, STATES, GraphPicture, Vertex
+from orchestrator.views.operations import GraphPicture, Vertex
 from orchestrator.views.states import (
     counter_state,
     events_by_node,
@@ -23,6 +23,7 @@ from orchestrator.views.states import (
     state_of,
     tries_of,
 )
+from orchestrator.views.vertex_states import JOIN, STATES
 from orchestrator.views.wiring import Wiring, is_counter
 
 #: The parts of a graph.

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from orchestrator.queries.layout import lay_out_layers
-from orchestrator.views.operations import FAILED, RESOURCE, STATES, Group, Vertex
+from orchestrator.views.operations import Group, Vertex
+from orchestrator.views.vertex_states import FAILED, RESOURCE, STATES
 from orchestrator.views.wiring import Wiring
 
 #: The most resources that a group names.

@@ -10,14 +10,8 @@ from typing import Final
 
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.views.facts import EventFact
-from orchestrator.views.operations import (
-    SPAN_HELD,
-    SPAN_QUEUED,
-    SPAN_RETRYING,
-    SPAN_RUNNING,
-    SPAN_WAITING,
-    Span,
-)
+from orchestrator.views.operations import Span
+from orchestrator.views.vertex_states import SPAN_HELD, SPAN_QUEUED, SPAN_RETRYING, SPAN_RUNNING, SPAN_WAITING
 
 #: The kinds of spans before an action begins.
 _BEFORE: Final = (SPAN_WAITING, SPAN_QUEUED)

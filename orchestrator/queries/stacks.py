@@ -198,9 +198,16 @@ class StackQueries:
 
     def outputs(self, name: str) -> tuple[OutputView, ...]:
         """Return a stack's outputs; one that cannot be resolved yet has an error in place of a value."""
+        from orchestrator.planning.stored_templates import load_draft
+
         row = self._find(name)
+        draft = load_draft(self._store, row.template_id, self.settings)
+        if not draft.output_names:
+            # Without the definitions of its resources, which may be many.
+            return ()
         context = self._store.traversals.context(row.traversal_id)
-        return self._outputs(row, self._template(row, context), context)
+        template = draft.valid_under(context["parameters"], context.get("hidden", ()))
+        return self._outputs(row, template, context)
 
     def output(self, name: str, key: str) -> OutputView:
         """Return one output.

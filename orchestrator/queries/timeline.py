@@ -9,7 +9,9 @@ from orchestrator.model.messages import JOIN
 from orchestrator.queries.graph import ObservedOperation
 from orchestrator.queries.phases import spans_of
 from orchestrator.views.facts import Facts, NodeFact
-from orchestrator.views.operations import (
+from orchestrator.views.operations import Bar, Span, Timeline
+from orchestrator.views.states import is_spare
+from orchestrator.views.vertex_states import (
     BEGUN,
     BLOCKED,
     DONE,
@@ -18,11 +20,7 @@ from orchestrator.views.operations import (
     SPAN_QUEUED,
     SPAN_WAITING,
     SPANS,
-    Bar,
-    Span,
-    Timeline,
 )
-from orchestrator.views.states import is_spare
 from orchestrator.views.wiring import is_counter
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.template.versions import CFN_AWS, NEWTON, V2013_05_23, TemplateVersion
+from orchestrator.template.versions import CFN_AWS, HOT, NEWTON, TemplateVersion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,4 +79,4 @@ CFN_WORDS: Final = Dialect(
 
 def dialect_of(version: TemplateVersion) -> Dialect:
     """Return the dialect of the format that ``version`` belongs to."""
-    return HOT_WORDS if version >= V2013_05_23 else CFN_WORDS
+    return HOT_WORDS if version.key == HOT else CFN_WORDS

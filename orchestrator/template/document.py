@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Position, Problem, cut
 from orchestrator.template.reader import read
-from orchestrator.template.reading import Fault, Reading, Unreadable, Where
+from orchestrator.template.reading import Fault, Reading, Unreadable, Where, readings
 
 #: A path in a document: the keys of maps and the indexes of lists, from the root.
 Path = tuple[str | int, ...]
@@ -104,7 +104,7 @@ def read_document(source: str, *, file: str, limits: Limits) -> tuple[Document, 
     """
     source = source.removeprefix("\ufeff")
     try:
-        reading = read(source, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
+        reading = _read(source, limits)
     except Unreadable as error:
         positions = Positions(file, Reading(None, {}, []))
         raise InvalidInput([_problem(positions, error.fault)]) from error
@@ -112,6 +112,13 @@ def read_document(source: str, *, file: str, limits: Limits) -> tuple[Document, 
     warnings = tuple(_problem(positions, f) for f in reading.warnings)
     document = Document(reading.data, positions, file, source, reading.nodes, warnings)
     return document, [_problem(positions, f) for f in reading.faults]
+
+
+def _read(source: str, limits: Limits) -> Reading:
+    known, key = readings(), (source, limits.max_bytes, limits.max_depth)
+    if key not in known:
+        known[key] = read(source, max_bytes=limits.max_bytes, max_depth=limits.max_depth)
+    return known[key]
 
 
 def _problem(positions: Positions, fault: Fault) -> Problem:

@@ -212,6 +212,8 @@ class ExpressionParser:
 
     def parse(self, raw: object, path: Path) -> Expression:
         """Return the expression for the data at ``path``."""
+        if raw == {}:
+            return Expression({}, plain=raw)
         return self._parse(raw, path, functions_of(self.scope.version))
 
     def parse_condition(self, raw: object, path: Path) -> Expression:
@@ -223,6 +225,8 @@ class ExpressionParser:
 
         ``UNKNOWN`` if a parameter has no value yet, and if there is a mistake.
         """
+        if raw is None:
+            return None
         functions = functions_of(self.scope.version)
         building = _Building(self.scope, functions, self._problems, self._deciding_openly, in_condition=False)
         try:

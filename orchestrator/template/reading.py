@@ -1,6 +1,8 @@
 """Results of parsing a text: data and positions, or the error."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 #: A packed position, line << 32 | column, both counted from 0: small enough to keep one for every key.
@@ -36,3 +38,25 @@ class Reading(NamedTuple):
     faults: list[Fault]
     nodes: int = 0
     warnings: Sequence[Fault] = ()
+
+
+#: What texts were read as, by the text and the limits.
+Readings = dict[tuple[str, int, int], Reading]
+
+_shared: ContextVar[Readings | None] = ContextVar("shared_readings", default=None)
+
+
+@contextmanager
+def shared_readings() -> Iterator[None]:
+    """Read each text once within the block: for a command, which parses its template in several steps."""
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def readings() -> Readings:
+    """Return what was read within the block of :func:`shared_readings`, which takes more; outside of one, nothing."""
+    shared = _shared.get()
+    return {} if shared is None else shared

@@ -1,7 +1,6 @@
 """Reader of the section of resources."""
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from functools import partial
 
 from orchestrator.definition import UNKNOWN
@@ -34,6 +33,7 @@ class ResourceReader:
         self._dialect = reader.dialect
         self._all_files = all_files
         self._keys = _keys(reader)
+        self._later = self._dialect.later(reader.version)
         #: The names of resources with a problem.
         self.broken: set[str] = set()
         #: The names of resources whose condition does not hold.
@@ -55,36 +55,33 @@ class ResourceReader:
             return {}
         for name, resource in section.items():
             check_time(partial(self._reader.positions.problem, (word, name)))
+            before = len(self._reader.problems)
             self._check(name, resource, (word, name), parameters)
+            self._note_mistakes(name, before)
         definitions = {}
         for name, resource in section.items():
             check_time(partial(self._reader.positions.problem, (word, name)))
             if isinstance(resource, dict) and name not in self.disabled:
-                with self._noting_mistakes(name):
-                    definitions[name] = self._definition(name, resource, (word, name))
+                before = len(self._reader.problems)
+                definitions[name] = self._definition(name, resource, (word, name))
+                self._note_mistakes(name, before)
         return definitions
 
-    @contextmanager
-    def _noting_mistakes(self, name: str) -> Iterator[None]:
-        before = len(self._reader.problems)
-        yield
+    def _note_mistakes(self, name: str, before: int) -> None:
         if len(self._reader.problems) > before:
             self.broken.add(name)
 
     def _check(self, name: str, raw: object, path: Path, parameters: Collection[str]) -> None:
-        with self._noting_mistakes(name):
-            self._check_name(name, path, parameters)
-            if not isinstance(raw, dict):
-                self._reader.fault(path, f"expected a resource, a map with a type, found {kind_of(raw)}")
-                return
-            if not self._dialect.lenient:
-                self._reader.check_keys(
-                    raw, path, known=self._keys, later=self._dialect.later(self._reader.version)
-                )
-            word = self._dialect.condition
-            decides = word in raw and word in self._keys
-            if decides and self._conditions.holds(raw[word], (*path, word)) is False:
-                self.disabled.add(name)
+        self._check_name(name, path, parameters)
+        if not isinstance(raw, dict):
+            self._reader.fault(path, f"expected a resource, a map with a type, found {kind_of(raw)}")
+            return
+        if not self._dialect.lenient:
+            self._reader.check_keys(raw, path, known=self._keys, later=self._later)
+        word = self._dialect.condition
+        decides = word in raw and word in self._keys
+        if decides and self._conditions.holds(raw[word], (*path, word)) is False:
+            self.disabled.add(name)
 
     def _check_name(self, name: str, path: Path, parameters: Collection[str]) -> None:
         if not 0 < len(name) <= _LONGEST_NAME:

@@ -80,10 +80,7 @@ class Template:
         """
         with evaluation(limits):
             draft = Draft.read(source, file=file, files=files, limits=limits)
-            template = draft.under(draft.unknown_values() if values is None else values, hidden)
-        if template.problems:
-            raise InvalidInput(in_order(template.problems))
-        return template
+            return draft.valid_under(draft.unknown_values() if values is None else values, hidden)
 
     def problem(self, path: Path, message: str, hint: str = "") -> Problem:
         """Return a problem at ``path``."""
@@ -269,6 +266,18 @@ class Draft:
             conditions=conditions,
             problems=problems,
         )
+
+    def valid_under(self, values: Mapping[str, object], hidden: Collection[str] = ()) -> Template:
+        """Return the template as :meth:`under` does, if it is valid.
+
+        Raises:
+            InvalidInput: with every problem found.
+        """
+        with evaluation(self.limits):
+            template = self.under(values, hidden)
+        if template.problems:
+            raise InvalidInput(in_order(template.problems))
+        return template
 
     @property
     def _declared(self) -> Mapping[str, object]:

@@ -165,25 +165,16 @@ class Examiner:
         return environment.registry.actual(definition.type, (definition.name,))
 
     def _referenced_types(self, examined: Examined) -> dict[str, ReferencedType]:
-        types = {}
+        types: dict[str, ReferencedType] = {}
+        installed: dict[str, ReferencedType] = {}
         for name, actual in examined.types.items():
-            if name in examined.nested and is_template(actual):
+            if actual in installed:
+                types[name] = installed[actual]
+            elif name in examined.nested and is_template(actual):
                 attributes = attributes_of_nested(examined.nested[name].template)
                 types[name] = ReferencedType(name=actual, attributes=attributes)
             elif actual in self._types:
-                kind = self._types[actual]
-                # The attributes of a stack depend on its resources.
-                anything = kind.accepts_anything or issubclass(kind, StackResource)
-                types[name] = ReferencedType(
-                    name=actual,
-                    attributes=kind.attributes_schema,
-                    accepts_anything=anything,
-                    refused={
-                        each: attribute.support_status.advice
-                        for each, attribute in kind.attributes_schema.items()
-                        if attribute.support_status.is_refused
-                    },
-                )
+                types[name] = installed[actual] = _referenced(actual, self._types[actual])
         return types
 
     def _check(
@@ -267,6 +258,20 @@ class Examiner:
             if not isinstance(blueprint.child.template, str):
                 found = [_at_properties(problem, definition, blueprint) for problem in found]
             self.problems = [*outer, *dict.fromkeys(found)]
+
+
+def _referenced(name: str, kind: type[Resource]) -> ReferencedType:
+    return ReferencedType(
+        name=name,
+        attributes=kind.attributes_schema,
+        # The attributes of a stack depend on its resources.
+        accepts_anything=kind.accepts_anything or issubclass(kind, StackResource),
+        refused={
+            each: attribute.support_status.advice
+            for each, attribute in kind.attributes_schema.items()
+            if attribute.support_status.is_refused
+        },
+    )
 
 
 def _inside(examined: Examined, definition: ResourceDefinition, place: Place, key: str, base: str) -> Place:

@@ -237,8 +237,8 @@ class Progress(View):
     """The progress of a stack's operation."""
 
     stack: StackView
-    #: The number of resources in each of :data:`~orchestrator.views.operations.STATES`, nested stacks included, without
-    #: states that none is in.
+    #: The number of resources in each of :data:`~orchestrator.views.vertex_states.STATES`, nested stacks included,
+    #: without states that none is in.
     counts: Mapping[str, int]
     #: The names of at most ten active resources, running ones before waiting ones.
     running: tuple[str, ...]

@@ -1,13 +1,14 @@
-"""The states of an operation's nodes, as :data:`~orchestrator.views.operations.STATES`, and their reasons."""
+"""The states of an operation's nodes, as :data:`~orchestrator.views.vertex_states.STATES`, and their reasons."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK, paused_until
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE
 from orchestrator.views.facts import LOST, RETRY, EventFact, Facts, NodeFact
-from orchestrator.views.operations import (
+from orchestrator.views.vertex_states import (
     BLOCKED,
     DONE,
     FAILED,
@@ -15,11 +16,14 @@ from orchestrator.views.operations import (
     READY,
     RETRYING,
     RUNNING,
+    STATES,
     UNCHANGED,
     UNREACHED,
     WAITING,
-    OperationView,
 )
+
+if TYPE_CHECKING:
+    from orchestrator.views.operations import OperationView
 
 #: The action of events of signals.
 _SIGNAL: Final = "SIGNAL"
@@ -29,7 +33,7 @@ _HELD_BACK: Final = "not deleted: something that requires it could not be"
 _LEFT: Final = "begun, and not done when the operation was over"
 
 
-def is_under_way(operation: OperationView) -> bool:
+def is_under_way(operation: "OperationView") -> bool:
     """Return whether an operation is in progress."""
     return operation.status == "IN_PROGRESS"
 
@@ -126,14 +130,14 @@ def _is_tried_again(node: NodeFact, events: Sequence[EventFact]) -> bool:
     return last.cause == RETRY and (not begun or node.reason == last.reason)
 
 
-def counter_state(node: NodeFact, operation: OperationView) -> str:
+def counter_state(node: NodeFact, operation: "OperationView") -> str:
     """Return the state of a join."""
     if node.state == DONE:
         return DONE
     return BLOCKED if is_under_way(operation) else UNREACHED
 
 
-def reason_of(node: NodeFact, operation: OperationView, state: str, events: Sequence[EventFact]) -> str:
+def reason_of(node: NodeFact, operation: "OperationView", state: str, events: Sequence[EventFact]) -> str:
     """Return the reason of a node's state; empty if none is known."""
     if state == HELD:
         return paused_until(node.hook or "")
@@ -168,3 +172,14 @@ def tries_of(node: NodeFact, events: Sequence[EventFact]) -> int:
         return 0
     again = sum(event.cause in (RETRY, LOST) for event in events)
     return 1 + max(again, node.retries)
+
+
+def counted(alike: Iterable[tuple[NodeFact, int]], *, is_over: bool) -> dict[str, int]:
+    """Return the number of an operation's resources in each state, in the order of ``STATES``.
+
+    ``alike`` has nodes that each stand for a number of equal ones.
+    """
+    counts: Counter[str] = Counter()
+    for node, count in alike:
+        counts[state_of(node, (), is_over=is_over)] += count
+    return {state: counts[state] for state in STATES if counts[state]}

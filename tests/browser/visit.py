@@ -7,7 +7,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Request
 
-from orchestrator.views.operations import STATES
+from orchestrator.views.vertex_states import STATES
 from tests.browser.site import OPERATOR, Site
 
 #: How long a page may take for anything, in milliseconds.

@@ -76,7 +76,8 @@ class Events:
             sql = sql.where(self._settled())
         order = event.c.id.desc() if newest_first else event.c.id
         rows = self._db.rows(sql.order_by(order).limit(limit))
-        return [EventRow(**row._mapping) for row in rows]
+        names = tuple(EventRow.__dataclass_fields__)
+        return [EventRow(**dict(zip(names, row, strict=True))) for row in rows]
 
     def find(self, stack_id: str, event_id: int) -> EventRow:
         """Return one event.

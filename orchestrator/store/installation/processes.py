@@ -11,10 +11,10 @@ from orchestrator.model.messages import END
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying, tried_once
 from orchestrator.store.repository import Repository
-from orchestrator.views.operations import ProcessView
 
 if TYPE_CHECKING:
     from orchestrator.store.rows import AnyRow
+    from orchestrator.views.operations import ProcessView
 
 #: A process that has not reported for so long is removed.
 GONE_SECONDS: Final = 86400.0
@@ -91,7 +91,7 @@ class Processes(Repository):
             connection.execute(process.delete().where(process.c.seen_at <= now - GONE_SECONDS))
 
     @retrying
-    def all(self, *, project: str) -> tuple[ProcessView, ...]:
+    def all(self, *, project: str) -> "tuple[ProcessView, ...]":
         """Return all processes, live ones first, each with its work on a project's stacks.
 
         A process with a lease that has never reported is described by its lease.
@@ -148,7 +148,9 @@ class Processes(Repository):
             for row in connection.execute(sql)
         ]
 
-    def _view(self, row: "AnyRow", leases: Sequence[_Lease], now: float) -> ProcessView:
+    def _view(self, row: "AnyRow", leases: Sequence[_Lease], now: float) -> "ProcessView":
+        from orchestrator.views.operations import ProcessView
+
         silent = row.seen_at < now - self._timings.lease_seconds
         return ProcessView.of(
             row,
@@ -157,7 +159,9 @@ class Processes(Repository):
             works_on=tuple(lease.work for lease in leases if lease.worker == row.name),
         )
 
-    def _by_its_leases(self, name: str, leases: Sequence[_Lease], now: float) -> ProcessView:
+    def _by_its_leases(self, name: str, leases: Sequence[_Lease], now: float) -> "ProcessView":
+        from orchestrator.views.operations import ProcessView
+
         mine = [lease for lease in leases if lease.worker == name]
         until = max(lease.until for lease in mine)
         seen_at = min(now, until - self._timings.lease_seconds)

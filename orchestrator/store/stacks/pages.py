@@ -12,7 +12,8 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.rows import AnyRow, chunked
 from orchestrator.store.stacks.tallies import Tally, tallies
-from orchestrator.views.operations import OVER, StackPage, StackSummary
+from orchestrator.views.operations import StackPage, StackSummary
+from orchestrator.views.vertex_states import OVER
 
 #: The orders in which a list can be sorted.
 SORTS: Final = ("name", "state", "created", "updated", "last_event")

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from orchestrator.store import tables
 from orchestrator.store.rows import AnyRow
 from orchestrator.views.facts import NodeFact
-from orchestrator.views.heads import counted
-from orchestrator.views.operations import DONE, UNCHANGED
+from orchestrator.views.states import counted
+from orchestrator.views.vertex_states import DONE, UNCHANGED
 from orchestrator.views.wiring import is_counter
 
 
@@ -21,7 +21,7 @@ from orchestrator.views.wiring import is_counter
 class Tally:
     """The resources of one operation."""
 
-    #: The number in each of :data:`~orchestrator.views.operations.STATES`, without states that none is in.
+    #: The number in each of :data:`~orchestrator.views.vertex_states.STATES`, without states that none is in.
     counts: Mapping[str, int] = field(default_factory=dict)
     #: The retries that all of them together have used.
     retries: int = 0

@@ -48,7 +48,7 @@ from orchestrator.store.traversals.sweeping import DOUBLINGS
 from orchestrator.template.functions.description import describe_functions
 from orchestrator.template.versions import VERSIONS
 from tests.unit.docs.pages import PAGES, ROOT
-from workers.check.checker import CARRY_ON
+from workers.check.checker import CARRY_ON, LINKS
 
 DOCS = ROOT / "docs"
 QUEUE, ENGINE, OPERATIONS, JOURNEY, LANGUAGE = (
@@ -270,6 +270,8 @@ def test_numbers_of_the_engine_are_those_in_the_code() -> None:
     assert Timings().locked_seconds == 5
     assert "looks by itself every five seconds" in engine
     assert f"up to {CARRY_ON} times" in " ".join(JOURNEY.split())
+    assert f"up to {CARRY_ON} times" in engine
+    assert f"up to {(CARRY_ON - 1) * LINKS} times" in engine
     assert f"phase `{END}`" in engine
     assert f"phase `{JOIN}`" in engine
 

@@ -1,6 +1,6 @@
 // The states of a resource in an operation and how each is shown: a word, an icon and a colour, never a colour alone.
 //
-// The words and their order are those of orchestrator/views/operations.py (STATES).
+// The words and their order are those of orchestrator/views/vertex_states.py (STATES).
 
 /** Paths of 16 by 16 icons: drawn with a round stroke 2 wide and no fill, but for those in FILLED. */
 export const ICONS = Object.freeze({

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from orchestrator.errors import NotFound
 from orchestrator.views.operations import (
-    STATES,
     Bar,
     FailedView,
     FailureView,
@@ -17,6 +16,7 @@ from orchestrator.views.operations import (
     Timeline,
     Vertex,
 )
+from orchestrator.views.vertex_states import STATES
 from tests.unit.orchestrator.cli.fake_service import NOON
 
 if TYPE_CHECKING:

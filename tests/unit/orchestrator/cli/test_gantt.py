@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from orchestrator.cli.gantt import Scale, ago, axis, cells_of, gantt, legend, took
-from orchestrator.views.operations import SPANS, STATES, Span, Timeline
+from orchestrator.views.operations import Span, Timeline
+from orchestrator.views.vertex_states import SPANS, STATES
 from tests.unit.orchestrator.cli.fake_service import NOON
 from tests.unit.orchestrator.cli.pictures import bar, operation, plain, timeline
 

@@ -73,15 +73,15 @@ WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 COMMANDS = {
     "--help": Limits({"click"}, 50, 125),
     "--version": Limits({"click"}, 18, 135),
-    "stack --help": Limits({"click"}, 61, 135),
-    "stack list": Limits(SETTINGS | DATABASE, 98, 500),
-    "stack list -f json": Limits(SETTINGS | DATABASE, 98, 500),
-    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 190, 620),
+    "stack --help": Limits({"click"}, 58, 135),
+    "stack list": Limits(SETTINGS | DATABASE, 100, 500),
+    "stack list -f json": Limits(SETTINGS | DATABASE, 100, 500),
+    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 192, 620),
     "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 167, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        370,
-        800,
+        367,
+        790,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
 }

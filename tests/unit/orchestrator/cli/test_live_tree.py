@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from orchestrator.cli.live_tree import Branch, bar, bounded, branches, drawn
-from orchestrator.views.operations import STATES, GraphPicture, Group
+from orchestrator.views.operations import GraphPicture, Group
+from orchestrator.views.vertex_states import STATES
 from tests.unit.orchestrator.cli.pictures import graph_picture, plain, vertex
 
 

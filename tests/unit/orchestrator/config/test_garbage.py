@@ -93,3 +93,24 @@ def test_what_was_there_when_it_settled_is_looked_at_no_more() -> None:
     stays = [Ring()]
     settle()
     assert not any(found is stays for found in gc.get_objects())
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Let the collector look at everything again, once the test is over."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("usual", "thawed")
+def test_what_a_command_has_planned_is_never_looked_at_and_what_comes_later_is() -> None:
+    settle()
+    gc.unfreeze()
+    look_rarely()
+    with paused_collection():
+        planned = [Ring()]
+    with paused_collection():
+        later = [Ring()]
+    found = {id(each) for each in gc.get_objects()}
+    assert id(planned) not in found
+    assert id(later) in found

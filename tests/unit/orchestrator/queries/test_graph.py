@@ -11,7 +11,8 @@ from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.queries import graph
 from orchestrator.queries.graph import picture_of
 from orchestrator.views.facts import NodeFact
-from orchestrator.views.operations import STATES, GraphPicture
+from orchestrator.views.operations import GraphPicture
+from orchestrator.views.vertex_states import STATES
 from tests.unit.orchestrator.queries.made import (
     OPERATION,
     end,

@@ -12,6 +12,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Position, Problem
 from orchestrator.template.document import Document, dotted, parse_document
+from orchestrator.template.reading import shared_readings
 
 
 def parse(source: str, **limits: Any) -> Document:
@@ -288,3 +289,21 @@ def test_limits_are_those_of_the_settings() -> None:
     settings = Settings(max_template_bytes=1, max_resources_per_stack=2, max_template_depth=3)
     assert Limits.of(settings) == Limits(max_bytes=1, max_resources=2, max_depth=3)
     assert Limits.of(Settings()) == Limits()
+
+
+def test_a_command_reads_a_text_once_within_the_same_limits() -> None:
+    text = "a: {b: c}"
+    with shared_readings():
+        first = parse(text)
+        assert parse("\ufeff" + text).data is first.data
+        assert parse(text, max_depth=7).data is not first.data
+        with shared_readings():
+            assert parse(text).data is not first.data
+        assert parse(text).data is first.data
+    assert parse(text).data is not parse(text).data == first.data
+
+
+def test_the_mistakes_of_a_text_that_is_read_once_are_found_each_time() -> None:
+    with shared_readings():
+        assert problems_of("a: 1\na: 2") == problems_of("a: 1\na: 2") != []
+        assert problems_of("a: [") == problems_of("a: [") != []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from orchestrator.store.stacks.tallies import Tally
 from orchestrator.views.facts import NodeFact
-from orchestrator.views.heads import counted
+from orchestrator.views.states import counted
 
 NODE = NodeFact(
     no=0,

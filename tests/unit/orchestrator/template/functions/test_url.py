@@ -153,7 +153,8 @@ def test_what_is_no_character_is_refused(call: Any, stack: Stack) -> None:
     st.dictionaries(
         st.sampled_from(["username", "password", "path", "fragment"]), st.text(min_size=1, max_size=6)
     ),
-    st.dictionaries(st.text(max_size=4), st.text(min_size=1, max_size=4), max_size=3),
+    # A map with one key may be a call of a function.
+    st.dictionaries(st.text(max_size=4).map("q".__add__), st.text(min_size=1, max_size=4), max_size=3),
 )
 def test_a_url_can_be_taken_apart_again(texts: dict[str, str], query: dict[str, str]) -> None:
     texts = {**texts, "path": "/" + texts.get("path", "")}
