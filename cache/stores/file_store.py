@@ -57,7 +57,7 @@ class FileStore(DBMBackend, FillLocks):
 
     def _init_dbm_file(self) -> None:
         files = [Path(f"{self.filename}{suffix}") for suffix in _SUFFIXES]
-        # Some kinds of dbm make a file first and narrow it a moment later: whoever holds the lock may be between the two.
+        # Some kinds of dbm make a file first and narrow it a moment later: who holds the lock may be between the two.
         # If others hold it for too long, the first access finds what is to be done.
         with suppress(TimeoutError), self._use_rw_lock(True):
             for each in files:
