@@ -75,5 +75,5 @@ $(RUNTIME): pyproject.toml
 	@touch $@
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(PIP) install --editable '.[dev,postgres,memcached,dashboard,openstack,policy,prometheus,otel]'
+	$(PIP) install --editable '.[dev,postgres,memcached,api,dashboard,openstack,policy,prometheus,otel]'
 	@touch $@

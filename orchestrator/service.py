@@ -20,7 +20,15 @@ from orchestrator.engine.administration import Administration
 from orchestrator.processes.embedded import Embedded, prepare_database
 from orchestrator.queries.stacks import begun_view, stack_view
 from orchestrator.store.store import Store
-from orchestrator.views.stacks import HookView, Progress, ResourceView, SnapshotView, StackView, UpdatePlan
+from orchestrator.views.stacks import (
+    HookView,
+    Progress,
+    ResourceView,
+    SnapshotView,
+    StackPreview,
+    StackView,
+    UpdatePlan,
+)
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
@@ -60,6 +68,24 @@ class Service(Administration):
         embedded = Embedded(settings, store=store) if settings.embedded else None
         return cls(settings, store=store, embedded=embedded)
 
+    def of_project(self, project: str) -> "Service":
+        """Return the service of another project, which this one closes."""
+        settings = self.settings.model_copy(update={"project": project})
+        return type(self)(
+            settings, store=self._store, embedded=self._embedded, counts_looks=self._counts_looks
+        )
+
+    def start(self) -> None:
+        """In embedded mode, begin to carry out what is left of interrupted operations; distributed, workers do.
+
+        Raises:
+            HooksNotLoaded: a lifecycle plugin or an event sink cannot be loaded.
+            PluginMistake: a resource type cannot be loaded.
+            InvalidInput: tracing is switched on and cannot be set up.
+        """
+        if self._embedded is not None:
+            self._embedded.start()
+
     def close(self) -> None:
         """Wait for the steps under way, and close the store; work that is not done stays for later."""
         if self._embedded is not None:
@@ -81,6 +107,19 @@ class Service(Administration):
         from orchestrator.processes.job_client import JobClient
 
         return JobClient(self.settings, self._store)
+
+    # -- trying ------------------------------------------------------------------------------------------------
+
+    def preview(self, job: "StackJob") -> StackPreview:
+        """Return the stack that a create would make; nothing is changed.
+
+        Raises:
+            InvalidInput: the job has problems.
+            Conflict: a lifecycle plugin would refuse.
+        """
+        from orchestrator.engine.stack_preview import preview_job
+
+        return preview_job(job, self.settings)
 
     # -- changing ----------------------------------------------------------------------------------------------
 

@@ -62,6 +62,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "coordinator": "process.run",
     "agent": "process.run",
     "dashboard": "process.run",
+    "api": "process.run",
     "node list": "node.read",
     "node show": "node.read",
     "node instances": "node.read",

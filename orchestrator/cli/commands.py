@@ -40,6 +40,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "coordinator": "processes:coordinator",
     "agent": "processes:agent",
     "dashboard": "dashboard:dashboard",
+    "api": "api:api",
     "node": "node:node",
     "cache": "cache:cache",
     "event-sink": "event_sink:event_sink",

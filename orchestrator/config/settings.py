@@ -112,6 +112,12 @@ class Settings(BaseSettings):
         description="The options of each client plugin, by its name: `[clients.http]` in the file. Options "
         "under `projects` and a project's name there apply only to that project.",
     )
+    keystone_authtoken: dict[str, Any] = Field(
+        default={},
+        repr=False,
+        description="How `isotherm api --auth keystone` verifies tokens: the options of keystonemiddleware's section "
+        "of the same name, such as `auth_url` and the user of the service.",
+    )
     lifecycle: dict[str, dict[str, Any]] = Field(
         default={},
         repr=False,

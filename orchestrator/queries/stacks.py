@@ -10,6 +10,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.errors import NotFound, Problem
 from orchestrator.model.breakpoints import paused_until
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
+from orchestrator.model.stack_filter import ALL_STACKS, NEWEST_FIRST, StackFilter, StackOrder
 from orchestrator.model.tags import has_tags
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
 from orchestrator.queries.history import event_view, traversal_view
@@ -57,15 +58,37 @@ class StackQueries:
         rows = self._store.stacks.all(project=self.settings.project, nested=nested)
         return [stack_view(row) for row in rows if has_tags(row.tags, every=tags, some=tags_any)]
 
-    def stack(self, name: str) -> StackView:
-        """Return one stack with its parameters and outputs."""
+    def listed(
+        self, wanted: StackFilter = ALL_STACKS, order: StackOrder = NEWEST_FIRST, *, everywhere: bool = False
+    ) -> list[StackView]:
+        """Return a part of the list of the project's stacks, or with ``everywhere`` of all projects.
+
+        Raises:
+            NotFound: there is no stack after which the part could begin.
+        """
+        rows = self._store.stack_lists.page(
+            wanted, order, project=None if everywhere else self.settings.project
+        )
+        return [stack_view(row) for row in rows]
+
+    def count(self, wanted: StackFilter = ALL_STACKS, *, everywhere: bool = False) -> int:
+        """Return how many stacks :meth:`listed` would return without a limit."""
+        return self._store.stack_lists.count(wanted, project=None if everywhere else self.settings.project)
+
+    def head(self, name: str) -> StackView:
+        """Return one stack without what its definition would be read for: parameters and outputs."""
+        return stack_view(self._find(name))
+
+    def stack(self, name: str, *, outputs: bool = True) -> StackView:
+        """Return one stack with its parameters and, unless they are not wanted, its outputs."""
         row = self._find(name)
         context = self._store.traversals.context(row.traversal_id)
         template = self._template(row, context)
         hidden, given = set(context.get("hidden", ())), context["parameters"]
         shown = {key: HIDDEN if key in hidden else given[key] for key in given if key in template.parameters}
+        resolved = self._outputs(row, template, context) if outputs else ()
         view = replace(
-            stack_view(row, template.description, shown, self._outputs(row, template, context)),
+            stack_view(row, template.description, shown, resolved),
             in_service=self._store.stacks.in_service(row),
             annotations=self._store.annotations.of(row.id),
             rolled_back=self._rolled_back(row),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from orchestrator.store.purging.purging import Purger
     from orchestrator.store.stacks.annotations import Annotations
     from orchestrator.store.stacks.health import Health
+    from orchestrator.store.stacks.listing import StackLists
     from orchestrator.store.stacks.nested_stacks import Families
     from orchestrator.store.stacks.pages import StackPages
     from orchestrator.store.stacks.presences import Presences
@@ -79,6 +80,7 @@ class Store:
     processes: "Processes" = part("installation.processes:Processes")
     stuck: "Stuck" = part("traversals.stuck:Stuck")
     stack_pages: "StackPages" = part("stacks.pages:StackPages", lambda store: (store.database, store.horizon))
+    stack_lists: "StackLists" = part("stacks.listing:StackLists")
     event_log: "EventLog" = part(
         "history.event_log:EventLog", lambda store: (store.database, store.observations)
     )

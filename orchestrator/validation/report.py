@@ -13,6 +13,7 @@ from orchestrator.sandbox.budget import evaluation
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.parameters import ParameterSchema
 from orchestrator.template.template import Template
+from orchestrator.validation.examiner import Examined
 from orchestrator.validation.job import examine_job
 from orchestrator.validation.warnings import warnings_of
 from orchestrator.views.stacks import TemplateView
@@ -28,8 +29,7 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
         InvalidInput: the template is invalid; with every problem found.
     """
     with evaluation(Limits.of(settings)):
-        types = ResourceTypes.on_demand()
-        examined = examine_job(job, types, settings, offline=True, values_required=False)
+        examined, types = examined_alone(job, settings), ResourceTypes.on_demand()
         conditions, warnings = examined.template.verdicts(), warnings_of(examined, types)
     template, shown = examined.template, examined.parameters.shown()
     missing = {name for name, value in examined.parameters.values.items() if is_unknown(value)}
@@ -50,6 +50,16 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
         outputs=tuple(template.outputs),
         warnings=(*warnings, *_left_out(template)),
     )
+
+
+def examined_alone(job: StackJob, settings: Settings) -> Examined:
+    """Return what a template is found to be under its environment, as :func:`validate_job` validates it.
+
+    Raises:
+        InvalidInput: the template is invalid; with every problem found.
+    """
+    with evaluation(Limits.of(settings)):
+        return examine_job(job, ResourceTypes.on_demand(), settings, offline=True, values_required=False)
 
 
 def _left_out(template: Template) -> Iterator[Problem]:

@@ -82,8 +82,12 @@ class StackView(StatefulView):
     tags: tuple[str, ...] = ()
     created_at: float
     updated_at: float
+    #: None for a stack that is not deleted.
+    deleted_at: float | None = None
     traversal_id: str
     timeout_minutes: float
+    #: Whether a failure of its last definition rolls it back.
+    rollback: bool = False
     #: The parent stack; None if it is not nested.
     parent_id: str | None = None
     #: The outermost stack, and the depth of nesting.

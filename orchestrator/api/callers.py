@@ -1,0 +1,85 @@
+"""Callers: who sends a request, by the kind of authentication that the API was started with."""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import falcon
+
+from orchestrator.access.authenticators import authenticator_of, local_user
+from orchestrator.config.settings import Settings
+from orchestrator.model.identity import ADMINISTRATOR, EVERY_PROJECT, OPERATOR, READER, Identity
+
+#: Returns who sends a request; None for one who is not known.
+Identify = Callable[[falcon.Request], Identity | None]
+
+#: The kinds of authentication: none at all, tokens by the authenticator of the settings, and keystone's.
+NONE, TOKENS, KEYSTONE = "none", "tokens", "keystone"
+KINDS: Final = (NONE, TOKENS, KEYSTONE)
+#: The roles of keystone that count, in the order of ours from the highest down.
+_ROLES: Final = {
+    "admin": ADMINISTRATOR,
+    "manager": OPERATOR,
+    "member": OPERATOR,
+    "_member_": OPERATOR,
+    "reader": READER,
+}
+#: What keystonemiddleware says of a request whose token it has verified.
+_CONFIRMED: Final = "Confirmed"
+
+
+def identifier_of(kind: str, settings: Settings) -> Identify:
+    """Return what identifies callers, of one of :data:`KINDS`.
+
+    Raises:
+        InvalidInput: the authenticator of the settings does not exist, or its settings are wrong.
+        PluginMistake: it is no authenticator.
+    """
+    if kind == NONE:
+        everyone = Identity.administrator(local_user())
+        return lambda _request: everyone
+    if kind == KEYSTONE:
+        return lambda request: of_keystone(request.env)
+    authenticator = authenticator_of(settings)
+    return lambda request: authenticator.identify(credential_of(request))
+
+
+def credential_of(request: falcon.Request) -> str:
+    """Return the token of a request, in whichever header clients put it; empty for none.
+
+    It is in ``X-Auth-Token``, behind ``Bearer`` in ``Authorization``, or the password of basic authentication; the old
+    client of Heat sends a password as ``X-Auth-Key``.
+    """
+    for header in ("X-Auth-Token", "X-Auth-Key"):
+        if value := request.get_header(header):
+            return value
+    kind, _, value = (request.get_header("Authorization") or "").partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(value, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def of_keystone(environ: Mapping[str, object]) -> Identity | None:
+    """Return who sends a request, as ``keystonemiddleware.auth_token`` wrote it into the WSGI environment.
+
+    The middleware removes what a client writes there. A token of the whole system with the role ``admin``, and one of
+    a project that keystone marks as the administrators', count in every project.
+    """
+    if environ.get("HTTP_X_IDENTITY_STATUS") != _CONFIRMED:
+        return None
+    roles = {each.strip().lower() for each in str(environ.get("HTTP_X_ROLES", "")).split(",")}
+    role = next((ours for theirs, ours in _ROLES.items() if theirs in roles), "")
+    of_all = (
+        environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE") == "all"
+        or environ.get("HTTP_X_IS_ADMIN_PROJECT") == "True"
+    )
+    project = str(environ.get("HTTP_X_PROJECT_ID", ""))
+    scope = EVERY_PROJECT if role == ADMINISTRATOR and of_all else project
+    user = str(environ.get("HTTP_X_USER_NAME", ""))
+    return Identity(user=user, roles={scope: role} if role and scope else {})

@@ -1,0 +1,106 @@
+"""The door: the service of each project, on one connection to the state of record."""
+
+from collections.abc import Mapping
+from typing import Self
+
+import falcon
+
+from orchestrator.api.addresses import Addresses
+from orchestrator.config.access_policy import load_policy
+from orchestrator.config.settings import Settings
+from orchestrator.errors import NotFound, cut
+from orchestrator.model.identity import Caller
+from orchestrator.model.policy import Policy
+from orchestrator.service import Service
+from orchestrator.views.stacks import StackView
+
+
+class Door:
+    """Gives a request the service of its project, if the caller's role allows the operation."""
+
+    def __init__(self, service: Service, policy: Policy, *, behind_proxy: bool = False) -> None:
+        self._whole, self._policy, self._behind_proxy = service, policy, behind_proxy
+
+    @classmethod
+    def open(cls, settings: Settings, *, behind_proxy: bool = False) -> Self:
+        """Connect as :meth:`orchestrator.service.Service.open` does.
+
+        Raises:
+            Unavailable: the database cannot be reached, or has another schema than this version needs.
+            InvalidInput: a setting is wrong.
+        """
+        policy = load_policy(settings)
+        return cls(Service.open(settings), policy, behind_proxy=behind_proxy)
+
+    def start(self) -> None:
+        """Begin as :meth:`orchestrator.service.Service.start` does.
+
+        Raises:
+            IsothermError: as there.
+        """
+        self._whole.start()
+
+    def close(self) -> None:
+        """Wait for the steps under way, and close the store."""
+        self._whole.close()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the process."""
+        return self._whole.settings
+
+    def reach(self) -> None:
+        """Return if the database answers.
+
+        Raises:
+            Unavailable: it does not.
+        """
+        self._whole.observer.moment()
+
+    def service(self, request: falcon.Request, operation: str) -> Service:
+        """Return the service of the request's project.
+
+        Raises:
+            NotAllowed: the caller's role does not allow the operation there.
+        """
+        project: str = request.context.project
+        caller: Caller = request.context.caller
+        self._policy.require(caller.identity, operation, project)
+        return self._whole.of_project(project)
+
+    def stack(
+        self, request: falcon.Request, operation: str, path: Mapping[str, str]
+    ) -> tuple[Service, StackView]:
+        """Return the service of the request's project, and the stack at a canonical address, without its definition.
+
+        ``path`` has the parts of the address by name. The stack may be deleted.
+
+        Raises:
+            NotFound: there is no such stack, or it has another name.
+            NotAllowed: as :meth:`service`.
+        """
+        service = self.service(request, operation)
+        name, stack_id = path["name"], path["stack_id"]
+        found = service.head(stack_id)
+        if found.name != name or found.id != stack_id:
+            raise NotFound(f"there is no stack {cut(name)!r} with the id {cut(stack_id)!r}")
+        return service, found
+
+    def living_stack(
+        self, request: falcon.Request, operation: str, path: Mapping[str, str]
+    ) -> tuple[Service, StackView]:
+        """Return the same of a stack that is not deleted.
+
+        Raises:
+            NotFound: it is deleted, or as :meth:`stack`.
+            NotAllowed: as :meth:`service`.
+        """
+        service, found = self.stack(request, operation, path)
+        if found.deleted_at is not None:
+            raise NotFound(f"stack {found.name!r} with the id {found.id!r} is deleted")
+        return service, found
+
+    def addresses(self, request: falcon.Request) -> Addresses:
+        """Return the addresses of the request's project, as the client reaches them."""
+        prefix = request.forwarded_prefix if self._behind_proxy else request.prefix
+        return Addresses(prefix, request.context.project)

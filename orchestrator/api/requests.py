@@ -1,0 +1,115 @@
+"""What is done before and after every request: an id, the caller, the project, and the shape of errors."""
+
+import uuid
+from contextlib import ExitStack
+from http import HTTPStatus
+from typing import Any, Final
+
+import falcon
+import structlog
+
+from orchestrator.api.addresses import path_of_arn
+from orchestrator.api.callers import Identify
+from orchestrator.api.faults import Fault, Refused, fault_of
+from orchestrator.config.caller import acting_for
+from orchestrator.errors import NotAllowed, cut
+from orchestrator.model.identity import Caller
+from orchestrator.model.names import is_name
+
+log = structlog.get_logger()
+
+#: Where no caller is asked for.
+_OPEN: Final = frozenset({"/", "/versions", "/healthcheck"})
+
+
+class Admission:
+    """Gives a request an id, and lets only callers that are known into their projects."""
+
+    def __init__(self, identify: Identify) -> None:
+        self._identify = identify
+
+    def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Give the request an id, and redirect an address that names a stack by an ARN."""
+        request.context.id = f"req-{uuid.uuid4()}"
+        request.context.ending = ExitStack()
+        response.set_header("x-openstack-request-id", request.context.id)
+        if (path := path_of_arn(request.path)) is not None:
+            raise falcon.HTTPFound(f"{path}?{request.query_string}" if request.query_string else path)
+
+    def process_resource(
+        self, request: falcon.Request, response: falcon.Response, resource: object, params: dict[str, Any]
+    ) -> None:
+        """Identify the caller, who acts until the end of the request.
+
+        Raises:
+            Refused: the caller is not known.
+            NotAllowed: the caller has no role in the project.
+        """
+        if resource is None or request.path in _OPEN:
+            return
+        identity = self._identify(request)
+        if identity is None:
+            response.set_header("WWW-Authenticate", 'Basic realm="isotherm"')
+            raise Refused(HTTPStatus.UNAUTHORIZED, "this request has no token, or one that is not known")
+        project = params.get("project", "")
+        if not is_name(project) or not identity.role_in(project):
+            raise NotAllowed(
+                f"{identity.user or 'the caller'} has no role in the project {cut(project, 80)!r}"
+            )
+        request.context.project = project
+        request.context.caller = Caller(identity=identity, origin=f"api, {request.remote_addr}")
+        request.context.ending.enter_context(acting_for(request.context.caller))
+
+    def process_response(
+        self,
+        request: falcon.Request,
+        response: falcon.Response,  # noqa: ARG002  # as falcon calls it
+        resource: object,  # noqa: ARG002
+        succeeded: bool,  # noqa: ARG002
+    ) -> None:
+        """End what lasts as long as the request."""
+        request.context.ending.close()
+
+
+# falcon calls all three with the same arguments.
+def answer_error(
+    request: falcon.Request,
+    response: falcon.Response,
+    error: Exception,
+    params: dict[str, Any],  # noqa: ARG001
+) -> None:
+    """Answer with the fault that an error is; one that nobody expected is in the log, with the request's id."""
+    fault = fault_of(error)
+    if fault.message is None:
+        log.error("a request failed", request=request.context.id, exc_info=error)
+    _write(response, fault)
+
+
+def answer_http_error(
+    request: falcon.Request,  # noqa: ARG001
+    response: falcon.Response,
+    error: falcon.HTTPError,
+    params: dict[str, Any],  # noqa: ARG001
+) -> None:
+    """Answer with the fault that an error of the framework is, such as an unknown address or a wrong method."""
+    if error.headers:
+        response.set_headers(error.headers)
+    _write(response, fault_of(error))
+
+
+def answer_status(
+    request: falcon.Request,  # noqa: ARG001
+    response: falcon.Response,
+    status: falcon.HTTPStatus,
+    params: dict[str, Any],  # noqa: ARG001
+) -> None:
+    """Answer a redirection."""
+    response.status = status.status
+    if status.headers:
+        response.set_headers(status.headers)
+    response.text = status.text
+
+
+def _write(response: falcon.Response, fault: Fault) -> None:
+    response.status = fault.status
+    response.media = fault.to_dict()

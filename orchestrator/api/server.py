@@ -1,0 +1,124 @@
+"""The server of the API: gunicorn, with the application made in each of its processes."""
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.workers.base import Worker
+
+from orchestrator.api.application import make_application
+from orchestrator.api.callers import NONE, identifier_of
+from orchestrator.api.door import Door
+from orchestrator.config.settings import Settings
+from orchestrator.errors import InvalidInput, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """How the API is served."""
+
+    address: str = "127.0.0.1"
+    port: int = 8004
+    #: One of :data:`orchestrator.api.callers.KINDS`.
+    auth: str
+    processes: int = 1
+    threads: int = 8
+    certificate: Path | None = None
+    key: Path | None = None
+    #: Whether ``X-Forwarded-*`` of the proxy in front of it say how clients reach it.
+    behind_proxy: bool = False
+
+
+def refuse_open(serving: Serving) -> None:
+    """Refuse to serve without authentication to others than this machine.
+
+    Raises:
+        InvalidInput: it would.
+    """
+    if serving.auth != NONE or _is_loopback(serving.address):
+        return
+    raise InvalidInput(
+        [
+            Problem(
+                path="--auth none",
+                message=f"whoever reaches {serving.address} could do anything",
+                hint="without authentication only 127.0.0.1 or ::1 is served: give --auth tokens or --auth keystone",
+            )
+        ]
+    )
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
+    """Serves the API until SIGTERM or Ctrl-C.
+
+    ``say`` is told the address once it is served.
+    """
+
+    def __init__(self, settings: Settings, serving: Serving, say: Callable[[str], None]) -> None:
+        self._settings, self._serving, self._say = settings, serving, say
+        self._door: Door | None = None
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Set gunicorn's options."""
+        serving = self._serving
+        host = f"[{serving.address}]" if ":" in serving.address else serving.address
+        options: dict[str, Any] = {
+            "bind": f"{host}:{serving.port}",
+            # An embedded installation carries its work out in this one process.
+            "workers": 1 if self._settings.embedded else serving.processes,
+            "threads": serving.threads,
+            "worker_class": "gthread",
+            "proc_name": "isotherm-api",
+            # A create waits until a coordinator has answered, which may query other systems.
+            "timeout": 330,
+            "graceful_timeout": 30,
+            "keepalive": 15,
+            "limit_request_line": 8190,
+            "limit_request_fields": 64,
+            "forwarded_allow_ips": "*" if serving.behind_proxy else "",
+            "when_ready": self._ready,
+            "worker_exit": self._left,
+            "loglevel": "warning",
+        }
+        if serving.certificate is not None:
+            options |= {
+                "certfile": str(serving.certificate),
+                "keyfile": str(serving.key or serving.certificate),
+            }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Callable[..., Any]:
+        """Make the application, in the process that serves it."""
+        serving = self._serving
+        self._door = Door.open(self._settings, behind_proxy=serving.behind_proxy)
+        self._door.start()
+        return make_application(
+            self._door,
+            identifier_of(serving.auth, self._settings),
+            kind=serving.auth,
+            behind_proxy=serving.behind_proxy,
+        )
+
+    def _ready(self, arbiter: Arbiter) -> None:
+        scheme = "https" if self._serving.certificate is not None else "http"
+        # The port may have been chosen by the system.
+        _host, port = arbiter.LISTENERS[0].sock.getsockname()[:2]
+        host = f"[{self._serving.address}]" if ":" in self._serving.address else self._serving.address
+        self._say(f"{scheme}://{host}:{port}/v1")
+
+    def _left(self, _arbiter: Arbiter, _worker: Worker) -> None:
+        if self._door is not None:
+            self._door.close()

@@ -1,0 +1,96 @@
+"""``isotherm api``: the orchestration API that clients of Heat speak."""
+
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.logs import configure_logs
+from orchestrator.cli.options import example
+from orchestrator.cli.shell import Shell
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(
+    epilog=example(
+        "isotherm api --auth none",
+        "isotherm api --address 0.0.0.0 --processes 4 --certificate api.pem --auth keystone",
+    )
+)
+@click.option("--address", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    default=8004,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port; 0 for any that is free.",
+)
+@click.option(
+    "--auth",
+    type=click.Choice(("none", "tokens", "keystone")),
+    default="tokens",
+    show_default=True,
+    help="How callers prove who they are: not at all, on this machine alone; by a token (isotherm token create); or "
+    "by a token of keystone, which the setting keystone_authtoken describes.",
+)
+@click.option(
+    "--processes", default=1, show_default=True, type=click.IntRange(1), help="How many processes serve it."
+)
+@click.option(
+    "--threads",
+    default=8,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many requests each serves at once.",
+)
+@click.option(
+    "--certificate", type=_FILE, help="The file with the certificate for TLS, and those that signed it."
+)
+@click.option("--key", type=_FILE, help="The file with the certificate's key, if that is in another.")
+@click.option(
+    "--behind-proxy",
+    is_flag=True,
+    help="Believe X-Forwarded-*: a proxy that sets them is in front of it, and only the proxy reaches it.",
+)
+@click.pass_obj
+def api(
+    shell: Shell,
+    *,
+    address: str,
+    port: int,
+    auth: str,
+    processes: int,
+    threads: int,
+    certificate: Path | None,
+    key: Path | None,
+    behind_proxy: bool,
+) -> None:
+    """Serve the orchestration API, for the openstack client and everything else that speaks Heat's.
+
+    Without a broker, this process carries the work out itself.
+    """
+    settings = shell.settings
+    configure_logs(settings)
+    # Packages that no other command needs.
+    from orchestrator.api.installed import require_api
+
+    require_api(auth)
+    from orchestrator.api.door import Door
+    from orchestrator.api.server import Server, Serving, refuse_open
+
+    serving = Serving(
+        address=address,
+        port=port,
+        auth=auth,
+        processes=processes,
+        threads=threads,
+        certificate=certificate,
+        key=key,
+        behind_proxy=behind_proxy,
+    )
+    refuse_open(serving)
+    # What is wrong is said once, and not by each process that serves.
+    Door.open(settings).close()
+    Server(
+        settings, serving, lambda url: click.echo(f"The API is served at {url}; Ctrl-C ends it", err=True)
+    ).run()
