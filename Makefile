@@ -12,6 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
+CLIENTS := $(VENV)/.clients-are-installed
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test check docs frontend bench soak siege mutants servers clean
@@ -27,7 +28,7 @@ venv: $(DEVELOPMENT) ## Install the package and what development needs into .ven
 demo: $(RUNTIME) ## Create a stack on this machine, look at it and delete it again; needs no server
 	$(BIN)/python examples/demo.py
 
-test: $(DEVELOPMENT) servers ## Run all tests; installs Redis, memcached, PostgreSQL and RabbitMQ where missing
+test: $(DEVELOPMENT) $(CLIENTS) servers ## Run all tests; installs Redis, memcached, PostgreSQL and RabbitMQ where missing
 	$(BIN)/python -m pytest --numprocesses logical --dist worksteal
 
 check: $(DEVELOPMENT) ## Check formatting, style, types, which package may import which, and known weaknesses
@@ -57,6 +58,13 @@ mutants: $(DEVELOPMENT) servers ## Put SAMPLE=300 small faults into the core, by
 	$(PIP) install --editable '.[mutants]'
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED)
 
+# The clients of OpenStack have an environment of their own, as their users' is: they are tested against as they are.
+$(CLIENTS): $(DEVELOPMENT)
+	$(PYTHON) -m venv $(VENV)/clients
+	$(VENV)/clients/bin/python -m pip --disable-pip-version-check --quiet install \
+	  'python-openstackclient>=10.5' 'python-heatclient>=5.3'
+	@touch $@
+
 servers:
 	@bash .ci/servers
 
@@ -75,5 +83,5 @@ $(RUNTIME): pyproject.toml
 	@touch $@
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(PIP) install --editable '.[dev,postgres,memcached,api,dashboard,openstack,policy,prometheus,otel]'
+	$(PIP) install --editable '.[dev,postgres,memcached,api,keystone,dashboard,openstack,policy,prometheus,otel]'
 	@touch $@

@@ -28,6 +28,7 @@ person has all that is in it |
 | scripts (`isotherm.connect`) | as of commands |
 | the dashboard | its login; with the setting `authenticator` the user's token, as `Authorization: Bearer TOKEN`, or \
 as the password of the browser's dialogue. See [dashboard.md](dashboard.md#access) |
+| the API | a token, of ours or of keystone; see [api.md](api.md#callers) |
 
 Coordinators hold the file with all users' keys, and decide by their own copy of a key's projects and role. To change a
 user's role, make another key with it and rotate; to shut a user out, `isotherm key remove ID` and

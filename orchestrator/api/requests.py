@@ -63,12 +63,15 @@ class Admission:
     def process_response(
         self,
         request: falcon.Request,
-        response: falcon.Response,  # noqa: ARG002  # as falcon calls it
-        resource: object,  # noqa: ARG002
+        response: falcon.Response,
+        resource: object,  # noqa: ARG002  # as falcon calls it
         succeeded: bool,  # noqa: ARG002
     ) -> None:
         """End what lasts as long as the request."""
         request.context.ending.close()
+        if response.text is None and response.media is None:
+            # Clients would look for JSON in nothing.
+            response.content_type = falcon.MEDIA_TEXT
 
 
 # falcon calls all three with the same arguments.

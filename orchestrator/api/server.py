@@ -1,6 +1,7 @@
 """The server of the API: gunicorn, with the application made in each of its processes."""
 
 import ipaddress
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,23 +34,24 @@ class Serving:
     behind_proxy: bool = False
 
 
-def refuse_open(serving: Serving) -> None:
-    """Refuse to serve without authentication to others than this machine.
+def check_serving(serving: Serving) -> None:
+    """Check that the API can be served so, and not without authentication to others than this machine.
 
     Raises:
-        InvalidInput: it would.
+        InvalidInput: it cannot.
     """
-    if serving.auth != NONE or _is_loopback(serving.address):
-        return
-    raise InvalidInput(
-        [
-            Problem(
-                path="--auth none",
-                message=f"whoever reaches {serving.address} could do anything",
-                hint="without authentication only 127.0.0.1 or ::1 is served: give --auth tokens or --auth keystone",
-            )
-        ]
-    )
+    problems = []
+    if serving.auth == NONE and not _is_loopback(serving.address):
+        hint = "without authentication only 127.0.0.1 or ::1 is served: give --auth tokens or --auth keystone"
+        message = f"whoever reaches {serving.address} could do anything"
+        problems.append(Problem(path="--auth none", message=message, hint=hint))
+    for option, file in (("--certificate", serving.certificate), ("--key", serving.key)):
+        if file is not None and not os.access(file, os.R_OK):
+            problems.append(Problem(path=option, message=f"{file} cannot be read"))
+    if serving.key is not None and serving.certificate is None:
+        problems.append(Problem(path="--key", message="expected --certificate with it"))
+    if problems:
+        raise InvalidInput(problems)
 
 
 def _is_loopback(address: str) -> bool:

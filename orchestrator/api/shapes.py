@@ -148,8 +148,14 @@ def event_item(event: EventView, stack: StackView, addresses: Addresses) -> dict
         "logical_resource_id": name,
         "physical_resource_id": (event.physical_id or "") if event.resource else stack.id,
         "resource_status": event.state,
-        "resource_status_reason": event.reason,
+        "resource_status_reason": event.reason or _begun(event),
     }
+
+
+def _begun(event: EventView) -> str:
+    """Return the reason of the event with which an operation begins, by which clients find it."""
+    is_begin = not event.resource and event.status == "IN_PROGRESS"
+    return f"Stack {event.action} started" if is_begin else ""
 
 
 def event_shown(event: EventView, stack: StackView, addresses: Addresses) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.options import example
 from orchestrator.cli.shell import Shell
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = click.Path(path_type=Path)
 
 
 @click.command(
@@ -65,9 +65,10 @@ def api(
     key: Path | None,
     behind_proxy: bool,
 ) -> None:
-    """Serve the orchestration API, for the openstack client and everything else that speaks Heat's.
+    """Serve Heat's API.
 
-    Without a broker, this process carries the work out itself.
+    The openstack client, openstacksdk and whatever else speaks to Heat work with it as they are: docs/api.md. Without a
+    broker, this process carries the work out itself.
     """
     settings = shell.settings
     configure_logs(settings)
@@ -76,7 +77,7 @@ def api(
 
     require_api(auth)
     from orchestrator.api.door import Door
-    from orchestrator.api.server import Server, Serving, refuse_open
+    from orchestrator.api.server import Server, Serving, check_serving
 
     serving = Serving(
         address=address,
@@ -88,7 +89,7 @@ def api(
         key=key,
         behind_proxy=behind_proxy,
     )
-    refuse_open(serving)
+    check_serving(serving)
     # What is wrong is said once, and not by each process that serves.
     Door.open(settings).close()
     Server(

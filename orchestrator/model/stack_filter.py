@@ -29,9 +29,6 @@ class StackFilter:
     deleted: bool = False
 
 
-ALL_STACKS: Final = StackFilter()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackOrder:
     """The order of a list, of :data:`SORT_KEYS`, and the part of it that is wanted."""
@@ -42,6 +39,3 @@ class StackOrder:
     after: str = ""
     #: The most stacks; None for all.
     limit: int | None = None
-
-
-NEWEST_FIRST: Final = StackOrder()

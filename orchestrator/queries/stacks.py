@@ -10,7 +10,6 @@ from orchestrator.config.limits import Limits
 from orchestrator.errors import NotFound, Problem
 from orchestrator.model.breakpoints import paused_until
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.model.stack_filter import ALL_STACKS, NEWEST_FIRST, StackFilter, StackOrder
 from orchestrator.model.tags import has_tags
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
 from orchestrator.queries.history import event_view, traversal_view
@@ -30,6 +29,7 @@ from orchestrator.views.stacks import (
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.model.messages import StackJob
+    from orchestrator.model.stack_filter import StackFilter, StackOrder
     from orchestrator.store.stacks.annotations import PluginAnnotations
     from orchestrator.store.stacks.stacks import ResourceRow, StackRow
     from orchestrator.store.store import Store
@@ -59,7 +59,7 @@ class StackQueries:
         return [stack_view(row) for row in rows if has_tags(row.tags, every=tags, some=tags_any)]
 
     def listed(
-        self, wanted: StackFilter = ALL_STACKS, order: StackOrder = NEWEST_FIRST, *, everywhere: bool = False
+        self, wanted: "StackFilter", order: "StackOrder", *, everywhere: bool = False
     ) -> list[StackView]:
         """Return a part of the list of the project's stacks, or with ``everywhere`` of all projects.
 
@@ -71,7 +71,7 @@ class StackQueries:
         )
         return [stack_view(row) for row in rows]
 
-    def count(self, wanted: StackFilter = ALL_STACKS, *, everywhere: bool = False) -> int:
+    def count(self, wanted: "StackFilter", *, everywhere: bool = False) -> int:
         """Return how many stacks :meth:`listed` would return without a limit."""
         return self._store.stack_lists.count(wanted, project=None if everywhere else self.settings.project)
 

@@ -1,0 +1,162 @@
+"""The API as a process over a queue: openstacksdk, callers who want the same at once, and ends."""
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from openstack.connection import Connection
+
+from orchestrator.store import migrations
+from tests.services.api_process import serving
+from tests.services.engine import running
+from tests.services.servers import PostgresServer, RedisServer
+from tests.unit.docs.pages import Session
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+TEMPLATE = {
+    "heat_template_version": "2018-08-31",
+    "parameters": {"length": {"type": "number", "default": 8}},
+    "resources": {
+        "text": {"type": "OS::Heat::RandomString", "properties": {"length": {"get_param": "length"}}},
+        "copy": {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["text", "value"]}}},
+    },
+    "outputs": {"word": {"value": {"get_attr": ["copy", "value"]}}},
+}
+#: How many clients want the same at once.
+CLIENTS = 50
+
+
+@pytest.fixture(scope="module")
+def api(
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: PostgresServer, redis_server: RedisServer
+) -> Iterator[str]:
+    """The address of the API of an installation with a coordinator and a worker."""
+    directory = tmp_path_factory.mktemp("api")
+    database = postgres_server.create_database()
+    migrations.upgrade(database)
+    environment = {"ISOTHERM_BROKER_URL": redis_server.empty_database(), "ISOTHERM_DATABASE_URL": database}
+    session = Session(directory)
+    session.environment |= environment
+    processes = [session.start_quickly("isotherm coordinator"), session.start_quickly("isotherm worker")]
+    with (
+        running(processes),
+        serving(directory, "--auth none --processes 2 --threads 16", environment=environment) as (url, _),
+    ):
+        yield url
+
+
+def at_once(ask: Any, count: int = CLIENTS) -> Counter[int]:
+    """Return the status codes that so many clients get who all ask the same."""
+    barrier, codes = threading.Barrier(count), Counter[int]()
+    lock = threading.Lock()
+
+    def one(number: int) -> None:
+        with httpx.Client(trust_env=False, timeout=300) as client:
+            barrier.wait()
+            code = ask(client, number).status_code
+        with lock:
+            codes[code] += 1
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return codes
+
+
+def rested(url: str) -> dict[str, Any]:
+    """Return a stack once nothing is in progress."""
+
+    def look() -> dict[str, Any] | None:
+        stack: dict[str, Any] = httpx.get(url, trust_env=False, timeout=300).json()["stack"]
+        return None if stack["stack_status"].endswith("IN_PROGRESS") else stack
+
+    return until(look)
+
+
+def test_openstacksdk_creates_updates_and_deletes(api: str) -> None:
+    cloud = Connection(
+        auth_type="none", endpoint=f"{api}/default", orchestration_endpoint_override=f"{api}/default"
+    )
+    heat = cloud.orchestration
+    made = heat.create_stack(name="sdk", template=TEMPLATE, parameters={"length": 6})
+    heat.wait_for_status(made, status="CREATE_COMPLETE", failures=["CREATE_FAILED"], interval=1, wait=300)
+    found = heat.find_stack("sdk")
+    assert (found.id, found.status) == (made.id, "CREATE_COMPLETE")
+    assert len(heat.get_stack(made.id).outputs[0]["output_value"]) == 6
+    assert {each.name for each in heat.resources(found)} == {"text", "copy"}
+    assert next(iter(heat.stack_events(found))).resource_name == "sdk"
+    heat.update_stack(found, template=TEMPLATE, parameters={"length": 9})
+    heat.wait_for_status(found, status="UPDATE_COMPLETE", failures=["UPDATE_FAILED"], interval=1, wait=300)
+    assert [each.name for each in heat.stacks()] == ["sdk"]
+    heat.delete_stack(found)
+    heat.wait_for_delete(found, interval=1, wait=300)
+    assert heat.find_stack("sdk") is None
+
+
+def test_one_of_many_creates_of_one_name_wins(api: str) -> None:
+    body = {"stack_name": "wanted", "template": TEMPLATE}
+    codes = at_once(lambda client, _: client.post(f"{api}/race/stacks", json=body))
+    assert codes == {201: 1, 409: CLIENTS - 1}
+    (listed,) = httpx.get(f"{api}/race/stacks", trust_env=False).json()["stacks"]
+    assert rested(listed["links"][0]["href"])["stack_status"] == "CREATE_COMPLETE"
+
+
+def test_updates_at_once_leave_one_of_them(api: str) -> None:
+    made = httpx.post(
+        f"{api}/updates/stacks", json={"stack_name": "u", "template": TEMPLATE}, trust_env=False
+    )
+    address = made.headers["location"]
+    codes = at_once(
+        lambda client, number: client.patch(address, json={"parameters": {"length": 8 + number}}), 20
+    )
+    assert set(codes) <= {202, 409}
+    assert codes[202] > 0
+    found = rested(address)
+    assert found["stack_status"] == "UPDATE_COMPLETE"
+    assert len(found["outputs"][0]["output_value"]) == int(found["parameters"]["length"])
+
+
+def test_deletes_during_a_create_leave_nothing(api: str) -> None:
+    made = httpx.post(
+        f"{api}/deletes/stacks", json={"stack_name": "d", "template": TEMPLATE}, trust_env=False
+    )
+    address = made.headers["location"]
+    codes = at_once(lambda client, _: client.delete(address), 20)
+    assert set(codes) <= {204, 404}
+    assert codes[204] > 0
+    assert rested(address)["stack_status"] == "DELETE_COMPLETE"
+    assert httpx.get(f"{api}/deletes/stacks", trust_env=False).json() == {"stacks": []}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_end_leaves_a_stack_that_another_process_completes(tmp_path: Path, number: signal.Signals) -> None:
+    with serving(tmp_path, "--auth none") as (url, process):
+        made = httpx.post(
+            f"{url}/default/stacks", json={"stack_name": "a", "template": TEMPLATE}, trust_env=False
+        )
+        assert made.status_code == 201
+        os.kill(process.pid, number)
+        process.wait(300)
+    with serving(tmp_path, "--auth none") as (url, _):
+        (listed,) = httpx.get(f"{url}/default/stacks", trust_env=False).json()["stacks"]
+        assert rested(listed["links"][0]["href"])["stack_status"] == "CREATE_COMPLETE"
+
+
+def test_other_machines_are_not_let_in_without_authentication(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    process = session.start("isotherm api --auth none --address 0.0.0.0 --port 0 --certificate none.pem")
+    said, _ = process.communicate()
+    assert process.returncode == 2
+    assert "whoever reaches 0.0.0.0 could do anything" in said
+    assert "none.pem cannot be read" in said
+    assert "Traceback" not in said
