@@ -78,7 +78,7 @@ _PROJECT: Final = "/v1/{project}"
 
 def routes(door: Door, *, behind_proxy: bool = False) -> Iterator[tuple[str, object]]:
     """Yield each address with what answers there."""
-    for path in ("/", "/versions"):
+    for path in ("/", "/versions", "/v1", _PROJECT):
         yield path, Versions(behind_proxy=behind_proxy)
     yield "/healthcheck", Health(door)
     for path, face in _OF_PROJECT:

@@ -15,12 +15,15 @@ from orchestrator.views.operations import ProcessView
 
 
 class Versions:
-    """The versions of the API."""
+    """The versions of the API; whoever has just an endpoint with a project asks there."""
+
+    #: No caller is asked for.
+    is_open = True
 
     def __init__(self, *, behind_proxy: bool) -> None:
         self._behind_proxy = behind_proxy
 
-    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+    def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them; as clients expect, with the status of several choices."""
         prefix = request.forwarded_prefix if self._behind_proxy else request.prefix
         found = {"id": "v1.0", "status": "CURRENT", "links": [link("self", f"{prefix}/v1/")]}
@@ -30,6 +33,8 @@ class Versions:
 
 class Health(Face):
     """Whether the process can serve: for load balancers."""
+
+    is_open = True
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002  # as of all
         """Say OK if the database answers."""

@@ -3,7 +3,7 @@
 import uuid
 from contextlib import ExitStack
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 import falcon
 import structlog
@@ -17,9 +17,6 @@ from orchestrator.model.identity import Caller
 from orchestrator.model.names import is_name
 
 log = structlog.get_logger()
-
-#: Where no caller is asked for.
-_OPEN: Final = frozenset({"/", "/versions", "/healthcheck"})
 
 
 class Admission:
@@ -45,7 +42,7 @@ class Admission:
             Refused: the caller is not known.
             NotAllowed: the caller has no role in the project.
         """
-        if resource is None or request.path in _OPEN:
+        if getattr(resource, "is_open", False):
             return
         identity = self._identify(request)
         if identity is None:
@@ -69,7 +66,8 @@ class Admission:
     ) -> None:
         """End what lasts as long as the request."""
         request.context.ending.close()
-        if response.text is None and response.media is None:
+        is_empty = response.text is None and response.media is None
+        if is_empty and response.status_code != HTTPStatus.NO_CONTENT:
             # Clients would look for JSON in nothing.
             response.content_type = falcon.MEDIA_TEXT
 

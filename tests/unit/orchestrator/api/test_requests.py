@@ -27,7 +27,7 @@ def addresses(door: Door) -> dict[str, list[str]]:
     return {
         path: [each for each in METHODS if getattr(face, f"on_{each.lower()}", None)]
         for path, face in routes(door)
-        if path.startswith("/v1/")
+        if not getattr(face, "is_open", False)
     }
 
 
@@ -234,7 +234,7 @@ def test_nothing_is_told_of_an_error_that_nobody_expected(
 
 def test_versions_and_health_need_no_caller(clients: Mapping[str, Client]) -> None:
     bare = testing.TestClient(clients[""]._client.app)
-    for path in ("/", "/versions"):
+    for path in ("/", "/versions", "/v1", "/v1/", "/v1/acme"):
         answer = bare.simulate_get(path)
         assert answer.status == falcon.HTTP_MULTIPLE_CHOICES
         assert answer.json["versions"][0]["id"] == "v1.0"
