@@ -330,6 +330,17 @@ class Service(Administration):
         changed = self._jobs.submit(job, stack=stack.name)
         return None if changed == stack.id else self._begun(changed, job.job_id)
 
+    def is_signed(self, name: str, resource: str, *, expires: str, signature: str) -> bool:
+        """Return whether an address that signals a resource is signed with the resource's key, and has not expired."""
+        from orchestrator.model.signed_signals import is_genuine
+
+        stack = self._find(name)
+        row = self._store.stacks.resource(stack.id, resource)
+        now = self._store.database.time()
+        return is_genuine(
+            row.data, stack_id=stack.id, resource=row.name, expires=expires, signature=signature, now=now
+        )
+
     def live_resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource with all attributes of its type, read from the object by its plugin in this process.
 

@@ -11,6 +11,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import NotFound, cut
 from orchestrator.model.identity import Caller
 from orchestrator.model.policy import Policy
+from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
 from orchestrator.service import Service
 from orchestrator.views.stacks import StackView
 
@@ -67,6 +68,24 @@ class Door:
         caller: Caller = request.context.caller
         self._policy.require(caller.identity, operation, project)
         return self._whole.of_project(project)
+
+    def signed_service(self, request: falcon.Request, path: Mapping[str, str]) -> Service | None:
+        """Return the service for a request whose address is signed for a signal; None if it is not.
+
+        A stack that does not exist, or has no such resource, is told by nothing.
+        """
+        service = self._whole.of_project(request.context.project)
+        given = {name: request.get_param(name) or "" for name in (QUERY_EXPIRES, QUERY_SIGNATURE)}
+        try:
+            is_signed = service.is_signed(
+                path["stack_id"],
+                path["resource"],
+                expires=given[QUERY_EXPIRES],
+                signature=given[QUERY_SIGNATURE],
+            )
+        except NotFound:
+            return None
+        return service if is_signed else None
 
     def stack(
         self, request: falcon.Request, operation: str, path: Mapping[str, str]

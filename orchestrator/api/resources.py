@@ -1,6 +1,6 @@
 """Resources of a stack: list, show, metadata, signal and marks of their health."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
@@ -12,6 +12,8 @@ from orchestrator.api.faults import Refused, bad_request
 from orchestrator.api.reading import Parts, Query, body_of, value_in
 from orchestrator.api.stacks import Face, say_nothing, split_state
 from orchestrator.errors import Conflict
+from orchestrator.model.breakpoints import UNSET_HOOK
+from orchestrator.model.signed_signals import QUERY_SIGNATURE
 from orchestrator.service import Service
 from orchestrator.template.functions.base import kind_of
 from orchestrator.views.stacks import ResourceView, StackView
@@ -151,17 +153,35 @@ class Metadata(Face):
 class Signal(Face):
     """The signals of a resource."""
 
+    #: Callers are also let in by a signed address, for this and nothing else.
+    takes_signatures = True
+
     def on_post(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Signal it; a signal that unsets a hook is one, too."""
-        service, stack = self._door.living_stack(request, "stack.signal", path)
+        service, stack_id = self._signalling(request, path)
         details = value_in(request, max_bytes=service.settings.max_value_bytes)
         if details is None:
             details = {}
         if not isinstance(details, dict):
             raise bad_request(f"expected a map of JSON as a signal, found {kind_of(details)}")
+        if UNSET_HOOK in details:
+            self._door.service(request, "stack.clear_hook")
         try:
-            service.signal(stack.id, path["resource"], details)
+            service.signal(stack_id, path["resource"], details)
         except Conflict as error:
             # As in Heat: nothing is in the way of it, but there is nothing to be signalled.
             raise Refused(HTTPStatus.BAD_REQUEST, str(error), kind="ResourceActionNotSupported") from error
         say_nothing(response)
+
+    def _signalling(self, request: falcon.Request, path: Mapping[str, str]) -> tuple[Service, str]:
+        if not request.has_param(QUERY_SIGNATURE):
+            service, stack = self._door.living_stack(request, "stack.signal", path)
+            return service, stack.id
+        signed = self._door.signed_service(request, path)
+        if signed is None:
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                "the signature of this address is wrong, or has expired",
+                kind="Forbidden",
+            )
+        return signed, path["stack_id"]

@@ -41,8 +41,6 @@ _FILTERS: Final = frozenset(
     }
 )
 _STATUSES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
-#: The most stacks of an answer, whatever the limit.
-_MOST: Final = 1000
 
 
 class Face:
@@ -233,10 +231,9 @@ def _order(query: Query) -> StackOrder:
             raise bad_request(
                 f"a list of stacks cannot be sorted by {key[:80]!r}; expected one of {', '.join(_SORTS)}"
             )
-    limit = query.number("limit")
     return StackOrder(
         keys=tuple(dict.fromkeys(_SORTS[key] for key in keys)) or ("created_at",),
         descending=query.choice("sort_dir", _DIRECTIONS, "desc"),
         after=query.one("marker"),
-        limit=_MOST if not limit else min(limit, _MOST),
+        limit=query.number("limit") or None,
     )

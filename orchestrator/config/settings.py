@@ -112,6 +112,16 @@ class Settings(BaseSettings):
         description="The options of each client plugin, by its name: `[clients.http]` in the file. Options "
         "under `projects` and a project's name there apply only to that project.",
     )
+    api_url: str = Field(
+        default="",
+        description="The address of `isotherm api` as machines of stacks reach it, such as "
+        "`https://heat.example.com:8004/v1`: addresses for signals begin with it. Empty: there are none.",
+    )
+    signal_url_days: float = Field(
+        default=365.0,
+        gt=0,
+        description="How long an address for signals is accepted after its resource was made.",
+    )
     keystone_authtoken: dict[str, Any] = Field(
         default={},
         repr=False,

@@ -91,6 +91,7 @@ def test_openstacksdk_creates_updates_and_deletes(api: str) -> None:
     made = heat.create_stack(name="sdk", template=TEMPLATE, parameters={"length": 6})
     heat.wait_for_status(made, status="CREATE_COMPLETE", failures=["CREATE_FAILED"], interval=1, wait=300)
     found = heat.find_stack("sdk")
+    assert found is not None
     assert (found.id, found.status) == (made.id, "CREATE_COMPLETE")
     assert len(heat.get_stack(made.id).outputs[0]["output_value"]) == 6
     assert {each.name for each in heat.resources(found)} == {"text", "copy"}

@@ -5,6 +5,7 @@ All commands are given to one process of the client, which would need two second
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.services.api_process import serving
+from tests.services.process import free_port
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -144,7 +146,9 @@ def openstack(files: Path) -> Iterator[Openstack]:
     if not PYTHON.exists():
         assert not os.environ.get("CI"), f"{PYTHON} is missing: run make test"
         pytest.skip("the clients of OpenStack are not installed: run make test")
-    with serving(files, "--auth none") as (url, _):
+    port = free_port()
+    environment = {"ISOTHERM_API_URL": f"http://127.0.0.1:{port}/v1"}
+    with serving(files, f"--auth none --port {port}", environment=environment) as (url, _):
         client = Openstack(url, files)
         yield client
         client.close()
@@ -276,6 +280,23 @@ def test_wait_condition_is_signalled_and_an_operation_cancelled(openstack: Opens
     openstack.wait("cancelled", "CREATE_FAILED")
     (failure,) = openstack.data("stack", "list", "--property", "status=FAILED")
     assert failure["Stack Name"] == "cancelled"
+
+
+def test_wait_condition_is_signalled_by_its_curl_command_alone(openstack: Openstack) -> None:
+    if not shutil.which("curl"):
+        pytest.skip("curl is not installed")
+    openstack.run("stack", "create", "-t", "waiting.yaml", "curled")
+    until(lambda: openstack.data("stack", "resource", "list", "--filter", "name=wait", "curled"))
+    shown = openstack.data("stack", "resource", "show", "curled", "handle")
+    said = subprocess.run(
+        f"{shown['attributes']['curl_cli']} --silent --data-binary '{{\"status\": \"SUCCESS\"}}'",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.startswith("HTTP/1.1 200 OK")
+    openstack.wait("curled", "CREATE_COMPLETE")
 
 
 def test_hook_is_polled_and_cleared(openstack: Openstack) -> None:

@@ -4,7 +4,6 @@ The signals are stored in the handle's metadata, ``{id: {status, reason, data}}`
 """
 
 import json
-import shlex
 from collections.abc import Mapping
 from itertools import count
 from typing import Any, Final
@@ -14,6 +13,7 @@ from orchestrator.plugins.constraints import AllowedValues, Range, shown
 from orchestrator.plugins.properties import Attribute, PropertyType
 from orchestrator.plugins.steps import ResourceFailure, Wait
 from workers.resources.core.row import RowResource
+from workers.resources.core.signalled import ADDRESS, COMMAND, SignalledResource
 from workers.resources.schemas import integer, live, number, text
 
 SUCCESS: Final = "SUCCESS"
@@ -31,7 +31,7 @@ def signals(metadata: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     }
 
 
-class WaitConditionHandle(RowResource):
+class WaitConditionHandle(SignalledResource):
     """Receives signals; a signal with the id of an earlier one replaces it."""
 
     description = "Receives the signals for a wait condition."
@@ -65,19 +65,19 @@ resources:
     }
     attributes_schema = {
         "curl_cli": Attribute(
-            "The command that signals, for a machine on which Isotherm is installed; append the data of the "
-            "signal as --data-binary JSON.",
+            f"{COMMAND} Append the data of the signal as --data-binary JSON.",
             PropertyType.STRING,
+            sensitive=True,
         ),
-        "endpoint": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
-        "token": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
+        "endpoint": Attribute(ADDRESS, PropertyType.STRING, sensitive=True),
+        "token": Attribute("Always null: the address is enough.", PropertyType.STRING),
     }
 
     def attribute(self, name: str) -> Any:
-        """Return the command that signals; null for attributes of signals over HTTP."""
-        if name != "curl_cli":
-            return None
-        return shlex.join(["isotherm", "stack", "resource", "signal", self.stack.id, self.name])
+        """Return the command that signals, or the address."""
+        if name == "curl_cli":
+            return self.signal_command()
+        return self.signal_address() if name == "endpoint" else None
 
     def handle_signal(self, details: Mapping[str, Any]) -> str:
         """Store the signal under its id, or the next free number.

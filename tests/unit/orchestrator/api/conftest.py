@@ -1,7 +1,7 @@
 """The API on an embedded installation, in this process."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import falcon
 import pytest
@@ -23,7 +23,7 @@ ROLES: Mapping[str, tuple[str, str]] = {
     "otto": ("operator", "beta"),
     "root": ("administrator", EVERY_PROJECT),
 }
-TEMPLATE = {
+TEMPLATE: Final[dict[str, Any]] = {
     "heat_template_version": "2018-08-31",
     "description": "a text and a copy of it",
     "parameters": {
@@ -78,7 +78,8 @@ class Client:
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    return Settings(state_directory=tmp_path_factory.mktemp("api"), project="acme")
+    directory = tmp_path_factory.mktemp("api")
+    return Settings(state_directory=directory, project="acme", api_url="http://heat.example.com/v1")
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,16 @@
 """Parts of stacks by the API: resources, events, outputs, snapshots, actions and signals."""
 
-import falcon
+from collections.abc import Iterator, Mapping
+from itertools import count
 
+import falcon
+import pytest
+
+from orchestrator.model.signed_signals import is_genuine
 from tests.unit.orchestrator.api.conftest import TEMPLATE, Client
 from tests.waiting import until
 
+NUMBERS = count(1)
 WAITING = {
     "heat_template_version": "2018-08-31",
     "resources": {
@@ -160,6 +166,80 @@ def test_signal_ends_the_wait_for_it(client: Client) -> None:
     assert (told.status, told.text) == (falcon.HTTP_OK, "null")
     found = client.wait(path, "CREATE_COMPLETE")
     assert "all of it" in found["outputs"][0]["output_value"]
+
+
+@pytest.fixture
+def address(client: Client) -> Iterator[str]:
+    """The signed address of the handle of a stack that waits, below the project."""
+    name = f"signed{next(NUMBERS)}"
+    answer = client.ask("POST", "/stacks", json={"stack_name": name, "template": WAITING})
+    path = f"/stacks/{name}/{answer.json['stack']['id']}"
+
+    def handle() -> str | None:
+        (found,) = client.get(f"{path}/resources", params={"name": "handle"})["resources"]
+        is_made = found["resource_status"] == "CREATE_COMPLETE"
+        return (
+            client.get(f"{path}/resources/handle")["resource"]["attributes"]["endpoint"] if is_made else None
+        )
+
+    made = until(handle)
+    assert made.startswith("http://heat.example.com/v1/acme/stacks/")
+    yield made.partition("/v1/acme")[2]
+    client.ask("DELETE", path)
+
+
+def test_signed_address_signals_its_resource_without_a_token(
+    clients: Mapping[str, Client], client: Client, address: str
+) -> None:
+    path, _, query = address.partition("?")
+    told = clients[""].ask("POST", path, query_string=query, json={"data": "by address"})
+    assert (told.status, told.text) == (falcon.HTTP_OK, "null")
+    found = client.wait(path.partition("/resources/")[0], "CREATE_COMPLETE")
+    assert "by address" in found["outputs"][0]["output_value"]
+
+
+def test_signed_address_opens_nothing_else(
+    clients: Mapping[str, Client], client: Client, address: str
+) -> None:
+    path, _, query = address.partition("?")
+    other = client.create(
+        f"other{next(NUMBERS)}",
+        template={
+            **WAITING,
+            "resources": {"handle": {"type": "OS::Heat::WaitConditionHandle"}},
+            "outputs": {},
+        },
+    )
+    wrong = {
+        "another resource": (path.replace("/handle/", "/wait/"), query),
+        "another stack": (f"{other}/resources/handle/signal", query),
+        "no stack": ("/stacks/a/b/resources/handle/signal", query),
+        "a later end": (path, query.replace("expires=", "expires=9")),
+        "another signature": (path, query[:-1] + ("0" if query[-1] != "0" else "1")),
+        "no end": (path, query.partition("&")[2]),
+        "no signature": (path, "signature="),
+    }
+    for what, (where, given) in wrong.items():
+        answer = clients[""].ask("POST", where, query_string=given, json={})
+        assert answer.status in (falcon.HTTP_FORBIDDEN, falcon.HTTP_UNAUTHORIZED), what
+    hook = clients[""].ask("POST", path, query_string=query, json={"unset_hook": "pre-create"})
+    assert hook.status == falcon.HTTP_FORBIDDEN
+    for method, where in (
+        ("GET", path.partition("/resources/")[0]),
+        ("DELETE", path.partition("/resources/")[0]),
+    ):
+        assert clients[""].ask(method, where, query_string=query).status == falcon.HTTP_UNAUTHORIZED
+
+
+def test_signed_address_expires(
+    clients: Mapping[str, Client], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _, query = address.partition("?")
+    monkeypatch.setattr(
+        "orchestrator.model.signed_signals.is_genuine",
+        lambda data, *, now, **given: is_genuine(data, now=now + 366 * 86400, **given),
+    )
+    assert clients[""].ask("POST", path, query_string=query, json={}).status == falcon.HTTP_FORBIDDEN
 
 
 def test_signal_that_nothing_takes_is_refused(client: Client) -> None:

@@ -73,7 +73,8 @@ def test_a_reader_changes_nothing(
         raise Let
 
     monkeypatch.setattr(Door, "service", service)
-    let_through, refused = set(), set()
+    let_through: set[str] = set()
+    refused: set[str] = set()
     for path, methods in addresses(door).items():
         for method in methods:
             answer = clients["rita"].ask(method, filled(path), json={"suspend": None})

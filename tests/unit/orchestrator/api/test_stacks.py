@@ -75,7 +75,7 @@ def test_previews_change_nothing(client: Client) -> None:
     other = {
         **TEMPLATE,
         "resources": {"text": TEMPLATE["resources"]["text"], "new": {"type": "OS::Heat::None"}},
-    }  # type: ignore[index]
+    }
     other = {name: each for name, each in other.items() if name != "outputs"}
     changes = client.ask("PUT", f"{path}/preview", json={"template": other}).json["resource_changes"]
     names = {kind: [each["resource_name"] for each in found] for kind, found in changes.items()}

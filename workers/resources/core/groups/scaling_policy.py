@@ -1,6 +1,5 @@
 """``OS::Heat::ScalingPolicy``: changes the size of a group with each signal."""
 
-import shlex
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -9,7 +8,7 @@ from orchestrator.plugins.constraints import AllowedValues, Length, Range, shown
 from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.scaling import ScalableResource, Scaling, ScalingResource
 from orchestrator.plugins.steps import ResourceFailure
-from workers.resources.core.row import RowResource
+from workers.resources.core.signalled import ADDRESS, COMMAND, SignalledResource
 from workers.resources.schemas import integer, number, text
 
 CHANGE: Final = "change_in_capacity"
@@ -38,7 +37,7 @@ def adjusted_size(current: int, kind: str, adjustment: float, min_step: int | No
     return current + step if exactly > 0 else current - step
 
 
-class ScalingPolicy(RowResource, ScalingResource):
+class ScalingPolicy(SignalledResource, ScalingResource):
     """Changes the size of a group with each signal."""
 
     description = "Makes a group larger or smaller, once for each signal."
@@ -90,11 +89,9 @@ outputs:
         ),
     }
     attributes_schema = {
-        "curl_cli": Attribute(
-            "The command that signals, for a machine on which Isotherm is installed.", PropertyType.STRING
-        ),
-        "signal_url": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
-        "alarm_url": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
+        "curl_cli": Attribute(COMMAND, PropertyType.STRING, sensitive=True),
+        "signal_url": Attribute(ADDRESS, PropertyType.STRING, sensitive=True),
+        "alarm_url": Attribute(ADDRESS, PropertyType.STRING, sensitive=True),
     }
 
     @classmethod
@@ -109,10 +106,8 @@ outputs:
             raise PropertyError(("min_adjustment_step",), f"it goes with {PERCENT} only")
 
     def attribute(self, name: str) -> Any:
-        """Return the command that signals; null for attributes of signals over HTTP."""
-        if name != "curl_cli":
-            return None
-        return shlex.join(["isotherm", "stack", "resource", "signal", self.stack.id, self.name])
+        """Return the command that signals, or the address."""
+        return self.signal_command() if name == "curl_cli" else self.signal_address()
 
     def scaling(self, group: ScalableResource, details: Mapping[str, Any]) -> Scaling:
         """Return the adjusted size; None during either cooldown, or if monitoring reports no alarm.
