@@ -1,5 +1,6 @@
 """The WSGI application: every address, and what answers there."""
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -108,5 +109,9 @@ def _behind_keystone(application: Callable[..., Any], door: Door) -> Callable[..
     # What most installations do not have.
     from keystonemiddleware.auth_token import AuthProtocol
 
-    protocol: Callable[..., Any] = AuthProtocol(application, door.settings.keystone_authtoken)
+    # It warns of each option of its plugin for authentication.
+    logging.getLogger("keystonemiddleware._common.config").setLevel(logging.ERROR)
+    # Who has no token is refused here: signed addresses need none, nor do versions and health.
+    options = {**door.settings.keystone_authtoken, "delay_auth_decision": True}
+    protocol: Callable[..., Any] = AuthProtocol(application, options)
     return protocol

@@ -1,36 +1,20 @@
-"""The openstack client with python-heatclient, unmodified and in its own environment, against the API.
-
-All commands are given to one process of the client, which would need two seconds to start for each.
-"""
+"""The openstack client with python-heatclient, unmodified and in its own environment, against the API."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 from tests.services.api_process import serving
+from tests.services.openstack_client import Openstack
 from tests.services.process import free_port
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-#: Where `make test` installs the clients.
-PYTHON = Path(sys.prefix) / "clients" / "bin" / "python"
-PROGRAM = """
-import contextlib, io, json, sys
-from openstackclient import shell
-for line in sys.stdin:
-    said, complained = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complained):
-        code = shell.main(json.loads(line))
-    print(json.dumps([code, said.getvalue(), complained.getvalue()]), flush=True)
-"""
 TEMPLATE = """
 heat_template_version: 2018-08-31
 description: a text and a copy of it
@@ -69,63 +53,6 @@ resources:
 """
 
 
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Openstack:
-    """The client, in the project ``default``."""
-
-    def __init__(self, url: str, directory: Path) -> None:
-        self._login = ["--os-auth-type", "none", "--os-endpoint", f"{url}/default"]
-        self._process = subprocess.Popen(
-            [str(PYTHON), "-c", PROGRAM],
-            cwd=directory,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={name: each for name, each in os.environ.items() if not name.startswith("OS_")},
-        )
-
-    def close(self) -> None:
-        self._process.communicate()
-
-    def type(self, *words: str) -> Said:
-        """Return what a command ends with, whatever it is."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{json.dumps([*self._login, *words])}\n")
-        self._process.stdin.flush()
-        return Said(*json.loads(self._process.stdout.readline()))
-
-    def run(self, *words: str) -> str:
-        """Return what a command writes that does what it should."""
-        said = self.type(*words)
-        assert (said.code, said.err) == (0, ""), f"openstack {' '.join(words)}: {said}"
-        return said.out
-
-    def data(self, *words: str) -> Any:
-        """Return the JSON that a command writes."""
-        return json.loads(self.run(*words, "-f", "json"))
-
-    def refusal(self, *words: str) -> str:
-        """Return why a command is refused."""
-        said = self.type(*words)
-        assert said.code != 0, said
-        return said.err
-
-    def wait(self, stack: str, state: str) -> None:
-        """Return once a stack has a state; it must not come to rest in another."""
-
-        def rests() -> str | None:
-            found: str = self.data("stack", "show", stack, "-c", "stack_status")["stack_status"]
-            return None if found.endswith("IN_PROGRESS") else found
-
-        assert until(rests) == state
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("client")
@@ -143,13 +70,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def openstack(files: Path) -> Iterator[Openstack]:
-    if not PYTHON.exists():
-        assert not os.environ.get("CI"), f"{PYTHON} is missing: run make test"
-        pytest.skip("the clients of OpenStack are not installed: run make test")
     port = free_port()
     environment = {"ISOTHERM_API_URL": f"http://127.0.0.1:{port}/v1"}
     with serving(files, f"--auth none --port {port}", environment=environment) as (url, _):
-        client = Openstack(url, files)
+        client = Openstack(files, "--os-auth-type", "none", "--os-endpoint", f"{url}/default")
         yield client
         client.close()
 
@@ -289,7 +213,7 @@ def test_wait_condition_is_signalled_by_its_curl_command_alone(openstack: Openst
     until(lambda: openstack.data("stack", "resource", "list", "--filter", "name=wait", "curled"))
     shown = openstack.data("stack", "resource", "show", "curled", "handle")
     said = subprocess.run(
-        f"{shown['attributes']['curl_cli']} --silent --data-binary '{{\"status\": \"SUCCESS\"}}'",
+        f'{shown["attributes"]["curl_cli"]} --silent --data-binary \'{{"status": "SUCCESS"}}\'',
         shell=True,
         capture_output=True,
         text=True,

@@ -1,0 +1,106 @@
+"""The API with callers of a real keystone: ``OS_CLIENT_CONFIG_FILE`` names a clouds.yaml with ``devcloud``, whose user
+may do what a member may, and ``devcloud-admin``, an administrator.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openstack
+import pytest
+import yaml
+
+from tests.services.api_process import serving
+from tests.services.openstack_client import Openstack
+from tests.services.process import free_port
+from tests.waiting import until
+
+pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
+
+WAITING = """
+heat_template_version: 2018-08-31
+resources:
+  handle: {type: OS::Heat::WaitConditionHandle}
+  wait: {type: OS::Heat::WaitCondition, properties: {handle: {get_resource: handle}, timeout: 3600}}
+outputs:
+  command: {value: {get_attr: [handle, curl_cli]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def clouds() -> dict[str, Any]:
+    file = os.environ.get("OS_CLIENT_CONFIG_FILE", "")
+    if not file:
+        pytest.skip("OS_CLIENT_CONFIG_FILE names no clouds.yaml")
+    found: dict[str, Any] = yaml.safe_load(Path(file).read_text())["clouds"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def url(clouds: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the API, which is in keystone's catalogue meanwhile."""
+    directory, port = tmp_path_factory.mktemp("keystone"), free_port()
+    login = clouds["devcloud-admin"]["auth"]
+    options = {"auth_type": "password", **login}
+    written = "\n".join(f'{name} = "{value}"' for name, value in options.items())
+    (directory / "isotherm.toml").write_text(f"[keystone_authtoken]\n{written}\n")
+    environment = {
+        "ISOTHERM_CONFIG": str(directory / "isotherm.toml"),
+        "ISOTHERM_API_URL": f"http://127.0.0.1:{port}/v1",
+    }
+    admin: Any = openstack.connect(cloud="devcloud-admin").identity
+    service = admin.create_service(name="isotherm-test", type="orchestration")
+    address = f"http://127.0.0.1:{port}/v1/%(project_id)s"
+    endpoint = admin.create_endpoint(
+        service_id=service.id,
+        interface="public",
+        url=address,
+        region_id=clouds["devcloud"].get("region_name"),
+    )
+    try:
+        with serving(directory, f"--auth keystone --port {port}", environment=environment) as (served, _):
+            yield served
+    finally:
+        admin.delete_endpoint(endpoint)
+        admin.delete_service(service)
+
+
+def test_stack_of_a_user_is_signalled_updated_and_deleted_and_seen_by_no_other_project(
+    url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "waiting.yaml").write_text(WAITING)
+    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=file)
+    admin = Openstack(tmp_path, "--os-cloud", "devcloud-admin", OS_CLIENT_CONFIG_FILE=file)
+    demo.run("stack", "create", "-t", "waiting.yaml", "waits")
+    until(lambda: demo.data("stack", "resource", "list", "--filter", "name=wait", "waits"))
+    command = demo.data("stack", "output", "show", "waits", "command")["output_value"]
+    said = subprocess.run(
+        f"{command} --silent --data-binary '{{}}'", shell=True, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.startswith("HTTP/1.1 200 OK")
+    demo.wait("waits", "CREATE_COMPLETE")
+    assert admin.data("stack", "list") == []
+    assert "not found" in admin.refusal("stack", "show", "waits")
+    demo.run("stack", "update", "--existing", "waits")
+    demo.wait("waits", "UPDATE_COMPLETE")
+    demo.run("stack", "delete", "--yes", "--wait", "waits")
+    assert demo.data("stack", "list") == []
+    for client in (demo, admin):
+        client.close()
+
+
+def test_what_keystone_has_not_confirmed_is_refused(url: str) -> None:
+    forged = {
+        "X-Identity-Status": "Confirmed",
+        "X-Project-Id": "p",
+        "X-Roles": "admin",
+        "X-User-Name": "root",
+    }
+    for headers in ({}, {"X-Auth-Token": "bogus"}, forged):
+        answer = httpx.get(f"{url}/p/stacks", headers=headers, trust_env=False)
+        assert answer.status_code == 401
+        assert answer.json()["error"]["type"] == "HTTPUnauthorized"
