@@ -13,7 +13,7 @@ from orchestrator.api.callers import Identify
 from orchestrator.api.faults import Fault, Refused, fault_of
 from orchestrator.config.caller import acting_for
 from orchestrator.errors import NotAllowed, cut
-from orchestrator.model.identity import READER, Caller, Identity
+from orchestrator.model.identity import EVERY_PROJECT, Caller, Identity
 from orchestrator.model.names import is_name
 from orchestrator.model.signed_signals import QUERY_SIGNATURE
 
@@ -45,22 +45,30 @@ class Admission:
         """
         if getattr(resource, "is_open", False):
             return
-        if getattr(resource, "takes_signatures", False) and request.has_param(QUERY_SIGNATURE):
-            # The signature is verified by what needs it.
-            identity: Identity | None = Identity(user="", roles={params["project"]: READER})
-        else:
-            identity = self._identify(request)
+        # The signature is verified by what takes it, before anything else is done; its bearer has no role anywhere.
+        is_signed = getattr(resource, "takes_signatures", False) and request.has_param(QUERY_SIGNATURE)
+        identity = Identity(user="", roles={}) if is_signed else self._identified(request)
         if identity is None:
             response.set_header("WWW-Authenticate", 'Basic realm="isotherm"')
             raise Refused(HTTPStatus.UNAUTHORIZED, "this request has no token, or one that is not known")
         project = params.get("project", "")
-        if not is_name(project) or not identity.role_in(project):
+        is_project = is_name(project) and project != EVERY_PROJECT
+        if not is_project or not (is_signed or identity.role_in(project)):
             raise NotAllowed(
                 f"{identity.user or 'the caller'} has no role in the project {cut(project, 80)!r}"
             )
         request.context.project = project
         request.context.caller = Caller(identity=identity, origin=f"api, {request.remote_addr}")
         request.context.ending.enter_context(acting_for(request.context.caller))
+
+    def _identified(self, request: falcon.Request) -> Identity | None:
+        try:
+            return self._identify(request)
+        except Exception as error:
+            # Whatever an authenticator fails with is for the log, and nobody is let in.
+            log.exception("a caller could not be identified", request=request.context.id)
+            message = "callers cannot be identified at present"
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, message) from error
 
     def process_response(
         self,

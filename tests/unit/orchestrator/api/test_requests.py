@@ -9,7 +9,7 @@ import falcon
 import pytest
 from falcon import testing
 
-from orchestrator.api.application import routes
+from orchestrator.api.application import make_application, routes
 from orchestrator.api.door import Door
 from orchestrator.model.identity import Caller
 from orchestrator.service import Service
@@ -97,6 +97,21 @@ def test_a_reader_changes_nothing(
         f"POST {of_stack}/resources/{{resource}}/signal",
     }
     assert asked
+
+
+def test_all_projects_are_none_in_an_address(clients: Mapping[str, Client], client: Client) -> None:
+    for each in (clients["root"], client):
+        everywhere = Client(each._client.app, project="*", token=each.token)
+        assert everywhere.ask("GET", "/stacks").status == falcon.HTTP_FORBIDDEN
+
+
+def test_nobody_is_let_in_while_callers_cannot_be_identified(door: Door) -> None:
+    def fail(_: falcon.Request) -> None:
+        raise OSError("/etc/secret/tokens.json")
+
+    answer = Client(make_application(door, fail)).ask("GET", "/stacks")
+    assert answer.status == falcon.HTTP_SERVICE_UNAVAILABLE
+    assert answer.json["error"]["message"] == "callers cannot be identified at present"
 
 
 def test_stack_of_another_project_is_not_there(clients: Mapping[str, Client], client: Client) -> None:
