@@ -1,6 +1,7 @@
 """What clients send: bodies of JSON and values of queries, bounded and checked before anything is done with them."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -13,6 +14,10 @@ from orchestrator.template.functions.base import kind_of
 
 #: How many times longer than the texts in it a body may be: JSON escapes line ends and quotes.
 ESCAPED: Final = 4
+#: As JSON writes it.
+_NUL: Final = b"\\u0000"
+#: One half of a character in JSON, which is a text only beside the other.
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _FLAGS: Final = {"true": True, "false": False}
 
 
@@ -48,8 +53,14 @@ def value_in(request: falcon.Request, *, max_bytes: int) -> Any:
     kind = (request.content_type or "").partition(";")[0].strip().lower()
     if kind and not kind.endswith("json"):
         raise bad_request(f"expected a body of the type application/json, found {cut(kind, 80)}")
+    if _NUL in data:
+        # PostgreSQL takes none, and no text of a template has one.
+        raise bad_request("expected a body without the character NUL")
     try:
-        return json.loads(data, parse_constant=_refuse_constant)
+        value = json.loads(data, parse_constant=_refuse_constant)
+        if _HALF.search(data):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except RecursionError as error:
         raise bad_request("the body is nested too deep") from error
     except ValueError as error:

@@ -10,7 +10,7 @@ import structlog
 
 from orchestrator.api.addresses import path_of_arn
 from orchestrator.api.callers import Identify
-from orchestrator.api.faults import Fault, Refused, fault_of
+from orchestrator.api.faults import Fault, Refused, bad_request, fault_of
 from orchestrator.config.caller import acting_for
 from orchestrator.errors import NotAllowed, cut
 from orchestrator.model.identity import EVERY_PROJECT, Caller, Identity
@@ -31,6 +31,9 @@ class Admission:
         request.context.id = f"req-{uuid.uuid4()}"
         request.context.ending = ExitStack()
         response.set_header("x-openstack-request-id", request.context.id)
+        if "\0" in falcon.uri.decode(request.relative_uri):
+            # No name has one, and PostgreSQL takes none.
+            raise bad_request("expected an address without the character NUL")
         if (path := path_of_arn(request.path)) is not None:
             raise falcon.HTTPFound(f"{path}?{request.query_string}" if request.query_string else path)
 

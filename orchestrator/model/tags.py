@@ -9,12 +9,13 @@ from typing import Final, TypeGuard
 
 from orchestrator.errors import InvalidInput, Problem
 
-#: The limits of Heat. The characters that separate tags in lists and in URLs are not allowed in one.
+#: The limits of Heat. The characters that separate tags in lists and in URLs are not
+#: allowed in one, nor is NUL, which PostgreSQL does not take.
 LONGEST_TAG: Final = 80
 MOST_TAGS: Final = 50
-_SEPARATORS: Final = ",/"
+_REFUSED: Final = ",/\0"
 #: The rule of :func:`is_tag`, in words.
-TAG: Final = f"a text of 1 to {LONGEST_TAG} characters without comma and slash"
+TAG: Final = f"a text of 1 to {LONGEST_TAG} characters without comma, slash and NUL"
 #: The rule of :func:`are_tags`, in words.
 TAGS: Final = f"a list of at most {MOST_TAGS} tags, each {TAG}"
 
@@ -24,7 +25,7 @@ def is_tag(value: object) -> bool:
     return (
         isinstance(value, str)
         and 0 < len(value) <= LONGEST_TAG
-        and not any(mark in value for mark in _SEPARATORS)
+        and not any(mark in value for mark in _REFUSED)
     )
 
 

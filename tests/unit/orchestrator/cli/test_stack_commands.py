@@ -90,7 +90,7 @@ def test_what_is_no_tag_is_a_mistake_of_usage(
 ) -> None:
     result = terminal.run("stack", "create", "shop", "-t", template, "--tags", tags)
     assert result.exit_code == 2
-    assert "without comma and slash" in result.output
+    assert "without comma, slash and NUL" in result.output
     assert not service.jobs
 
 
