@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
-from gunicorn.arbiter import Arbiter
 from gunicorn.workers.base import Worker
 
 from orchestrator.api.application import make_application
@@ -90,7 +89,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
             "limit_request_line": 8190,
             "limit_request_fields": 64,
             "forwarded_allow_ips": "*" if serving.behind_proxy else "",
-            "when_ready": self._ready,
+            "post_worker_init": self._ready,
             "worker_exit": self._left,
             "loglevel": "warning",
         }
@@ -114,13 +113,16 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
             behind_proxy=serving.behind_proxy,
         )
 
-    def _ready(self, arbiter: Arbiter) -> None:
+    def _ready(self, worker: Worker) -> None:
+        # Once, by the first process that has made the application.
+        if worker.age != 1:
+            return
         scheme = "https" if self._serving.certificate is not None else "http"
         # The port may have been chosen by the system.
-        _host, port = arbiter.LISTENERS[0].sock.getsockname()[:2]
+        _host, port = worker.sockets[0].sock.getsockname()[:2]
         host = f"[{self._serving.address}]" if ":" in self._serving.address else self._serving.address
         self._say(f"{scheme}://{host}:{port}/v1")
 
-    def _left(self, _arbiter: Arbiter, _worker: Worker) -> None:
+    def _left(self, _arbiter: object, _worker: Worker) -> None:
         if self._door is not None:
             self._door.close()

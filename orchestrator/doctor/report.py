@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.config.problems import unread_variables
 from orchestrator.config.settings import Settings, settings_file
 from orchestrator.config.shared_database import require_shared_database
+from orchestrator.doctor.api import check_api
 from orchestrator.doctor.caches import check_constraint_caches, processes_present, sharing
 from orchestrator.doctor.check import PATIENCE_SECONDS, Check
 from orchestrator.doctor.clients import check_clients
@@ -56,6 +57,7 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield from check_constraint_caches(settings, processes=present)
     yield from check_tracing(settings)
     yield from check_dashboard()
+    yield from check_api(settings)
     broker = check_broker(settings)
     yield broker
     if broker.ok and not settings.embedded:
