@@ -142,6 +142,12 @@ RULES: Mapping[str, str] = {
     "a node is done more than once": """
         SELECT e.resource_id, e.action FROM event e WHERE e.status = 'COMPLETE' AND e.resource_id IS NOT NULL
         GROUP BY e.traversal_id, e.resource_id, e.action HAVING count(*) > 1""",
+    "a step began after its operation had failed": """
+        SELECT e.resource FROM event e JOIN event failed USING (traversal_id)
+        WHERE failed.resource = '' AND failed.status = 'FAILED' AND failed.id < e.id
+            AND e.resource <> '' AND e.status = 'IN_PROGRESS' AND e.cause = '' AND NOT EXISTS (
+                SELECT 1 FROM event b WHERE b.traversal_id = e.traversal_id
+                    AND b.resource_id = e.resource_id AND b.id < failed.id)""",
 }
 #: Once everything is at rest.
 AT_REST: Mapping[str, str] = {
@@ -243,7 +249,11 @@ def outcome(bench: Bench) -> Outcome:
 def picture(bench: Bench) -> Outcome:
     """Return all rows on which it depends what happens next, or whether a rule holds."""
     tables = ("stack", "traversal", "resource", "node", "job", "snapshot")
-    events = "SELECT traversal_id, resource_id, action, status, cause FROM event"
+    events = """
+        SELECT e.traversal_id, resource_id, action, status, cause, EXISTS (
+            SELECT 1 FROM event failed WHERE failed.traversal_id = e.traversal_id AND failed.resource = ''
+                AND failed.status = 'FAILED' AND failed.id < e.id) AS late
+        FROM event e"""
     return _rows(bench, *(f"SELECT * FROM {table}" for table in tables), events)
 
 

@@ -350,7 +350,61 @@ def _late(bench: Bench) -> Found:
     return found
 
 
+#: A chain, and two steps with one common dependent.
+LINKED: Mapping[str, set[str]] = {
+    "a": set(),
+    "b": {"a"},
+    "c": {"b"},
+    "d": set(),
+    "k": set(),
+    "x": {"d", "k"},
+}
+
+
+def _linking(bench: Bench) -> Found:
+    """Three steps run, each with one dependent."""
+    found = Found(orders={order.key: order for order in bench.begin(dict(LINKED))})
+    found.claims = {name: bench.claim(found.orders[name]) for name in ("a", "d", "k")}
+    return found
+
+
+def _linking_late(bench: Bench) -> Found:
+    """Their leases are over."""
+    found = _linking(bench)
+    with bench.store.database.write() as connection:
+        connection.execute(sa.text("UPDATE node SET due_at = 1000 + no WHERE due_at IS NOT NULL"))
+    return found
+
+
+def _linking_deletes(bench: Bench) -> Found:
+    """A step of a superseded update holds the resource that a deletion wants after the one that it deletes."""
+    created(bench, _A_AND_B)
+    old = {order.key: order for order in begin_update(bench, _A_AND_B)}
+    found = Found(claims={"a": bench.claim(old["a"])})
+    found.orders = {order.key: order for order in begin_update(bench, {}, number=3)}
+    found.claims["b"] = bench.claim(found.orders["b"])
+    assert len(found.claims["b"].dependents) == 1
+    return found
+
+
 _A_AND_B: Mapping[str, set[str]] = {"a": set(), "b": {"a"}}
+
+_LINKS: Mapping[str, Operating] = {
+    "a ends, b begins": end_together("a"),
+    "d ends, x begins": end_together("d"),
+    "k ends, x begins": end_together("k"),
+    "a fails": ends("a", Ending.FAILED),
+    "d ends": ends("d"),
+    "d fails": ends("d", Ending.FAILED),
+    "give a back": gives_back("a"),
+    "signal a": signals("s-a"),
+    "sweep": sweeps(),
+    "beat": beats("a", "d", "k"),
+    "nest in a": nests("a"),
+    "update": updates(2, _A_AND_B),
+    "cancel": cancels(1),
+    "give way": gives_way(1),
+}
 
 SCENES = (
     Scene(
@@ -464,6 +518,21 @@ SCENES = (
             "update": updates(2, _A_AND_B),
             "cancel": cancels(1),
             "nest in a": nests("a"),
+        },
+    ),
+    Scene("linking", _linking, _LINKS),
+    Scene("linking late", _linking_late, _LINKS),
+    Scene(
+        "linking deletes",
+        _linking_deletes,
+        {
+            "b ends, a begins": end_together("b"),
+            "old a ends": ends("a"),
+            "old a fails": ends("a", Ending.FAILED),
+            "give old a back": gives_back("a"),
+            "sweep": sweeps(),
+            "update": updates(4, _A_AND_B),
+            "cancel": cancels(3),
         },
     ),
 )

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.nodes import statements
+from orchestrator.store.nodes import link_statement, statements
 from orchestrator.store.nodes.orders import NodeOrders
 from orchestrator.store.traversals.sweeping import Sweeper
 from tests.explorer.ground import Ground
@@ -67,3 +67,17 @@ def test_sweepers_that_change_what_the_other_holds_wait_for_each_other(
     monkeypatch.setattr(Sweeper, "_postpone", postpone)
     verdict = explored(ground, "late", full, row_gates=False)
     assert any("deadlock" in fault for fault in verdict.faults)
+
+
+def test_a_link_that_reads_the_status_before_its_locks_begins_a_step_of_a_failed_operation(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [["a ends, b begins", other] for other in ("d fails", "cancel", "give way")]
+    for names in pairs:
+        assert not explored(ground, "linking", names, row_gates=False).faults
+    unlocked = link_statement.LINK.sql.replace("FOR SHARE", "")
+    assert unlocked != link_statement.LINK.sql
+    monkeypatch.setattr(link_statement, "LINK", statements.Statement(unlocked))
+    for names in pairs:
+        verdict = explored(ground, "linking", names, row_gates=False)
+        assert any("began after its operation had failed: (b)" in fault for fault in verdict.faults)

@@ -8,6 +8,7 @@ has the planner expect few rows, and ``ANY(ARRAY(...))`` leaves it no join that 
 """
 
 import re
+from collections.abc import Callable
 
 from orchestrator.store.nodes.clauses import (
     ALREADY,
@@ -108,19 +109,24 @@ _SAME = {
     "token": "NULL",
     "status": "'COMPLETE'",
     "resource_status": "'COMPLETE'",
-    "resource_action": "v.v_action",
     "cause": "''",
 }
 
 
-def _of_each(clause: str) -> str:
-    """Return a clause for one node with the columns of the batch in place of its parameters."""
+def of_done(clause: str, value: Callable[[str], str]) -> str:
+    """Return a clause of a finish for an action that is done; ``value`` returns the SQL of what differs by node."""
 
     def place(found: re.Match[str]) -> str:
-        name = found[1]
-        return f"v.v_{name}" if name in FINISHED else _SAME.get(name, f":{name}")
+        # The resource has the action that is done.
+        name = "action" if found[1] == "resource_action" else found[1]
+        return value(name) if name in FINISHED else _SAME.get(name, f":{name}")
 
     return re.sub(r"(?<!:):([a-z_]+)", place, clause)
+
+
+def _of_each(clause: str) -> str:
+    """Return a clause for one node with the columns of the batch in place of its parameters."""
+    return of_done(clause, "v.v_{}".format)
 
 
 _ARRAYS = ", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in FINISHED.items())

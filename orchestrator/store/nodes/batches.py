@@ -7,7 +7,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, CheckOrder
 from orchestrator.store.database import Database, retrying, text_of
 from orchestrator.store.direct import Direct
-from orchestrator.store.nodes import batch_statements, statements
+from orchestrator.store.nodes import batch_statements, link_statement, statements
 from orchestrator.store.nodes.claiming import NodeClaims
 from orchestrator.store.nodes.claims import Claim, Ending, FinishedBatch, Outcome, Taken
 from orchestrator.store.nodes.endings import NodeEndings, finished_by, postgres_statement
@@ -169,6 +169,8 @@ class NodeBatches(Repository):
     ) -> tuple[set[int], str, Sequence[AnyRow], Sequence[AnyRow]]:
         now = self._db.now
         claim, outcome, values = every[0]
+        if len(every) == 1 and len(next_values["numbers"]) == 1:
+            return self._finish_link(direct, claim, {**next_values, **values})
         calls: list[tuple[str, Values]] = [(postgres_statement(outcome, values).at(now), values)]
         if len(every) > 1:
             calls = [(batch_statements.FINISH.at(now), self._values_of_all(every))]
@@ -181,6 +183,15 @@ class NodeBatches(Repository):
             return ({claim.order.no}, *alone, rows) if alone else (set(), "", (), rows)
         done = {int(no) for no in (finished[0].ended or "").split(",") if no}
         return done, finished[0].traversal_status, [row for row in finished if row.no is not None], rows
+
+    def _finish_link(
+        self, direct: Direct, claim: Claim, values: Values
+    ) -> tuple[set[int], str, Sequence[AnyRow], Sequence[AnyRow]]:
+        mine = {**values, "next": claim.dependents[0]}
+        rows = direct.rows(link_statement.LINK.at(self._db.now), mine)
+        if not rows:
+            return set(), "", (), ()
+        return {claim.order.no}, rows[0].traversal_status, [row for row in rows if row.released], rows
 
     def _values_of_all(self, every: Sequence[tuple[Claim, Outcome, Values]]) -> Values:
         pairs = [(no, claim.order.no) for claim, _, _ in every for no in claim.dependents]

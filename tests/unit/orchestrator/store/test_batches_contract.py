@@ -1,5 +1,6 @@
 """What every store promises of nodes that are claimed and finished together: what it promises of each."""
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,8 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.model.messages import END, JOIN, CheckOrder
+from orchestrator.store import tables
 from orchestrator.store.direct import _numbered, driver_of
-from orchestrator.store.nodes import batch_statements, statements
+from orchestrator.store.nodes import batch_statements, link_statement, statements
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created
@@ -140,6 +142,81 @@ def test_what_is_done_together_is_on_record_as_if_each_were_done_by_itself(bench
     assert picture(bench, "z") == picture(bench, "s")
 
 
+def test_the_links_of_a_chain_are_on_record_as_if_each_were_done_by_itself(bench: Bench) -> None:
+    names = [f"r{number}" for number in range(12)]
+    requires = {name: {names[number - 1]} if number else set() for number, name in enumerate(names)}
+    one_by_one(bench, bench.begin(dict(requires), stack="s"))
+    (first,) = bench.begin(dict(requires), stack="z")
+    claims: Sequence[Claim] = [bench.claim(first)]
+    for name in names[1:]:
+        finished = bench.store.nodes.finish_batch([(claims[0], outcome_of(claims[0]))], types=TYPES, most=1)
+        claims = finished.claims
+        assert ([claim.order.key for claim in claims], finished.ready, finished.left) == ([name], (), [])
+        assert bench.store.nodes.inputs(claims[0])[0][1] == names[names.index(name) - 1]
+    finished = bench.store.nodes.finish_batch([(claims[0], outcome_of(claims[0]))], types=TYPES, most=1)
+    assert ([order.phase for order in finished.ready], finished.claims) == ([END], [])
+    assert picture(bench, "z") == picture(bench, "s")
+
+
+#: States that nodes and their resources may be in before they are claimed.
+PLANNED = (
+    *(("converge", action) for action in ("CREATE", "UPDATE", "ADOPT", "RESTORE")),
+    *(("operate", action) for action in ("CHECK", "SUSPEND", "RESUME", "SNAPSHOT")),
+    ("cleanup", "DELETE"),
+)
+ACTIONS = ("INIT", "CREATE", "ADOPT", "UPDATE", "DELETE", "CHECK", "SUSPEND", "RESUME", "SNAPSHOT", "RESTORE")
+STATES = tuple(
+    itertools.product(
+        PLANNED,
+        ACTIONS,
+        ("COMPLETE", "FAILED", "IN_PROGRESS"),
+        (0.0, 900.0),
+        (None, b"token"),
+        (None, *(f'["pre-{action}", "post-create"]' for action in ("create", "update", "delete"))),
+        (False, True),
+        (0, 0, 0, 1),
+    )
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_link_claims_a_node_in_any_state_as_a_claim_of_its_own_does(bench: Bench, seed: int) -> None:
+    pairs = random.Random(seed).sample(STATES, 120)
+    requires = {f"a{number}": set[str]() for number in range(len(pairs))}
+    requires |= {f"b{number}": {f"a{number}"} for number in range(len(pairs))}
+    first: dict[str, dict[str, Claim]] = {}
+    for stack in ("s", "z"):
+        first[stack] = {order.key: bench.claim(order) for order in bench.begin(dict(requires), stack=stack)}
+        with bench.store.database.write() as connection:
+            for number, state in enumerate(pairs):
+                put(connection, stack, f"b{number}", state)
+    for number in range(len(pairs)):
+        alone, linked = first["s"][f"a{number}"], first["z"][f"a{number}"]
+        ready = bench.store.nodes.finish(alone, outcome_of(alone)).ready
+        taken = bench.store.nodes.claim_batch(ready, worker=alone.worker, types=TYPES)
+        finished = bench.store.nodes.finish_batch([(linked, outcome_of(linked))], types=TYPES, most=1)
+        assert list(map(of_any_stack, finished.claims)) == list(map(of_any_stack, taken.claims))
+        assert [order.key for order in finished.ready] == [order.key for order in taken.left]
+    assert picture(bench, "z") == picture(bench, "s")
+
+
+def put(connection: sa.Connection, stack: str, name: str, state: tuple[Any, ...]) -> None:
+    """Put a node that is blocked, and its resource, into a state."""
+    (phase, planned), action, status, started_at, token, hooks, quiet, lost = state
+    resource = tables.resource.update().where(tables.resource.c.id == f"{stack}-{name}")
+    row = {"action": action, "status": status, "started_at": started_at, "token": token, "reason": "before"}
+    assert connection.execute(resource.values(**row)).rowcount == 1
+    node = tables.node.update().where(tables.node.c.resource_id == f"{stack}-{name}")
+    marks = {"phase": phase, "action": planned, "hooks": hooks, "quiet": quiet, "lost": lost}
+    assert connection.execute(node.values(**marks)).rowcount == 1
+
+
+def of_any_stack(claim: Claim) -> Claim:
+    """Return a claim without what differs by stack, and without the action for which its order was made."""
+    order = replace(claim.order, stack="", stack_id="", traversal_id="", action="", node_data=())
+    return replace(claim, order=order, resource_id="", requires=(), misplaced=())
+
+
 def test_a_batch_takes_what_is_ready_and_free_and_of_its_types(bench: Bench) -> None:
     created(bench, {"a": set(), "b": set(), "c": set()})
     old = {order.key: order for order in begin_update(bench, {"a": set(), "b": set(), "c": set()})}
@@ -249,7 +326,7 @@ def test_plans_that_were_made_for_empty_tables_find_each_row_by_its_whole_key(be
     if not bench.store.database.postgres:
         pytest.skip("SQLite has no such statements")
     bench.begin({"a": set()})
-    for statement in (batch_statements.CLAIM, batch_statements.FINISH):
+    for statement in (batch_statements.CLAIM, batch_statements.FINISH, link_statement.LINK):
         plan = generic_plan(bench, statement)
         conditions = [line.strip() for line in plan if "Index Cond" in line]
         keys = [line for line in conditions if "traversal_id =" in line]
