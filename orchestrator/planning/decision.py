@@ -196,8 +196,8 @@ def lasting_attributes(
     kind: type[Resource], recorded: Mapping[AttributePath, Any]
 ) -> dict[AttributePath, Any]:
     """Return the recorded attributes of an unchanged resource that its next visit takes as they are."""
-    if issubclass(kind, StackResource):
-        # The content of a nested stack may have changed without it.
+    # The content of a nested stack may have changed without it.
+    if not recorded or issubclass(kind, StackResource):
         return {}
     modes = {name: attribute.cache_mode for name, attribute in kind.attributes_schema.items()}
     every = CacheMode.NONE if CacheMode.NONE in modes.values() else CacheMode.LOCAL

@@ -30,7 +30,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from hooks.values.words import storable
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.model.sentences import SentenceSeal
-from orchestrator.store.direct import Direct, driver_of, name_file
+from orchestrator.store.direct import CURSORS, Direct, driver_of, lent_by, name_file
 from orchestrator.store.pooling import connecting, is_pooler_refusal, pooling_fault, remedy_for
 from orchestrator.store.private_file import make_private
 from orchestrator.store.tables.schema import seal_sentences
@@ -303,14 +303,16 @@ class Database:
             DBAPIError: the database refused, or the connection is lost.
         """
         if self.postgres:
-            with driver_of(self.engine) as driver, driver.transaction() if statements > 1 else nullcontext():
-                yield Direct(driver, postgres=True)
+            with lent_by(self.engine) as lent:
+                driver: Any = lent.driver_connection
+                with driver.transaction() if statements > 1 else nullcontext():
+                    yield Direct(driver, cursors=lent.info.setdefault(CURSORS, {}))
             return
         with self._writing, driver_of(self._directly) as driver:
             self.before_direct()
             driver.execute("BEGIN IMMEDIATE")
             try:
-                yield Direct(driver, postgres=False)
+                yield Direct(driver)
             except BaseException:
                 # SQLite itself rolls back after some errors, such as a full disk.
                 if driver.in_transaction:

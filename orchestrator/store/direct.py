@@ -52,18 +52,29 @@ def _numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
     return text.encode(), names
 
 
+#: The key of a connection's cursors in SQLAlchemy's record of it. A cursor that runs the same statement again knows how
+#: to convert its values; a new one would find that out anew, which is a third of what the driver does.
+CURSORS: Final = "isotherm_cursors"
+#: How many a connection keeps: more than there are statements, but for simulations, which have the time in each.
+_MOST_CURSORS: Final = 32
+
+
 class Direct:
     """One transaction, or on PostgreSQL one statement that is a transaction, with ``:names`` of parameters.
 
     PostgreSQL prepares each statement at its first use.
     """
 
-    def __init__(self, driver: Any, *, postgres: bool) -> None:
-        self._driver, self._postgres = driver, postgres
+    def __init__(self, driver: Any, *, cursors: dict[str, Any] | None = None) -> None:
+        """Keep the arguments; with ``cursors``, those that the connection keeps by statement, it is PostgreSQL's."""
+        self._driver, self._cursors = driver, cursors
 
     def rows(self, sql: str, values: "Values") -> Sequence["AnyRow"]:
         """Run a statement; return its rows, which have the columns as attributes."""
-        return _rows_of(sql, self._execute(sql, values))
+        cursor = self._execute(sql, values)
+        rows = _rows_of(sql, cursor)
+        self._keep(sql, cursor)
+        return rows
 
     def together(self, calls: "Sequence[tuple[str, Values]]") -> "Sequence[Sequence[AnyRow]]":
         """Run statements in one transaction and, on PostgreSQL, one round trip; return the rows of each."""
@@ -71,18 +82,31 @@ class Direct:
             return [self.rows(*calls[0])]
         with self._driver.pipeline():
             cursors = [self._execute(sql, values) for sql, values in calls]
-        return [_rows_of(sql, cursor) for (sql, _), cursor in zip(calls, cursors, strict=True)]
+        found = [_rows_of(sql, cursor) for (sql, _), cursor in zip(calls, cursors, strict=True)]
+        for (sql, _), cursor in zip(calls, cursors, strict=True):
+            self._keep(sql, cursor)
+        return found
 
     def count(self, sql: str, values: "Values") -> int:
         """Run a statement; return how many rows it changed."""
-        changed: int = self._execute(sql, values).rowcount
+        cursor = self._execute(sql, values)
+        changed: int = cursor.rowcount
+        self._keep(sql, cursor)
         return changed
 
     def _execute(self, sql: str, values: "Values") -> Any:
-        if not self._postgres:
+        if self._cursors is None:
             return self._driver.execute(sql, values)
         text, names = _numbered(sql)
-        return _raw_cursor()(self._driver).execute(text, [values[name] for name in names], prepare=True)
+        # One that is in use, or met an error, is not kept.
+        cursor = self._cursors.pop(sql, None) or _raw_cursor()(self._driver)
+        return cursor.execute(text, [values[name] for name in names], prepare=True)
+
+    def _keep(self, sql: str, cursor: Any) -> None:
+        if self._cursors is not None:
+            if len(self._cursors) >= _MOST_CURSORS:
+                self._cursors.clear()
+            self._cursors[sql] = cursor
 
 
 #: What makes rows of a statement's results: the driver describes them anew at each call.
@@ -105,7 +129,14 @@ def _rows_of(sql: str, cursor: Any) -> "Sequence[AnyRow]":
 
 @contextmanager
 def driver_of(pool: sa.Engine) -> Iterator[Any]:
-    """Lend a connection's driver; a broken connection is discarded.
+    """Lend a connection's driver, as :func:`lent_by` does."""
+    with lent_by(pool) as lent:
+        yield lent.driver_connection
+
+
+@contextmanager
+def lent_by(pool: sa.Engine) -> Iterator[sa.PoolProxiedConnection]:
+    """Lend a connection, for what is done with its driver; a broken connection is discarded.
 
     Raises:
         DBAPIError: SQLAlchemy's, of the same kind as the driver's own error, also where connecting failed.
@@ -116,7 +147,7 @@ def driver_of(pool: sa.Engine) -> Iterator[Any]:
     except errors as error:
         raise _translated(error, pool, broken=False) from error
     try:
-        yield lent.driver_connection
+        yield lent
     except errors as error:
         broken = pool.dialect.is_disconnect(error, lent.dbapi_connection, None)
         if broken:

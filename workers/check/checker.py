@@ -79,6 +79,7 @@ class Checker:
         self._store = store
         self._types = types
         self._settings = settings
+        self._limits = Limits.of(settings)
         self._publisher = publisher
         self._worker = worker
         self._tracing = tracing
@@ -187,7 +188,8 @@ class Checker:
                     return FinishedBatch(ready=self.report(claim, outcome))
                 else:
                     self._publish(self.report(claim, outcome))
-                self._publish(self._record(batch.due()).ready)
+                if due := batch.due():
+                    self._publish(self._record(due).ready)
             ended, late = batch.rest()
             self._give_back(late)
             return self._record(ended, most)
@@ -263,6 +265,7 @@ class Checker:
         check = CheckContext(
             types=self._types,
             settings=self._settings,
+            limits=self._limits,
             context=context,
             inputs=inputs,
             files=self._files,
@@ -274,7 +277,7 @@ class Checker:
             source=partial(self._source, order.traversal_id),
             applied=partial(self._store.histories.applied, claim.resource_id),
         )
-        with shared_time(Limits.of(self._settings)):
+        with shared_time(self._limits):
             return take_step(claim, check)
 
     def report(self, claim: Claim, outcome: Outcome) -> tuple[CheckOrder, ...]:

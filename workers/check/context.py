@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, StackSource
 from orchestrator.plugins.clients import Clients
@@ -20,6 +21,8 @@ class CheckContext:
 
     types: Mapping[str, type[Resource]]
     settings: Settings
+    #: Those of the settings.
+    limits: Limits
     #: The traversal's context.
     context: Mapping[str, Any]
     inputs: Sequence[Any]

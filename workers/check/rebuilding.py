@@ -5,7 +5,6 @@ from copy import deepcopy
 from functools import cached_property
 from typing import Any, Final
 
-from orchestrator.config.limits import Limits
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
 from orchestrator.errors import IsothermError
 from orchestrator.model.messages import CLEANUP
@@ -165,7 +164,7 @@ class Attempt:
 
     def _resolved(self, stack: StackDefinition) -> Mapping[str, Any]:
         definition = ResourceDefinition.from_fragment(
-            self.claim.order.key, self.claim.fragment["definition"], Limits.of(self.check.settings)
+            self.claim.order.key, self.claim.fragment["definition"], self.check.limits
         )
         self.definition = definition
         self.metadata = definition.resolve_metadata(stack)
@@ -228,7 +227,7 @@ class Attempt:
             return None
         try:
             return ResourceDefinition.from_fragment(
-                self.claim.order.key, fragment["definition"], Limits.of(self.check.settings)
+                self.claim.order.key, fragment["definition"], self.check.limits
             )
         except IsothermError:
             # It cannot be read any more, such as with a function that is not installed.

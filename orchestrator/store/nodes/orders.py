@@ -1,6 +1,5 @@
 """Orders for ready nodes, with the node data of their requirements; leases and wake-ups of nodes."""
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -199,4 +198,4 @@ def passes(row: AnyRow) -> bool:
 
 def numbers_of(text: str) -> tuple[int, ...]:
     """Return the numbers of nodes that a column holds as JSON."""
-    return () if text == "[]" else tuple(json.loads(text))
+    return () if text == "[]" else tuple(map(int, text[1:-1].split(",")))

@@ -94,7 +94,7 @@ node = sa.Table(
 
 def place_of_node_data(no: int, traversal_id: str) -> "Place":
     """Return the place of a node's data; parts of them, in messages, are packed for the same."""
-    return node.name, node.c.node_data.name, no, traversal_id
+    return "node", "node_data", no, traversal_id
 
 
 def in_traversal(traversal_id: str | sa.ColumnElement[str]) -> sa.ColumnElement[bool]:

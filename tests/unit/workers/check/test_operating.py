@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.model.messages import CONVERGE, OPERATE, CheckOrder
 from orchestrator.plugins.clients import Clients
@@ -90,6 +91,7 @@ def step(
     check = CheckContext(
         types={"Test": kind},
         settings=Settings(),
+        limits=Limits(),
         context={"id": "1", "name": "s", "project": "p", "parameters": {"color": "blue"}, "hidden": hidden},
         inputs=[],
         files=lambda digests: digests,

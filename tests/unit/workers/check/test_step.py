@@ -80,6 +80,7 @@ def step(
     check = CheckContext(
         types={"Test": kind},
         settings=SETTINGS,
+        limits=Limits.of(SETTINGS),
         context=context,
         inputs=[each.to_wire() for each in inputs],
         files=lambda digests: digests,
