@@ -33,14 +33,26 @@ class _About:
 
 def about_order(order: "CheckOrder") -> _About:
     """Set the stack, traversal and node of log lines inside the block."""
-    ids = {"stack": order.stack, "stack_id": order.stack_id, "traversal_id": order.traversal_id}
+    return _About(_ids_of(order))
+
+
+def about_attempt(order: "CheckOrder", attempt: int) -> _About:
+    """Set the stack, traversal, node and attempt of log lines inside the block."""
+    ids = _ids_of(order)
+    ids["attempt"] = attempt
+    return _About(ids)
+
+
+def _ids_of(order: "CheckOrder") -> dict[str, object]:
+    ids: dict[str, object] = {
+        "stack": order.stack,
+        "stack_id": order.stack_id,
+        "traversal_id": order.traversal_id,
+    }
     # The end of a traversal has no resource.
-    return _About({**ids, "resource": order.key, "node_no": order.no} if order.key else ids)
-
-
-def about_attempt(attempt: int) -> _About:
-    """Add the attempt at a node to log lines inside the block."""
-    return _About({**_context.get(), "attempt": attempt})
+    if order.key:
+        ids |= {"resource": order.key, "node_no": order.no}
+    return ids
 
 
 def about_job(task: str, *, job_id: str, stack: str) -> _About:

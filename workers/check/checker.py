@@ -230,6 +230,8 @@ class Checker:
             finished = self._store.nodes.finish_batch(ended, types=self._pace.quick, most=most)
         except UNSTORABLE:
             finished = FinishedBatch(left=ended)
+        if not finished.ready and not finished.left:
+            return finished
         left = [order for each in finished.left for order in self.report(*each)]
         return replace(finished, ready=(*self._pass_on(finished.ready), *left), left=())
 
@@ -241,8 +243,7 @@ class Checker:
         order = claim.order
         begun = time.monotonic()
         with (
-            about_order(order),
-            about_attempt(claim.attempt),
+            about_attempt(order, claim.attempt),
             self._tracing.check(claim, self._worker) as traced,
         ):
             with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt), claim.type):

@@ -7,8 +7,7 @@ lost, and its process is replaced.
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -30,6 +29,21 @@ class _Step:
     thread: threading.Thread
     begun: float
     context: contextvars.Context
+
+
+class _Beating:
+    """Keeps a step among those that run while a block does. Every check has one, so it is no generator."""
+
+    __slots__ = ("_beat", "_running", "_step")
+
+    def __init__(self, running: dict[Beat, _Step], beat: Beat, step: _Step) -> None:
+        self._running, self._beat, self._step = running, beat, step
+
+    def __enter__(self) -> None:
+        self._running[self._beat] = self._step
+
+    def __exit__(self, *_: object) -> None:
+        self._running.pop(self._beat, None)
 
 
 class Heartbeat:
@@ -57,20 +71,16 @@ class Heartbeat:
             complaint="could not extend leases",
         )
 
-    @contextmanager
-    def beating(self, beat: Beat, kind: str) -> Iterator[None]:
+    def beating(self, beat: Beat, kind: str) -> "_Beating":
         """Extend the attempt's lease while the block runs, up to the time limit; ``kind`` is the resource's type."""
-        self._running[beat] = _Step(
+        step = _Step(
             type=kind,
             thread=threading.current_thread(),
             begun=self._clock(),
             context=contextvars.copy_context(),
         )
         self._thread.start()
-        try:
-            yield
-        finally:
-            self._running.pop(beat, None)
+        return _Beating(self._running, beat, step)
 
     def close(self) -> None:
         """Stop the thread."""

@@ -79,8 +79,8 @@ class Attempt:
                 physical_id=claim.physical_id,
                 on_node=claim.on_node,
                 # Changes by a plugin become part of the claim only once they are stored.
-                data=deepcopy(claim.data),
-                metadata=deepcopy(dict(metadata or {})),
+                data=deepcopy(claim.data) if claim.data else {},
+                metadata=deepcopy(dict(metadata)) if metadata else {},
                 action=claim.action,
                 status="IN_PROGRESS",
                 started_at=claim.started_at,
