@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 
 from orchestrator.store.database import Database, is_transient
+from orchestrator.store.direct import CURSORS, lent_by
 from tests.services.process import HOST, free_port
 from tests.services.servers import PostgresServer
 
@@ -32,6 +33,45 @@ def test_a_connection_that_broke_is_replaced(postgres_server: PostgresServer, po
         select(database, "meanwhile")
     assert is_transient(caught.value)
     assert select(database, "after") == "after"
+    database.dispose()
+
+
+def test_the_cursors_of_a_connection_that_broke_are_not_used_again(
+    postgres_server: PostgresServer, postgres_url: str
+) -> None:
+    database = Database(postgres_url, connections=1)
+    statements = [f"SELECT {number} + CAST(:more AS integer) AS sum" for number in range(3)]
+
+    def sums() -> list[int]:
+        with database.direct() as direct:
+            return [rows[0].sum for rows in direct.together([(each, {"more": 1}) for each in statements])]
+
+    assert sums() == sums() == [1, 2, 3]
+    postgres_server.restart()
+    with pytest.raises(DBAPIError):
+        select(database, "meanwhile")
+    assert sums() == [1, 2, 3]
+    database.dispose()
+
+
+def test_a_statement_that_runs_twice_at_once_has_two_cursors(postgres_url: str) -> None:
+    database = Database(postgres_url, connections=1)
+    sql = "SELECT CAST(:text AS text) AS text"
+    for _ in range(2):
+        with database.direct() as direct:
+            found = direct.together([(sql, {"text": "one"}), (sql, {"text": "two"})])
+        assert [rows[0].text for rows in found] == ["one", "two"]
+    database.dispose()
+
+
+def test_a_connection_keeps_few_cursors(postgres_url: str) -> None:
+    database = Database(postgres_url, connections=1)
+    with lent_by(database.engine) as lent:
+        info = lent.info
+    for number in range(100):
+        with database.direct() as direct:
+            assert direct.rows(f"SELECT {number} AS number", {})[0].number == number
+    assert 0 < len(info[CURSORS]) <= 32
     database.dispose()
 
 
