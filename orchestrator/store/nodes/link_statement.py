@@ -12,6 +12,7 @@ from typing import Final
 
 from orchestrator.store.nodes.batch_statements import IN_BATCH, of_done
 from orchestrator.store.nodes.clauses import (
+    BEGIN_ACTION,
     CLAIMED_COLUMNS,
     DOUBTED,
     EFFECTIVE,
@@ -36,6 +37,9 @@ def _done(clause: str) -> str:
 
 
 _RESOURCE: Final = ", ".join(f"r.{name.strip()}" for name in RESOURCE_COLUMNS.split(","))
+_BEGIN: Final = BEGIN_ACTION.format(
+    attempt="n.attempt", action="was.effective", same="was.same", kept="was.kept"
+).replace(":no", ":next")
 _BEGUN: Final = "EXISTS (SELECT 1 FROM was)"
 
 #: Returns nothing if the node does not run under the attempt any more. Otherwise a row for the dependent, which has a
@@ -54,7 +58,7 @@ LINK: Final = Statement(
         FROM node n WHERE n.traversal_id = :traversal_id AND n.no = :next AND EXISTS (SELECT 1 FROM ended)
         FOR UPDATE
     ), free AS MATERIALIZED (
-        SELECT r.id, r.name, r.action, r.status, r.reason, {_RESOURCE}, n.hooks, {EFFECTIVE} AS effective
+        SELECT r.id, r.name, r.action, r.status, {_RESOURCE}, n.hooks, {EFFECTIVE} AS effective
         FROM n JOIN resource r ON r.id = n.resource_id
         WHERE n.state = 'blocked' AND n.remaining = 1 AND (SELECT status FROM t) = 'IN_PROGRESS' AND {IN_BATCH}
             AND r.lock_traversal IS NULL AND r.type = ANY(string_to_array(:kinds, chr(31)))
@@ -70,11 +74,7 @@ LINK: Final = Statement(
         SELECT free.*, going_on OR unfit OR looks AS same, {_of_row(DOUBTED)} OR unfit OR looks AS kept
         FROM looked AS free
     ), taken AS (
-        UPDATE resource SET lock_traversal = :traversal_id, lock_no = :next, lock_attempt = n.attempt,
-            started_at = CASE WHEN same THEN was.started_at ELSE {{now}} END,
-            reason = CASE WHEN same THEN was.reason ELSE '' END, token = CASE WHEN same THEN was.token END,
-            action = CASE WHEN kept THEN was.action ELSE was.effective END,
-            status = CASE WHEN kept THEN was.status ELSE 'IN_PROGRESS' END, updated_at = {{now}}
+        UPDATE resource SET {_BEGIN}
         FROM was, n WHERE resource.id = was.id
     ), down AS (
         UPDATE node SET changed = n.changed, remaining = node.remaining - 1,
