@@ -35,9 +35,9 @@ from orchestrator.model.nested_stack import Fence
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals import operation_rows
-from orchestrator.store.traversals.new_traversal import MAY_FAIL, NewTraversal
+from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.operation_rows import CallRow, NewOperation, OperationRow, TakenOver
-from orchestrator.store.traversals.traversals import ClaimedEnd
+from orchestrator.store.traversals.traversals import MAY_FAIL, ClaimedEnd
 
 log = structlog.get_logger()
 

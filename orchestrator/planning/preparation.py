@@ -88,6 +88,7 @@ class Prepared:
             "parameters": dict(self.parameters.values),
             "hidden": sorted(self.parameters.hidden),
             **({"description": self.template.description} if self.template.description else {}),
+            "has_outputs": bool(self.template.outputs),
             **({} if self.facade is None else {"parent": self.facade.to_wire()}),
             **({"warnings": [each.to_wire() for each in self.warnings]} if self.warnings else {}),
         }

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.template.hiding import HIDDEN
-from orchestrator.template.masking import shown_source
 from orchestrator.views.stacks import View
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ def definition_of(store: "Store", traversal: "TraversalRow", *, shows_values: bo
     With ``shows_values``, values of parameters are shown, their defaults in the template included; hidden ones never
     are.
     """
+    from orchestrator.template.masking import shown_source
+
     stored = store.templates.load(traversal.template_id)
     context = store.traversals.context(traversal.id)
     shown = shown_parameters(context)

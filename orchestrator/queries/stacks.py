@@ -13,7 +13,6 @@ from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.model.tags import has_tags
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
 from orchestrator.queries.history import event_view, traversal_view
-from orchestrator.template.hiding import HIDDEN
 from orchestrator.views.stacks import (
     EventView,
     GraphNode,
@@ -83,16 +82,12 @@ class StackQueries:
         """Return one stack with its parameters and, unless they are not wanted, its outputs."""
         row = self._find(name)
         context = self._store.traversals.context(row.traversal_id)
-        template = self._template(row, context)
-        hidden, given = set(context.get("hidden", ())), context["parameters"]
-        shown = {key: HIDDEN if key in hidden else given[key] for key in given if key in template.parameters}
-        resolved = self._outputs(row, template, context) if outputs else ()
         view = replace(
-            stack_view(row, template.description, shown, resolved),
+            begun_view(row, context),
+            outputs=self._outputs(row, context) if outputs else (),
             in_service=self._store.stacks.in_service(row),
             annotations=self._store.annotations.of(row.id),
             rolled_back=self._rolled_back(row),
-            warnings=warnings_in(context),
         )
         standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
         return replace(view, reason=waits_for(standing)) if standing else view
@@ -221,16 +216,8 @@ class StackQueries:
 
     def outputs(self, name: str) -> tuple[OutputView, ...]:
         """Return a stack's outputs; one that cannot be resolved yet has an error in place of a value."""
-        from orchestrator.planning.stored_templates import load_draft
-
         row = self._find(name)
-        draft = load_draft(self._store, row.template_id, self.settings)
-        if not draft.output_names:
-            # Without the definitions of its resources, which may be many.
-            return ()
-        context = self._store.traversals.context(row.traversal_id)
-        template = draft.valid_under(context["parameters"], context.get("hidden", ()))
-        return self._outputs(row, template, context)
+        return self._outputs(row, self._store.traversals.context(row.traversal_id))
 
     def output(self, name: str, key: str) -> OutputView:
         """Return one output.
@@ -283,11 +270,19 @@ class StackQueries:
 
         return load_template(self._store, stack.template_id, context, self.settings)
 
-    def _outputs(
-        self, stack: "StackRow", template: "Template", context: Mapping[str, Any]
-    ) -> tuple[OutputView, ...]:
+    def _outputs(self, stack: "StackRow", context: Mapping[str, Any]) -> tuple[OutputView, ...]:
+        # Contexts of earlier versions do not tell.
+        if not context.get("has_outputs", True):
+            # Without the template language, which takes long to import, and the template, which may be large.
+            return ()
+        from orchestrator.planning.stored_templates import load_draft
         from orchestrator.queries.outputs import outputs_of
 
+        draft = load_draft(self._store, stack.template_id, self.settings)
+        if not draft.output_names:
+            # Without the definitions of its resources, which may be many.
+            return ()
+        template = draft.valid_under(context["parameters"], context.get("hidden", ()))
         return outputs_of(self._store, stack, template, context, self.settings)
 
 
@@ -321,7 +316,7 @@ def stack_view(
 
 
 def begun_view(row: "StackRow", context: Mapping[str, Any]) -> StackView:
-    """Return the view of a stack as its operation begins, without values for which its template must be parsed.
+    """Return the view of a stack without values for which its template must be parsed: its outputs.
 
     ``context`` is that of the operation's traversal.
     """

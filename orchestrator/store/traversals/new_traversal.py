@@ -2,16 +2,13 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from orchestrator.model.nested_stack import AtRest, Family, Fence
 from orchestrator.model.plan import Plan
 from orchestrator.model.project_limits import ProjectLimits
 from orchestrator.store.stacks.snapshots import NewSnapshot
 from orchestrator.store.traversals.operation_rows import Agreed
-
-#: The option of a traversal that a lifecycle plugin may fail after it is complete.
-MAY_FAIL: Final = "may_fail_after"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

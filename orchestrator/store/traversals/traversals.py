@@ -8,7 +8,7 @@ import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -26,7 +26,9 @@ from orchestrator.store.stacks.checking import faults_of
 from orchestrator.store.stacks.in_service import DEFINING, leads_to_nothing
 from orchestrator.store.stacks.snapshots import complete_snapshot
 from orchestrator.store.stacks.unclean import LEFT, UNCLEAN, unclean_of
-from orchestrator.store.traversals.new_traversal import MAY_FAIL
+
+#: The option of a traversal that a lifecycle plugin may fail after it is complete.
+MAY_FAIL: Final = "may_fail_after"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
