@@ -353,4 +353,6 @@ def _may_change(stack: StackRow, rows: Sequence[ResourceRow]) -> Required:
 
 def _planned_by(rows: Sequence[Row], plan: Callable[[Sequence[Row]], Plan]) -> Callable[[Required], Plan]:
     """Return a function that plans by the requirements given, and by those of ``rows`` for rows not given."""
-    return lambda required: plan([replace(row, requires=required.get(row.id, row.requires)) for row in rows])
+    return lambda required: plan(
+        [replace(row, requires=required[row.id]) if row.id in required else row for row in rows]
+    )

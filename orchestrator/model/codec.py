@@ -105,7 +105,9 @@ class Codec:
             MisplacedValue: it was packed for another place, or changed since.
             UnreadableValue: the bytes are no packed value, such as a map with a list as a key.
         """
-        body = self.decrypted(data, place)
+        # Without keys nearly all are plain, and a stack has many.
+        is_plain = self._first is None and data[:1] == _PLAIN
+        body = data[1:] if is_plain else self.decrypted(data, place)
         try:
             return msgpack.unpackb(body, strict_map_key=False)
         except (ValueError, TypeError) as error:

@@ -4,10 +4,9 @@ Pure: the rows and what was applied to them are given.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
-from orchestrator.definition import is_unknown
+from orchestrator.definition import ResourceProxy, is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
@@ -16,6 +15,7 @@ from orchestrator.planning.decision import WHOLE, Action, meaning_of, restrictin
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared, blank_stack
 from orchestrator.planning.rows import node_data_of
+from orchestrator.plugins.resource import Resource
 from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.resource_history import History
 from orchestrator.store.stacks.stacks import ResourceRow
@@ -58,6 +58,8 @@ class Matcher:
         self._chosen: dict[str, ResourceRow] = {}
         #: The resources that may come to differ from their rows, or depend on one that may.
         self._visited: set[str] = set()
+        #: The class of each type that was looked up.
+        self._kinds: dict[str, type[Resource] | None] = {}
         #: The stack as it is, as far as rows are chosen.
         self._proxies, self._stack = blank_stack(prepared)
 
@@ -80,9 +82,10 @@ class Matcher:
         is_clean = row in clean and not is_taken_back
         if not is_clean or not self._visited.isdisjoint(desired.requires):
             self._visited.add(desired.name)
-        data = node_data_of(row, kind_of_type(self._types, row.type))
+        data = node_data_of(row, self._kind(row.type))
         if _is_complete(row):
-            self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
+            kind = self._proxies[desired.name].type
+            self._proxies[desired.name] = ResourceProxy(name=desired.name, type=kind, data=data)
         new_metadata = self._has_new_metadata(desired, row)
         return Match(
             row=plan_row(row),
@@ -98,6 +101,11 @@ class Matcher:
             ),
         )
 
+    def _kind(self, name: str) -> type[Resource] | None:
+        if name not in self._kinds:
+            self._kinds[name] = kind_of_type(self._types, name)
+        return self._kinds[name]
+
     def _refusal(self, desired: DesiredResource, fitting: Sequence[ResourceRow]) -> str:
         """Return why a desired resource is refused that would replace rows which cannot become it."""
         if any(row.action != "INIT" for row in fitting):
@@ -110,7 +118,7 @@ class Matcher:
 
         Such rows have equal definitions.
         """
-        kind = kind_of_type(self._types, desired.type)
+        kind = self._kind(desired.type)
         if self._renews or kind is None or not kind.renewed_by_updates:
             return None
         return min(rows, key=lambda row: (not _is_sound(row), row.created_at, row.replaced_by is None))
@@ -148,7 +156,7 @@ class Matcher:
 
     def _differs_for_good(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether a row was made otherwise than is desired, and cannot be changed in place."""
-        kind = kind_of_type(self._types, desired.type)
+        kind = self._kind(desired.type)
         schema = kind.properties_schema if kind else {}
         return any(
             name == WHOLE or meaning_of(schema.get(name)) is not Action.UPDATE
@@ -186,13 +194,13 @@ class Matcher:
         """Whether another type or other code applied what is on record, or it may still be changed."""
         if row.id in self._history.unsettled:
             return True
-        kind = kind_of_type(self._types, desired.type)
+        kind = self._kind(desired.type)
         if kind is None or row.properties is None:
             return True
         return row.definition_hash != definition_hash(desired.type, row.properties, kind.type_version)
 
     def _is_renewed(self, row: ResourceRow) -> bool:
-        kind = kind_of_type(self._types, row.type)
+        kind = self._kind(row.type)
         return self._renews and kind is not None and kind.renewed_by_updates
 
     def _fits(self, desired: DesiredResource, row: ResourceRow) -> bool:
@@ -210,7 +218,7 @@ class Matcher:
         if row.id in self._history.unsettled:
             # What is being made of it by now is not on record yet.
             named |= frozenset(self._history.planned.get(row.id, {}).get("definition", {}).get("p", ()))
-        before, after = kind_of_type(self._types, row.type), kind_of_type(self._types, desired.type)
+        before, after = self._kind(row.type), self._kind(desired.type)
         return takes_its_place((row.type, desired.type), before, after, named)
 
     def _has_new_metadata(self, desired: DesiredResource, row: ResourceRow) -> bool:
@@ -228,9 +236,7 @@ class Matcher:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
         if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
             return False
-        if _definition_and_files(self._history.applied.get(row.id, {})) != _definition_and_files(
-            desired.fragment
-        ):
+        if not _are_alike(self._history.applied.get(row.id, {}), desired.fragment):
             return False
         required = [self._chosen.get(name) for name in desired.requires]
         if any(each is None or not _is_complete(each) for each in required):
@@ -250,7 +256,7 @@ class Matcher:
             properties = {} if external else definition.resolve_properties(self._stack)
         except IsothermError:
             return None
-        kind = kind_of_type(self._types, desired.type)
+        kind = self._kind(desired.type)
         # It was installed when the job was examined.
         return None if kind is None else definition_hash(desired.type, properties, kind.type_version)
 
@@ -298,6 +304,12 @@ def _is_sound(row: ResourceRow) -> bool:
 def standing(row: ResourceRow | Presence) -> tuple[bool, bool, float]:
     """Return the sort key of the rows of one name: complete, not replaced yet, younger."""
     return _is_complete(row), row.replaced_by is None, row.created_at
+
+
+def _are_alike(one: Fragment, other: Fragment) -> bool:
+    """Return whether two fragments differ in nothing that is applied to a resource."""
+    # In an unchanged template all places are the same, too.
+    return one == other or _definition_and_files(one) == _definition_and_files(other)
 
 
 def _definition_and_files(fragment: Fragment) -> object:

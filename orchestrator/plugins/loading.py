@@ -43,6 +43,10 @@ class PluginsByName(Mapping[str, Plugin]):
     def __getitem__(self, name: str) -> Plugin:
         return self._plugins[name]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the plugin called ``name``, or ``default``."""
+        return self._plugins.get(name, default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._plugins)
 
@@ -84,6 +88,16 @@ class PluginsOnDemand(Mapping[str, Plugin]):
                 name, _class_of(name, self._entries[name], self._kind, self._what)
             )
         return self._loaded[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the plugin of a name, or ``default``; of a mapping, but quick: it is called for each resource.
+
+        Raises:
+            PluginMistake: as above.
+        """
+        if name in self._loaded:
+            return self._loaded[name]
+        return self[name] if name in self._entries else default
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries

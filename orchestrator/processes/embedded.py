@@ -122,11 +122,8 @@ class Embedded:
             IsothermError: the coordinator refused it.
         """
         from orchestrator.model.audit import AuditEntry
-        from orchestrator.model.messages import StackJob
 
-        # The plan of a new stack loads the types that it needs; and perhaps no other stack needs one.
-        if job.task != StackJob.task or self.runtime.store.sweeper.next_due() is not None:
-            _load_types()
+        self._load_types_for(job)
         self._start()
         try:
             target = f"{stack} (job {job.job_id})"
@@ -136,6 +133,20 @@ class Embedded:
                 return self.runtime.coordinator.begin(job)
         finally:
             self.runtime.pump.wake()
+
+    def _load_types_for(self, job: "Job") -> None:
+        """Load the resource types that a job may need; all, where that is not known before it is planned."""
+        from orchestrator.model.messages import StackJob, UpdateJob
+
+        if (
+            job.task not in (StackJob.task, UpdateJob.task)
+            or self.runtime.store.sweeper.next_due() is not None
+        ):
+            _load_types()
+        elif isinstance(job, UpdateJob):
+            for name in self.runtime.store.stacks.types_in_trees(job.name, project=job.project):
+                self.runtime.types.get(name)
+        # The plan loads those of the new definition.
 
     def wait_for_an_end(self, seconds: float) -> None:
         """Wait until an operation ends here, at most for so long."""

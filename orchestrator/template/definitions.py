@@ -92,7 +92,7 @@ class ResourceDefinition(Definition):
     @property
     def path(self) -> Path:
         """The resource's path in the template."""
-        return (self.dialect.resources, self.name)
+        return (dialect_of(self.version).resources, self.name)
 
     @property
     def calls(self) -> tuple[Function, ...]:

@@ -216,6 +216,9 @@ class Registry:
 
     def _find(self, name: str, resource_path: tuple[str, ...]) -> tuple[str, str | None]:
         """Return the end of a chain of aliases, and the last entry used if it is one for all resources, else None."""
+        if not (self.entries.types.targets or self.entries.resources or is_template(name)):
+            # As with most resources of most stacks.
+            return name, None
         own = self._own(resource_path)
         if self.installed is not None:
             found = _Search(self, own).end_of(name)

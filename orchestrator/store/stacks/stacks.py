@@ -15,7 +15,7 @@ from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
-from orchestrator.store.rows import AnyRow, Query, chunked
+from orchestrator.store.rows import Query, Row, chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.in_service import DEFINING, serves
 
@@ -126,6 +126,11 @@ def stack_rows() -> Query:
 
 
 @functools.cache
+def _columns() -> tuple[str, ...]:
+    return tuple(name for name in ResourceRow.__dataclass_fields__ if name != "unread")
+
+
+@functools.cache
 def _by_name_or_id() -> Query:
     stack, wanted = tables.stack, sa.bindparam("wanted", type_=sa.Text)
     by_name = (stack.c.name == wanted) & stack.c.deleted_at.is_(None)
@@ -199,6 +204,19 @@ class Stacks(Repository):
         rows = self._db.rows(sql.order_by(resource.c.created_at, resource.c.name))
         return [self._resource(row) for row in rows]
 
+    def types_in_trees(self, name: str, *, project: str) -> list[str]:
+        """Return the types of the rows in all trees with a stack of this name or id that are not deleted."""
+        stack, named, resource = tables.stack, tables.stack.alias("named"), tables.resource
+        is_named = (named.c.project == project) & ((named.c.name == name) | (named.c.id == name))
+        roots = sa.select(named.c.root_id).where(is_named, named.c.deleted_at.is_(None))
+        sql = (
+            sa.select(resource.c.type)
+            .distinct()
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(stack.c.root_id.in_(roots), stack.c.deleted_at.is_(None), ~tables.is_gone())
+        )
+        return list(self._db.column(sql))
+
     # -- resources ---------------------------------------------------------------------------------------------
 
     def resources(self, stack_id: str) -> list[ResourceRow]:
@@ -253,35 +271,32 @@ class Stacks(Repository):
 
     @staticmethod
     def _resource_rows() -> Query:
-        resource = tables.resource
-        names = (name for name in ResourceRow.__dataclass_fields__ if name != "unread")
-        return sa.select(*(resource.c[name] for name in names))
+        return sa.select(*(tables.resource.c[name] for name in _columns()))
 
-    def _resource(self, row: AnyRow) -> ResourceRow:
+    def _resource(self, row: Row) -> ResourceRow:
+        # A stack may have many rows: as a map, a row of SQLAlchemy looks every name up.
+        values: dict[str, Any] = dict(zip(_columns(), row, strict=True))
+
         def unpack(column: str, default: Any) -> Any:
-            data = getattr(row, column)
+            data = values[column]
+            if data is None:
+                return default
             try:
-                return default if data is None else self._codec.unpack(data, ("resource", column, row.id))
+                return self._codec.unpack(data, ("resource", column, values["id"]))
             except UnreadableValue:
                 # Stored by an older version. A check fails with the reason; the stack can be shown and deleted.
                 return default
 
         # An attribute that could not be read has null and the reason in place of a value.
         attributes = unpack("attributes", ())
-        return ResourceRow(
-            **{
-                **row._mapping,
-                "reference_id": unpack("reference_id", None),
-                "properties": unpack("properties", None),
-                "attributes": [each for each in attributes if len(each) == 2],
-                "unread": [
-                    (path, reason) for path, *_, reason in (each for each in attributes if len(each) > 2)
-                ],
-                "requires": tuple(json.loads(row.requires)),
-                "metadata": unpack("metadata", {}),
-                "data": unpack("data", {}),
-            }
-        )
+        values["attributes"] = [each for each in attributes if len(each) == 2]
+        values["unread"] = [(each[0], each[-1]) for each in attributes if len(each) > 2]
+        values["reference_id"] = unpack("reference_id", None)
+        values["properties"] = unpack("properties", None)
+        values["metadata"] = unpack("metadata", {})
+        values["data"] = unpack("data", {})
+        values["requires"] = tuple(json.loads(values["requires"]))
+        return ResourceRow(**values)
 
     def metadata_of(self, stack_id: str, resource_id: str) -> dict[str, Any]:
         """Return the present metadata of the resource with this row id or physical id; empty for none."""

@@ -2,16 +2,19 @@
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orchestrator.config.settings import Settings
-from orchestrator.errors import PluginMistake
-from orchestrator.model.messages import CheckOrder, DeleteJob, StackJob
+from orchestrator.errors import NotFound, PluginMistake
+from orchestrator.model.messages import CheckOrder, DeleteJob, StackJob, UpdateJob
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded
+from orchestrator.processes.runtime import Runtime
 from orchestrator.service import Service
 from orchestrator.store import migrations
 from orchestrator.store.traversals.operation_rows import NewOperation
@@ -151,6 +154,49 @@ def test_only_a_new_stack_is_begun_without_loading_all_types(
         assert [each.name for each in embedded.runtime.store.stacks.all(project="default")] == ["one"]
     finally:
         embedded.close()
+
+
+def test_update_loads_the_types_of_its_stack_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(state_directory=tmp_path)
+    inner = "heat_template_version: 2021-04-16\nresources:\n  on: {type: OS::Heat::RandomString}\n"
+    outer = "heat_template_version: 2021-04-16\nresources:\n  in: {type: inner.yaml}\n"
+    with Service.open(settings) as service:
+        for job in (
+            StackJob(name="one", template=outer, template_file="one.yaml", files={"inner.yaml": inner}),
+            StackJob(name="other", template=TEMPLATE),
+        ):
+            assert [*service.watch(service.create(job).id)][-1].finished
+    loaded: list[str] = []
+    broken = ""
+
+    class Types(Mapping[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            loaded.append(name)
+            if name == broken:
+                raise PluginMistake(f"resource type {name!r} cannot be loaded")
+            return ResourceTypes.on_demand()[name]
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(ResourceTypes.on_demand())
+
+        def __len__(self) -> int:
+            return len(ResourceTypes.on_demand())
+
+    monkeypatch.setattr(Runtime, "types", Types())
+    monkeypatch.setattr(ResourceTypes, "load", lambda: pytest.fail("all are loaded"))
+    update = UpdateJob(name="one", template=TEMPLATE)
+    with Service.open(settings) as service:
+        broken = "OS::Heat::RandomString"
+        with pytest.raises(PluginMistake, match=broken):
+            service.update(update)
+        assert service.stack("one").action == "CREATE"
+        broken = ""
+        loaded.clear()
+        with pytest.raises(NotFound):
+            service.update(replace(update, name="unknown"))
+        assert loaded == []
+        service.update(update)
+        assert {*loaded[:2]} == {"OS::Heat::RandomString", "inner.yaml"}
 
 
 def test_who_watches_is_woken_by_the_end_of_an_operation(
