@@ -1,17 +1,21 @@
 """Events, recorded in the transaction of the change: of stacks themselves, and of their resources."""
 
-from typing import Any, Final
+import functools
+from typing import Any
 
 import sqlalchemy as sa
 
 from orchestrator.store import tables
 
-_INSERT: Final = tables.event.insert()
+
+@functools.cache
+def _insert() -> sa.Insert:
+    return tables.event.insert()
 
 
 def insert_event(connection: sa.Connection, now: float, **values: str) -> None:
     """Record an event of a stack itself, in the caller's transaction; ``values`` are its other columns."""
-    connection.execute(_INSERT, {"at": now, "type": "stack", **values})
+    connection.execute(_insert(), {"at": now, "type": "stack", **values})
 
 
 def resource_event(row: Any, now: float, **values: str) -> dict[str, object]:
@@ -29,4 +33,4 @@ def resource_event(row: Any, now: float, **values: str) -> dict[str, object]:
 
 def insert_resource_event(connection: sa.Connection, row: Any, now: float, **values: str) -> None:
     """Record an event of a resource, in the caller's transaction; see :func:`resource_event`."""
-    connection.execute(_INSERT, resource_event(row, now, **values))
+    connection.execute(_insert(), resource_event(row, now, **values))

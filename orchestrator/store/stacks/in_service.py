@@ -2,7 +2,6 @@
 
 import sqlalchemy as sa
 
-from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
 
 #: The actions that give a stack a definition.
@@ -11,6 +10,9 @@ DEFINING = ("CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE")
 
 def serves(connection: sa.Connection, traversal_id: str) -> bool:
     """Return whether a traversal has made all that its definition wants, and only cleans up."""
+    # Messages have many parts; a list of stacks needs none.
+    from orchestrator.model.messages import CONVERGE
+
     node, traversal = tables.node, tables.traversal
     unmade = sa.exists().where(
         tables.in_traversal(traversal_id), node.c.phase == CONVERGE, node.c.state != "done"
