@@ -257,7 +257,9 @@ class Registry:
         return self._level(resource_path).resources.get(resource_path[-1], Entries())
 
     def _entries_for(self, resource_path: tuple[str, ...]) -> Iterable[Entries]:
-        return self._level(resource_path).matching(resource_path[-1]) if resource_path else ()
+        if not (resource_path and self.entries.resources):
+            return ()
+        return self._level(resource_path).matching(resource_path[-1])
 
     def _level(self, resource_path: tuple[str, ...]) -> Entries:
         """Return the entries for the stack that contains the last resource of the path."""

@@ -103,12 +103,21 @@ class Histories(Repository):
     def _fragments(self, stack_id: str) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
         rows = self._db.rows(_fragments_of_stack(), {"stack_id": stack_id})
         was_planned, was_applied = {}, {}
-        for row in rows:
-            fragment = was_planned[row.id] = self._read(row.planned, row.planned_no, row.planned_traversal)
-            if row.is_one:
-                was_applied[row.id] = fragment
-            elif row.applied is not None:
-                was_applied[row.id] = self._read(row.applied, row.applied_no, row.applied_traversal)
+        for (
+            row_id,
+            planned,
+            applied,
+            planned_no,
+            planned_traversal,
+            applied_no,
+            applied_traversal,
+            is_one,
+        ) in rows:
+            fragment = was_planned[row_id] = self._read(planned, planned_no, planned_traversal)
+            if is_one:
+                was_applied[row_id] = fragment
+            elif applied is not None:
+                was_applied[row_id] = self._read(applied, applied_no, applied_traversal)
         return was_planned, was_applied
 
     def applied(self, resource_id: str) -> Fragment | None:
