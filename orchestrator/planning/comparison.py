@@ -1,5 +1,6 @@
 """Comparison of a new definition with the rows of its stack: the input of an update and of its preview."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,22 +83,26 @@ def compare(
     history = store.histories.read(stack.id, stack.traversal_id)
     history = replace(history, unsettled=history.unsettled | store.families.troubled(stack))
     rows = store.stacks.resources(stack.id)
+    matches = Matcher(
+        prepared,
+        desired_resources,
+        rows,
+        history,
+        types,
+        values_before=context["parameters"],
+        refresh=job.refresh,
+        # Restored values are not renewed.
+        renews=keeps_immutable,
+    ).matches()
     return Comparison(
         prepared=prepared,
-        desired_resources=desired_resources,
+        desired_resources=[
+            each if matches[each.name].row else replace(each, resource_id=str(uuid.uuid4()))
+            for each in desired_resources
+        ],
         rows=rows,
         history=history,
-        matches=Matcher(
-            prepared,
-            desired_resources,
-            rows,
-            history,
-            types,
-            values_before=context["parameters"],
-            refresh=job.refresh,
-            # Restored values are not renewed.
-            renews=keeps_immutable,
-        ).matches(),
+        matches=matches,
         context=context,
         settings=settings,
         refresh=job.refresh,

@@ -107,6 +107,8 @@ def prepare_update(
 ) -> tuple[Prepared, list[DesiredResource]]:
     """Validate a new definition of a stack; ``before`` are the present values of its parameters.
 
+    The desired resources have no ids yet: most have rows.
+
     ``was_accepted``: the stack had this definition before.
 
     Raises:
@@ -125,7 +127,7 @@ def prepare_update(
     ]
     if problems:
         raise InvalidInput(problems)
-    return prepared, desired_of(prepared)
+    return prepared, desired_of(prepared, new_id=str)
 
 
 @paused_collection()
