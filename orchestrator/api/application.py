@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import falcon
 
-from orchestrator.api.callers import KEYSTONE, Identify
+from orchestrator.api.callers import Identify
 from orchestrator.api.catalogue import TemplateFunctions, TemplateVersions, Type, Types, TypeTemplate
 from orchestrator.api.door import Door
 from orchestrator.api.events import Event, Events, ResourceEvents
 from orchestrator.api.installation import Build, Health, Services, Versions
+from orchestrator.api.kinds import KEYSTONE
 from orchestrator.api.lookups import REDIRECTED, Lookup
 from orchestrator.api.requests import Admission, answer_error, answer_http_error, answer_status
 from orchestrator.api.resources import Metadata, Resource, Resources, Signal

@@ -8,15 +8,13 @@ from typing import Final
 import falcon
 
 from orchestrator.access.authenticators import authenticator_of, local_user
+from orchestrator.api.kinds import KEYSTONE, NONE
 from orchestrator.config.settings import Settings
 from orchestrator.model.identity import ADMINISTRATOR, EVERY_PROJECT, OPERATOR, READER, Identity
 
 #: Returns who sends a request; None for one who is not known.
 Identify = Callable[[falcon.Request], Identity | None]
 
-#: The kinds of authentication: none at all, tokens by the authenticator of the settings, and keystone's.
-NONE, TOKENS, KEYSTONE = "none", "tokens", "keystone"
-KINDS: Final = (NONE, TOKENS, KEYSTONE)
 #: The roles of keystone that count, in the order of ours from the highest down.
 _ROLES: Final = {
     "admin": ADMINISTRATOR,
@@ -30,7 +28,7 @@ _CONFIRMED: Final = "Confirmed"
 
 
 def identifier_of(kind: str, settings: Settings) -> Identify:
-    """Return what identifies callers, of one of :data:`KINDS`.
+    """Return what identifies callers, of one of :data:`orchestrator.api.kinds.KINDS`.
 
     Raises:
         InvalidInput: the authenticator of the settings does not exist, or its settings are wrong.

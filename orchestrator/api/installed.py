@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from typing import Final
 
-from orchestrator.api.callers import KEYSTONE
+from orchestrator.api.kinds import KEYSTONE
 from orchestrator.errors import InvalidInput, Problem
 
 #: The packages by their modules, and the extra of ours that installs them.

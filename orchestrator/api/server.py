@@ -11,8 +11,9 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.workers.base import Worker
 
 from orchestrator.api.application import make_application
-from orchestrator.api.callers import NONE, identifier_of
+from orchestrator.api.callers import identifier_of
 from orchestrator.api.door import Door
+from orchestrator.api.kinds import NONE
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 
@@ -23,7 +24,7 @@ class Serving:
 
     address: str = "127.0.0.1"
     port: int = 8004
-    #: One of :data:`orchestrator.api.callers.KINDS`.
+    #: One of :data:`orchestrator.api.kinds.KINDS`.
     auth: str
     processes: int = 1
     threads: int = 8

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.api.kinds import KINDS, TOKENS
 from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.options import example
 from orchestrator.cli.shell import Shell
@@ -27,8 +28,8 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--auth",
-    type=click.Choice(("none", "tokens", "keystone")),
-    default="tokens",
+    type=click.Choice(KINDS),
+    default=TOKENS,
     show_default=True,
     help="How callers prove who they are: not at all, on this machine alone; by a token (isotherm token create); or "
     "by a token of keystone, which the setting keystone_authtoken describes.",

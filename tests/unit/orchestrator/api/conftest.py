@@ -9,8 +9,9 @@ from falcon import testing
 
 from orchestrator.access.tokens import Token, TokenFile
 from orchestrator.api.application import make_application
-from orchestrator.api.callers import NONE, TOKENS, identifier_of
+from orchestrator.api.callers import identifier_of
 from orchestrator.api.door import Door
+from orchestrator.api.kinds import NONE, TOKENS
 from orchestrator.config.settings import Settings
 from orchestrator.model.identity import EVERY_PROJECT
 from tests.waiting import until
