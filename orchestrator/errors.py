@@ -23,6 +23,8 @@
     │                         a constraint's sentence (orchestrator.plugins.asking)           (exit 1)
     ├── AmbiguousName         there are several of that name; becomes a sentence too
     │                         (orchestrator.plugins.asking)                                   (exit 1)
+    ├── Refused               a request to the API is malformed, or has no caller; becomes a fault
+    │                         with its own status (orchestrator.api.faults)                   (exit 1)
     ├── PluginMistake         a plugin broke its contract: the plugin's author must act       (exit 1)
     ├── Bug                   an unexpected error in another process: please report it        (exit 1)
     ├── ResolveError          a call of a template's function fails; becomes a problem of
