@@ -13,7 +13,7 @@ from orchestrator.api.events import Event, Events, ResourceEvents
 from orchestrator.api.installation import Build, Health, Services, Versions
 from orchestrator.api.kinds import KEYSTONE
 from orchestrator.api.lookups import REDIRECTED, Lookup
-from orchestrator.api.requests import Admission, answer_error, answer_http_error, answer_status
+from orchestrator.api.requests import Admission, answer_error
 from orchestrator.api.resources import Metadata, Resource, Resources, Signal
 from orchestrator.api.stack_parts import (
     Actions,
@@ -99,8 +99,7 @@ def make_application(
     application.req_options.strip_url_path_trailing_slash = True
     application.req_options.keep_blank_qs_values = True
     application.add_error_handler(Exception, answer_error)
-    application.add_error_handler(falcon.HTTPError, answer_http_error)
-    application.add_error_handler(falcon.HTTPStatus, answer_status)
+    application.add_error_handler(falcon.HTTPError, answer_error)
     for path, face in routes(door, behind_proxy=behind_proxy):
         application.add_route(path, face)
     return _behind_keystone(application, door) if kind == KEYSTONE else application

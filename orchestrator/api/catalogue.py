@@ -8,6 +8,7 @@ import falcon
 
 from orchestrator.api.faults import bad_request
 from orchestrator.api.reading import Query
+from orchestrator.api.shapes import PARAMETER_TYPES
 from orchestrator.api.stacks import Face
 from orchestrator.documentation.schema import describe_attributes, describe_properties
 from orchestrator.documentation.wrapping import resource_name, wrapping_template
@@ -19,13 +20,6 @@ from orchestrator.template.versions import HOT
 
 #: The format of templates of types that is not HOT.
 _CFN_VERSION: Final = {"HeatTemplateFormatVersion": "2012-12-12"}
-#: The types of parameters of CFN by those of HOT; every other type is a text.
-_CFN_TYPES: Final = {
-    "number": "Number",
-    "json": "Json",
-    "comma_delimited_list": "CommaDelimitedList",
-    "boolean": "Boolean",
-}
 #: Longer patterns are none of a name.
 _LONGEST_PATTERN: Final = 200
 
@@ -35,7 +29,7 @@ class Types(Face):
 
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them."""
-        self._door.service(request, "stack.preview")
+        self._door.require(request, "stack.preview")
         query = Query(request)
         wanted, status = _pattern(query.one("name")), query.one("support_status").upper()
         described = query.flag("with_description")
@@ -80,7 +74,7 @@ class Type(Face):
 
     def on_get(self, request: falcon.Request, response: falcon.Response, type_name: str, **_: str) -> None:
         """Show it."""
-        self._door.service(request, "stack.preview")
+        self._door.require(request, "stack.preview")
         kind = ResourceTypes.load().find(type_name)
         described = {"description": kind.description} if Query(request).flag("with_description") else {}
         response.media = {
@@ -138,7 +132,7 @@ class TypeTemplate(Face):
 
     def on_get(self, request: falcon.Request, response: falcon.Response, type_name: str, **_: str) -> None:
         """Show it, in CFN unless ``template_type`` is hot."""
-        self._door.service(request, "stack.preview")
+        self._door.require(request, "stack.preview")
         is_hot = Query(request).choice("template_type", {"cfn": False, "hot": True}, "cfn")
         kind = ResourceTypes.load().find(type_name)
         template = wrapping_template(type_name, kind)
@@ -155,7 +149,7 @@ def as_cfn(name: str, kind: type[Resource], hot: Mapping[str, Any]) -> dict[str,
         "Description": hot.get("description", ""),
         "Parameters": {
             each: {
-                "Type": _CFN_TYPES.get(str(declared["type"]), "String"),
+                "Type": PARAMETER_TYPES[str(declared["type"])],
                 **({"Default": declared["default"]} if "default" in declared else {}),
                 **({"Description": declared["description"]} if "description" in declared else {}),
             }
@@ -177,7 +171,7 @@ class TemplateVersions(Face):
 
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them."""
-        self._door.service(request, "stack.preview")
+        self._door.require(request, "stack.preview")
         response.media = {
             "template_versions": [
                 {
@@ -195,7 +189,7 @@ class TemplateFunctions(Face):
 
     def on_get(self, request: falcon.Request, response: falcon.Response, version: str, **_: str) -> None:
         """List them, with those of conditions if they are wanted, too."""
-        self._door.service(request, "stack.preview")
+        self._door.require(request, "stack.preview")
         wanted = version_named(version)
         found = {each.name: each for each in describe_functions(wanted)}
         if Query(request).flag("with_condition_func"):

@@ -131,7 +131,7 @@ def _template(parts: Parts, settings: Settings) -> tuple[str, str]:
     url = parts.text("template_url")
     if not url:
         return "", ""
-    # Anything else would be read on this machine, for whoever asks.
+    # The server would read the path of any other address from its own disk.
     if not url.startswith(("http://", "https://")):
         raise bad_request(f"expected an address with http or https as template_url, found {cut(url, 80)!r}")
     try:

@@ -64,10 +64,17 @@ class Door:
         Raises:
             NotAllowed: the caller's role does not allow the operation there.
         """
-        project: str = request.context.project
+        self.require(request, operation)
+        return self._whole.of_project(request.context.project)
+
+    def require(self, request: falcon.Request, operation: str) -> None:
+        """Require that the caller's role allows an operation in the request's project.
+
+        Raises:
+            NotAllowed: it does not.
+        """
         caller: Caller = request.context.caller
-        self._policy.require(caller.identity, operation, project)
-        return self._whole.of_project(project)
+        self._policy.require(caller.identity, operation, request.context.project)
 
     def signed_service(self, request: falcon.Request, path: Mapping[str, str]) -> Service | None:
         """Return the service for a request whose address is signed for a signal; None if it is not.

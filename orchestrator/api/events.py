@@ -13,7 +13,6 @@ from orchestrator.model.event_filter import EventFilter
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, StackView
 
-_DIRECTIONS: Final = {"asc": False, "desc": True}
 _WORDS: Final = frozenset(["limit", "marker", "sort_keys", "sort_dir", "nested_depth"])
 _FILTERS: Final = frozenset(["resource_status", "resource_action", "resource_name", "resource_type"])
 #: What clients may name as the order; there is but one, and ids ascend with time.
@@ -68,7 +67,7 @@ def _listed(service: Service, stack: StackView, query: Query, *, resource: str =
     for key in query.words("sort_keys"):
         if key not in _SORTS:
             raise bad_request(f"a list of events cannot be sorted by {key[:80]!r}; expected event_time")
-    descending: bool = query.choice("sort_dir", _DIRECTIONS, "asc")
+    descending = query.descending(otherwise="asc")
     limit, marker = query.number("limit"), query.one("marker")
     place = _number(marker) if marker else None
     if marker and place is None:

@@ -63,7 +63,7 @@ def bad_request(message: str) -> Refused:
 
 
 def fault_of(error: BaseException) -> Fault:
-    """Return what an error is answered as; of an unexpected one nothing is told but its type."""
+    """Return the fault of an error; that of an unexpected error has no message, but only its type."""
     if isinstance(error, Refused):
         return Fault(error.status, error.kind, str(error))
     if isinstance(error, falcon.HTTPError):

@@ -15,7 +15,7 @@ from orchestrator.views.operations import ProcessView
 
 
 class Versions:
-    """The versions of the API; whoever has just an endpoint with a project asks there."""
+    """The versions of the API, also at the address of a project: openstacksdk looks for them at its endpoint."""
 
     #: No caller is asked for.
     is_open = True
@@ -52,7 +52,7 @@ class Build(Face):
 
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """Show it."""
-        self._door.service(request, "stack.preview")
+        self._door.require(request, "stack.preview")
         revision = {"revision": version("isotherm")}
         response.media = {"api": revision, "engine": revision}
 

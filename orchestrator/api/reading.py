@@ -80,9 +80,9 @@ class Parts:
     def __contains__(self, name: str) -> bool:
         return name in self._body
 
-    def text(self, name: str, otherwise: str = "") -> str:
-        """Return a field that is a text."""
-        found: str = self._of(name, str, "a text", otherwise)
+    def text(self, name: str) -> str:
+        """Return a field that is a text; empty if it is missing."""
+        found: str = self._of(name, str, "a text", "")
         return found
 
     def map(self, name: str) -> dict[str, Any]:
@@ -191,6 +191,11 @@ class Query:
         if value not in values:
             raise bad_request(f"expected one of {', '.join(values)} as {name}, found {cut(value, 80)!r}")
         return values[value]
+
+    def descending(self, *, otherwise: str) -> bool:
+        """Return whether the order is from the last to the first: ``sort_dir`` is asc or desc."""
+        is_descending: bool = self.choice("sort_dir", {"asc": False, "desc": True}, otherwise)
+        return is_descending
 
     def unknown(self, known: Callable[[str], bool]) -> None:
         """Refuse names that are not known."""

@@ -10,7 +10,7 @@ import structlog
 
 from orchestrator.api.addresses import path_of_arn
 from orchestrator.api.callers import Identify
-from orchestrator.api.faults import Fault, Refused, bad_request, fault_of
+from orchestrator.api.faults import Refused, bad_request, fault_of
 from orchestrator.config.caller import acting_for
 from orchestrator.errors import NotAllowed, cut
 from orchestrator.model.identity import EVERY_PROJECT, Caller, Identity
@@ -68,7 +68,7 @@ class Admission:
         try:
             return self._identify(request)
         except Exception as error:
-            # Whatever an authenticator fails with is for the log, and nobody is let in.
+            # The message of an authenticator may have secrets in it: the log has it, and the client does not.
             log.exception("a caller could not be identified", request=request.context.id)
             message = "callers cannot be identified at present"
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, message) from error
@@ -88,45 +88,18 @@ class Admission:
             response.content_type = falcon.MEDIA_TEXT
 
 
-# falcon calls all three with the same arguments.
 def answer_error(
     request: falcon.Request,
     response: falcon.Response,
     error: Exception,
-    params: dict[str, Any],  # noqa: ARG001
+    params: dict[str, Any],  # noqa: ARG001  # as falcon calls it
 ) -> None:
-    """Answer with the fault that an error is; one that nobody expected is in the log, with the request's id."""
+    """Answer with the fault that an error is; an unexpected error is logged with the id of the request."""
     fault = fault_of(error)
     if fault.message is None:
         log.error("a request failed", request=request.context.id, exc_info=error)
-    _write(response, fault)
-
-
-def answer_http_error(
-    request: falcon.Request,  # noqa: ARG001
-    response: falcon.Response,
-    error: falcon.HTTPError,
-    params: dict[str, Any],  # noqa: ARG001
-) -> None:
-    """Answer with the fault that an error of the framework is, such as an unknown address or a wrong method."""
-    if error.headers:
+    if isinstance(error, falcon.HTTPError) and error.headers:
+        # Of a wrong method: the methods that are allowed.
         response.set_headers(error.headers)
-    _write(response, fault_of(error))
-
-
-def answer_status(
-    request: falcon.Request,  # noqa: ARG001
-    response: falcon.Response,
-    status: falcon.HTTPStatus,
-    params: dict[str, Any],  # noqa: ARG001
-) -> None:
-    """Answer a redirection."""
-    response.status = status.status
-    if status.headers:
-        response.set_headers(status.headers)
-    response.text = status.text
-
-
-def _write(response: falcon.Response, fault: Fault) -> None:
     response.status = fault.status
     response.media = fault.to_dict()

@@ -165,7 +165,7 @@ class Signal(Face):
         if not isinstance(details, dict):
             raise bad_request(f"expected a map of JSON as a signal, found {kind_of(details)}")
         if UNSET_HOOK in details:
-            self._door.service(request, "stack.clear_hook")
+            self._door.require(request, "stack.clear_hook")
         try:
             service.signal(stack_id, path["resource"], details)
         except Conflict as error:

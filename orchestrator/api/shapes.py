@@ -18,6 +18,14 @@ from orchestrator.views.stacks import (
     UpdatePlan,
 )
 
+#: The types of parameters in HOT, and their names in CFN and in Heat's answers.
+PARAMETER_TYPES: Final = {
+    "string": "String",
+    "number": "Number",
+    "comma_delimited_list": "CommaDelimitedList",
+    "json": "Json",
+    "boolean": "Boolean",
+}
 #: The lists of a preview of an update, and the actions that belong in each.
 _CHANGES: Final = {
     "unchanged": ("UNCHANGED",),

@@ -26,7 +26,6 @@ _SORTS: Final = {
     "created_at": "created_at",
     "updated_at": "updated_at",
 }
-_DIRECTIONS: Final = {"asc": False, "desc": True}
 #: What may be in the query of a list besides filters.
 _LIST_WORDS: Final = frozenset(
     {
@@ -37,7 +36,7 @@ _LIST_WORDS: Final = frozenset(
 _FILTERS: Final = frozenset(
     {
         *("id", "name", "stack_name", "status", "stack_status", "action", "stack_action"),
-        *("tenant", "username", "owner_id", "stack_owner"),
+        "owner_id",
     }
 )
 _STATUSES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
@@ -69,7 +68,7 @@ class Stacks(Face):
         everywhere = query.flag("global_tenant")
         service = self._door.service(request, "stack.read")
         if everywhere:
-            self._door.service(request, "project.read")
+            self._door.require(request, "project.read")
         wanted, order = _wanted(query), _order(query)
         addresses = self._door.addresses(request)
         found = service.listed(wanted, order, everywhere=everywhere)
@@ -181,7 +180,7 @@ class Abandon(Face):
     def on_delete(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Abandon it, and answer with what adopts it again."""
         # The answer has its secrets.
-        self._door.service(request, "stack.export")
+        self._door.require(request, "stack.export")
         service, found = self._door.living_stack(request, "stack.abandon", path)
         document = service.export(found.id)
         service.abandon(found.id)
@@ -233,7 +232,7 @@ def _order(query: Query) -> StackOrder:
             )
     return StackOrder(
         keys=tuple(dict.fromkeys(_SORTS[key] for key in keys)) or ("created_at",),
-        descending=query.choice("sort_dir", _DIRECTIONS, "desc"),
+        descending=query.descending(otherwise="desc"),
         after=query.one("marker"),
         limit=query.number("limit") or None,
     )

@@ -9,6 +9,7 @@ from orchestrator.api import definitions
 from orchestrator.api.definitions import text_of
 from orchestrator.api.faults import bad_request
 from orchestrator.api.reading import Query
+from orchestrator.api.shapes import PARAMETER_TYPES
 from orchestrator.api.stack_parts import environment_of
 from orchestrator.api.stacks import Face
 from orchestrator.definition import is_unknown
@@ -20,14 +21,6 @@ from orchestrator.template.parameters import ParameterSchema
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.report import examined_alone
 
-#: Heat's names of the types of parameters.
-_TYPES: Final = {
-    "string": "String",
-    "number": "Number",
-    "comma_delimited_list": "CommaDelimitedList",
-    "json": "Json",
-    "boolean": "Boolean",
-}
 #: Heat's fields for the limits of a range and of a length.
 _BOUNDS: Final = {
     ("range", "min"): "MinValue",
@@ -92,7 +85,7 @@ def parameter(schema: ParameterSchema, value: object) -> dict[str, Any]:
     """Return the declaration of a parameter as clients show it; ``value`` is None where it has none."""
     default = HIDDEN if schema.hidden else schema.default
     found: dict[str, Any] = {
-        "Type": _TYPES[str(schema.type)],
+        "Type": PARAMETER_TYPES[str(schema.type)],
         "Description": schema.description,
         "NoEcho": "true" if schema.hidden else "false",
         "Label": schema.label or schema.name,

@@ -66,13 +66,13 @@ def test_a_reader_changes_nothing(
     """Which addresses ask for an operation that a reader may not do is in the list, and no other is let through."""
     asked: list[str] = []
 
-    def service(self: Door, request: falcon.Request, operation: str) -> Service:
+    def require(self: Door, request: falcon.Request, operation: str) -> None:
         caller: Caller = request.context.caller
         asked.append(operation)
         self._policy.require(caller.identity, operation, request.context.project)
         raise Let
 
-    monkeypatch.setattr(Door, "service", service)
+    monkeypatch.setattr(Door, "require", require)
     let_through: set[str] = set()
     refused: set[str] = set()
     for path, methods in addresses(door).items():
@@ -209,6 +209,7 @@ def test_body_that_is_too_large_is_refused(client: Client, door: Door) -> None:
         "sort_dir=up",
         "show_nested=maybe",
         "colour=red",
+        "username=ann",
         "marker=nothing",
         f"limit={'9' * 400}",
     ],
