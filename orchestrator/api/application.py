@@ -13,6 +13,7 @@ from orchestrator.api.events import Event, Events, ResourceEvents
 from orchestrator.api.installation import Build, Health, Services, Versions
 from orchestrator.api.kinds import KEYSTONE
 from orchestrator.api.lookups import REDIRECTED, Lookup
+from orchestrator.api.openapi import Document, document_of
 from orchestrator.api.requests import Admission, answer_error
 from orchestrator.api.resources import Metadata, Resource, Resources, Signal
 from orchestrator.api.stack_parts import (
@@ -91,6 +92,14 @@ def routes(door: Door, *, behind_proxy: bool = False) -> Iterator[tuple[str, obj
         yield f"{_PROJECT}/stacks/{{name}}/{{stack_id}}{path}", face(door)
 
 
+def described_routes(door: Door, *, behind_proxy: bool = False) -> list[tuple[str, object]]:
+    """Return the same, with the document that describes them all."""
+    document = Document()
+    found = [*routes(door, behind_proxy=behind_proxy), ("/openapi.json", document)]
+    document.data = document_of(found)
+    return found
+
+
 def make_application(
     door: Door, identify: Identify, *, kind: str = "", behind_proxy: bool = False
 ) -> Callable[..., Any]:
@@ -100,7 +109,7 @@ def make_application(
     application.req_options.keep_blank_qs_values = True
     application.add_error_handler(Exception, answer_error)
     application.add_error_handler(falcon.HTTPError, answer_error)
-    for path, face in routes(door, behind_proxy=behind_proxy):
+    for path, face in described_routes(door, behind_proxy=behind_proxy):
         application.add_route(path, face)
     return _behind_keystone(application, door) if kind == KEYSTONE else application
 

@@ -5,18 +5,28 @@ from typing import Final
 import falcon
 
 from orchestrator.api import shapes
+from orchestrator.api.described import described
 from orchestrator.api.faults import bad_request
 from orchestrator.api.reading import Query
+from orchestrator.api.schemas import NUMBER, TEXT, many, named, words, wrapped
 from orchestrator.api.stacks import Face, split_state
 from orchestrator.errors import NotFound, cut
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, StackView
 
-_WORDS: Final = frozenset(["limit", "marker", "sort_keys", "sort_dir", "nested_depth"])
-_FILTERS: Final = frozenset(["resource_status", "resource_action", "resource_name", "resource_type"])
 #: What clients may name as the order; there is but one, and ids ascend with time.
-_SORTS: Final = frozenset({"event_time", "created_at", "resource_name"})
+_SORTS: Final = ("event_time", "created_at", "resource_name")
+#: What may be in the query of a list.
+_QUERY: Final = {
+    "limit": NUMBER,
+    "marker": TEXT,
+    "sort_keys": words(*_SORTS),
+    "sort_dir": words("asc", "desc"),
+    "nested_depth": NUMBER,
+    **dict.fromkeys(("resource_status", "resource_action", "resource_name", "resource_type"), TEXT),
+}
+_LISTED: Final = wrapped("events", many(named("EventItem")))
 #: The most events that are read at once, whatever the limit.
 _MOST: Final = 10_000
 
@@ -24,6 +34,7 @@ _MOST: Final = 10_000
 class Events(Face):
     """The events of a stack."""
 
+    @described("events:index", _LISTED, query=_QUERY)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List them."""
         service, stack = self._door.stack(request, "stack.read", path)
@@ -35,6 +46,7 @@ class Events(Face):
 class ResourceEvents(Face):
     """The events of a resource."""
 
+    @described("events:index", _LISTED, query=_QUERY)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List them; the name of the stack stands for the stack itself."""
         service, stack = self._door.stack(request, "stack.read", path)
@@ -48,6 +60,7 @@ class ResourceEvents(Face):
 class Event(Face):
     """One event."""
 
+    @described("events:show", wrapped("event", named("Event")))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it."""
         service, stack = self._door.stack(request, "stack.read", path)
@@ -63,7 +76,7 @@ def _number(text: str) -> int | None:
 
 
 def _listed(service: Service, stack: StackView, query: Query, *, resource: str = "") -> list[EventView]:
-    query.unknown(lambda each: each in _WORDS or each in _FILTERS)
+    query.unknown(_QUERY)
     for key in query.words("sort_keys"):
         if key not in _SORTS:
             raise bad_request(f"a list of events cannot be sorted by {key[:80]!r}; expected event_time")
