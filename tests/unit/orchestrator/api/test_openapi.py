@@ -6,10 +6,10 @@ from collections.abc import Mapping
 import pytest
 from falcon import testing
 
-from orchestrator.api.application import routes
 from orchestrator.api.described import description_of
 from orchestrator.api.door import Door
 from orchestrator.api.openapi import METHODS
+from orchestrator.api.routes import routes
 from tests.unit.orchestrator.api.conforming import Conformance
 from tests.unit.orchestrator.api.conftest import Client
 

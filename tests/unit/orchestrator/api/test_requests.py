@@ -9,8 +9,9 @@ import falcon
 import pytest
 from falcon import testing
 
-from orchestrator.api.application import make_application, routes
+from orchestrator.api.application import make_application
 from orchestrator.api.door import Door
+from orchestrator.api.routes import routes
 from orchestrator.model.identity import Caller
 from orchestrator.service import Service
 from tests.unit.orchestrator.api.conftest import TEMPLATE, Client
