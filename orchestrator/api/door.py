@@ -8,7 +8,7 @@ import falcon
 from orchestrator.api.addresses import Addresses
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.settings import Settings
-from orchestrator.errors import NotFound, cut
+from orchestrator.errors import NotAllowed, NotFound, cut
 from orchestrator.model.identity import Caller
 from orchestrator.model.policy import Policy
 from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
@@ -58,23 +58,29 @@ class Door:
         """
         self._whole.observer.moment()
 
-    def service(self, request: falcon.Request, operation: str) -> Service:
+    def service(self, request: falcon.Request, operation: str, *, rule: str = "") -> Service:
         """Return the service of the request's project.
 
         Raises:
             NotAllowed: the caller's role does not allow the operation there.
         """
-        self.require(request, operation)
+        self.require(request, operation, rule=rule)
         return self._whole.of_project(request.context.project)
 
-    def require(self, request: falcon.Request, operation: str) -> None:
-        """Require that the caller's role allows an operation in the request's project.
+    def require(self, request: falcon.Request, operation: str, *, rule: str = "") -> None:
+        """Require that the caller may do an operation in the request's project.
+
+        By the caller's role; where rules of ``oslo.policy`` decide, by the rule of the request, or another ``rule``.
 
         Raises:
             NotAllowed: it does not.
         """
-        caller: Caller = request.context.caller
-        self._policy.require(caller.identity, operation, request.context.project)
+        context = request.context
+        if context.rules is None:
+            caller: Caller = context.caller
+            self._policy.require(caller.identity, operation, context.project)
+        elif not context.rules.allows(rule or context.rule, request.env, context.project):
+            raise NotAllowed(f"the policy {rule or context.rule} does not allow this")
 
     def signed_service(self, request: falcon.Request, path: Mapping[str, str]) -> Service | None:
         """Return the service for a request whose address is signed for a signal; None if it is not.
@@ -95,7 +101,7 @@ class Door:
         return service if is_signed else None
 
     def stack(
-        self, request: falcon.Request, operation: str, path: Mapping[str, str]
+        self, request: falcon.Request, operation: str, path: Mapping[str, str], *, rule: str = ""
     ) -> tuple[Service, StackView]:
         """Return the service of the request's project, and the stack at a canonical address, without its definition.
 
@@ -105,7 +111,7 @@ class Door:
             NotFound: there is no such stack, or it has another name.
             NotAllowed: as :meth:`service`.
         """
-        service = self.service(request, operation)
+        service = self.service(request, operation, rule=rule)
         name, stack_id = path["name"], path["stack_id"]
         found = service.head(stack_id)
         if found.name != name or found.id != stack_id:
@@ -113,7 +119,7 @@ class Door:
         return service, found
 
     def living_stack(
-        self, request: falcon.Request, operation: str, path: Mapping[str, str]
+        self, request: falcon.Request, operation: str, path: Mapping[str, str], *, rule: str = ""
     ) -> tuple[Service, StackView]:
         """Return the same of a stack that is not deleted.
 
@@ -121,7 +127,7 @@ class Door:
             NotFound: it is deleted, or as :meth:`stack`.
             NotAllowed: as :meth:`service`.
         """
-        service, found = self.stack(request, operation, path)
+        service, found = self.stack(request, operation, path, rule=rule)
         if found.deleted_at is not None:
             raise NotFound(f"stack {found.name!r} with the id {found.id!r} is deleted")
         return service, found

@@ -8,7 +8,7 @@ from orchestrator.errors import InvalidInput, Problem
 
 #: The packages by their modules, and the extra of ours that installs them.
 _ALWAYS: Final = {"falcon": "falcon", "gunicorn": "gunicorn"}
-_OF_KEYSTONE: Final = {"keystonemiddleware": "keystonemiddleware"}
+_OF_KEYSTONE: Final = {"keystonemiddleware": "keystonemiddleware", "oslo_policy": "oslo.policy"}
 
 
 def require_api(auth: str) -> None:
@@ -20,6 +20,6 @@ def require_api(auth: str) -> None:
     wanted = {**_ALWAYS, **(_OF_KEYSTONE if auth == KEYSTONE else {})}
     missing = [package for module, package in wanted.items() if find_spec(module) is None]
     if missing:
-        extra = "keystone" if missing == [*_OF_KEYSTONE.values()] else "api"
+        extra = "keystone" if set(missing) <= set(_OF_KEYSTONE.values()) else "api"
         message = f"the API needs {' and '.join(missing)}, which is not installed"
         raise InvalidInput([Problem(message=message, hint=f"pip install 'isotherm[{extra}]'")])

@@ -33,6 +33,7 @@ class Lookup:
 
     @described("stacks:lookup", status=HTTPStatus.FOUND)
     def _redirect(self, request: falcon.Request, response: falcon.Response, name: str, **_: str) -> None:
+        """Redirect to the canonical address, with the query."""
         # Clients repeat the method and the body there, but not the query.
         found = self._door.service(request, "stack.read").head(name)
         address = self._door.addresses(request).stack(found.name, found.id, self._path)

@@ -82,7 +82,8 @@ def _operation(path: str, face: object, method: str, description: Description) -
         answer["content"] = _content(description.answer)
     operation: dict[str, Any] = {
         "operationId": f"{method.lower()}_{words}",
-        "summary": inspect.getdoc(getattr(face, f"on_{method.lower()}")),
+        "summary": inspect.getdoc(face),
+        "description": inspect.getdoc(getattr(face, f"on_{method.lower()}")),
         "security": security,
         "responses": {
             str(description.status.value): answer,

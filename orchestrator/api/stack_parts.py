@@ -42,7 +42,7 @@ class Actions(Face):
         # The null of an action is its argument.
         body = _action_in(request)
         operation = "stack.cancel" if body in _CANCELS else f"stack.{body}"
-        service, stack = self._door.living_stack(request, operation, path)
+        service, stack = self._door.living_stack(request, operation, path, rule=f"actions:{body}")
         if body in _CANCELS:
             service.cancel(stack.id, rollback=_CANCELS[body])
         else:

@@ -73,7 +73,7 @@ class Stacks(Face):
         everywhere = query.flag("global_tenant")
         service = self._door.service(request, "stack.read")
         if everywhere:
-            self._door.require(request, "project.read")
+            self._door.require(request, "project.read", rule="stacks:global_index")
         wanted, order = _wanted(query), _order(query)
         addresses = self._door.addresses(request)
         found = service.listed(wanted, order, everywhere=everywhere)
@@ -147,9 +147,11 @@ class Stack(Face):
     @described("stacks:update_patch", status=HTTPStatus.ACCEPTED, body=named("PartialUpdate"))
     def on_patch(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Change a part of its definition."""
-        service, found = self._door.living_stack(request, "stack.update", path)
+        body = self._body(request)
+        rule = "stacks:update_patch" if definitions.changes(body) else "stacks:update_no_change"
+        service, found = self._door.living_stack(request, "stack.update", path, rule=rule)
         present = service.definition(found.id)
-        service.update(definitions.partial_update(self._body(request), found, present, service.settings))
+        service.update(definitions.partial_update(body, found, present, service.settings))
         response.status = HTTPStatus.ACCEPTED
 
     @described("stacks:delete", status=HTTPStatus.NO_CONTENT)

@@ -67,7 +67,7 @@ def test_a_reader_changes_nothing(
     """Which addresses ask for an operation that a reader may not do is in the list, and no other is let through."""
     asked: list[str] = []
 
-    def require(self: Door, request: falcon.Request, operation: str) -> None:
+    def require(self: Door, request: falcon.Request, operation: str, *, rule: str = "") -> None:
         caller: Caller = request.context.caller
         asked.append(operation)
         self._policy.require(caller.identity, operation, request.context.project)
