@@ -12,6 +12,7 @@ from orchestrator.api.schemas import NUMBER, TEXT, many, named, words, wrapped
 from orchestrator.api.stacks import Face, split_state
 from orchestrator.errors import NotFound, cut
 from orchestrator.model.event_filter import EventFilter
+from orchestrator.model.stack_filter import StackFilter, StackOrder
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, StackView
 
@@ -39,8 +40,16 @@ class Events(Face):
         """List them."""
         service, stack = self._door.stack(request, "stack.read", path)
         addresses = self._door.addresses(request)
-        found = _listed(service, stack, Query(request))
-        response.media = {"events": [shapes.event_item(each, stack, addresses) for each in found]}
+        query = Query(request)
+        depth = min(query.number("nested_depth") or 0, service.settings.max_nested_stack_depth)
+        if not depth:
+            found = [shapes.event_item(each, stack, addresses) for each in _listed(service, stack, query)]
+        else:
+            found = [
+                shapes.event_item(each, within, addresses, root=stack)
+                for each, within in _listed_within(service, stack, query, depth=depth)
+            ]
+        response.media = {"events": found}
 
 
 class ResourceEvents(Face):
@@ -93,6 +102,23 @@ def _listed(service: Service, stack: StackView, query: Query, *, resource: str =
         limit=_MOST if not limit else min(limit, _MOST),
         wanted=_wanted(query, stack, resource),
     )
+
+
+def _listed_within(
+    service: Service, stack: StackView, query: Query, *, depth: int
+) -> list[tuple[EventView, StackView]]:
+    """Return the events of a stack and of those nested in it, down to a depth; ids ascend with time over all stacks."""
+    stacks = level = [stack]
+    for _ in range(depth):
+        level = service.listed(
+            StackFilter(parents=tuple(each.id for each in level), nested=True, deleted=True), StackOrder()
+        )
+        if not level:
+            break
+        stacks = [*stacks, *level]
+    found = [(event, each) for each in stacks for event in _listed(service, each, query)]
+    found.sort(key=lambda each: each[0].id, reverse=query.descending(otherwise="asc"))
+    return found[: query.number("limit") or _MOST]
 
 
 def _wanted(query: Query, stack: StackView, resource: str) -> EventFilter:

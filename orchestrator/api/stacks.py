@@ -1,6 +1,6 @@
 """Stacks: create, adopt, preview, list, show, update, delete, abandon and export."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ class Stacks(Face):
         service = self._door.service(request, "stack.read")
         if everywhere:
             self._door.require(request, "project.read", rule="stacks:global_index")
-        wanted, order = _wanted(query), _order(query)
+        wanted, order = _wanted(query, service.settings.hidden_stack_tags), _order(query)
         addresses = self._door.addresses(request)
         found = service.listed(wanted, order, everywhere=everywhere)
         body: dict[str, Any] = {
@@ -213,7 +213,8 @@ class Export(Face):
         response.media = service.export(found.id)
 
 
-def _wanted(query: Query) -> StackFilter:
+def _wanted(query: Query, hidden_tags: Sequence[str]) -> StackFilter:
+    hidden = () if query.flag("show_hidden") else hidden_tags
     states = [*query.all("stack_status"), *query.all("status")]
     joined = {each: split_state(each) for each in states}
     return StackFilter(
@@ -226,7 +227,7 @@ def _wanted(query: Query) -> StackFilter:
         tags=query.words("tags"),
         tags_any=query.words("tags_any"),
         not_tags=query.words("not_tags"),
-        not_tags_any=query.words("not_tags_any"),
+        not_tags_any=(*query.words("not_tags_any"), *hidden),
         nested=query.flag("show_nested"),
         deleted=query.flag("show_deleted"),
     )

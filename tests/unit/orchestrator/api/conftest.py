@@ -94,7 +94,12 @@ class Client:
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     directory = tmp_path_factory.mktemp("api")
-    return Settings(state_directory=directory, project="acme", api_url="http://heat.example.com/v1")
+    return Settings(
+        state_directory=directory,
+        project="acme",
+        api_url="http://heat.example.com/v1",
+        hidden_stack_tags=("hidden",),
+    )
 
 
 @pytest.fixture(scope="module")
