@@ -40,7 +40,9 @@ _NEW_DEPLOYMENT: Final = {
 class SoftwareConfigs(Face):
     """The list of software configs."""
 
-    @described("software_configs:index", wrapped("software_configs", many(named("SoftwareConfigItem"))), query=_QUERY)
+    @described(
+        "software_configs:index", wrapped("software_configs", many(named("SoftwareConfigItem"))), query=_QUERY
+    )
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them, without their contents."""
         query = Query(request)
@@ -79,7 +81,11 @@ class SoftwareConfig(Face):
 class SoftwareDeployments(Face):
     """The list of software deployments."""
 
-    @described("software_deployments:index", wrapped("software_deployments", many(named("SoftwareDeployment"))), query=_OF_SERVER)
+    @described(
+        "software_deployments:index",
+        wrapped("software_deployments", many(named("SoftwareDeployment"))),
+        query=_OF_SERVER,
+    )
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them, or those to one server."""
         query = Query(request)
