@@ -7,6 +7,7 @@ from typing import Any
 import falcon
 
 from orchestrator.api.callers import Identify, caller_of_keystone
+from orchestrator.api.cfn import SIGNALS, Cfn
 from orchestrator.api.door import Door
 from orchestrator.api.openapi import Document, document_of
 from orchestrator.api.requests import Admission, Rules, answer_error
@@ -32,6 +33,7 @@ def make_application(
     application.add_error_handler(falcon.HTTPError, answer_error)
     for path, face in described_routes(door, behind_proxy=behind_proxy):
         application.add_route(path, face)
+    application.add_sink(Cfn(door, behind_proxy=behind_proxy).signal, SIGNALS)
     return application
 
 

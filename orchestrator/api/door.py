@@ -9,7 +9,9 @@ from orchestrator.api.addresses import Addresses
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotAllowed, NotFound, cut
-from orchestrator.model.identity import Caller
+from orchestrator.model.ec2_signatures import SignedRequest, SignedResource
+from orchestrator.model.identity import EVERY_PROJECT, Caller
+from orchestrator.model.names import is_name
 from orchestrator.model.policy import Policy
 from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
 from orchestrator.service import Service
@@ -99,6 +101,21 @@ class Door:
         except NotFound:
             return None
         return service if is_signed else None
+
+    def signed_by_key(self, request: SignedRequest, *, timed: bool) -> tuple[Service, SignedResource] | None:
+        """Return the service for a request that is signed with a resource's key, and the resource; None if it is not.
+
+        A stack that does not exist, or has no such resource, is told by nothing.
+        """
+        named = SignedResource.of(request.access_key)
+        if named is None or not is_name(named.project) or named.project == EVERY_PROJECT:
+            return None
+        service = self._whole.of_project(named.project)
+        try:
+            is_signed = service.is_signed_by_key(named.stack_id, named.resource, request, timed=timed)
+        except NotFound:
+            return None
+        return (service, named) if is_signed else None
 
     def stack(
         self, request: falcon.Request, operation: str, path: Mapping[str, str], *, rule: str = ""
