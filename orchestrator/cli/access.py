@@ -72,6 +72,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "agent": "process.run",
     "dashboard": "process.run",
     "api": "process.run",
+    "api policy": LOCAL,
     "api register": LOCAL,
     "node list": "node.read",
     "node show": "node.read",

@@ -42,6 +42,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "agent": "processes:agent",
     "dashboard": "dashboard:dashboard",
     "api": "api:api",
+    "api policy": "api_policy:policy",
     "api register": "api_register:register",
     "node": "node:node",
     "cache": "cache:cache",
