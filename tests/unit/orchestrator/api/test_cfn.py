@@ -185,7 +185,7 @@ def test_signature_opens_nothing_but_its_resource(
             machine.keys.access_key_id, SignedResource("*", machine.stack_id, "handle").access_key
         ),
         "a key that cannot be looked for": machine.url.replace(
-            machine.keys.access_key_id, SignedResource("acme", "\0", "\ud800").access_key
+            machine.keys.access_key_id, SignedResource("acme", "\ud800", "handle").access_key
         ),
         "half a key": machine.url.replace(machine.keys.access_key_id, machine.keys.access_key_id[:-8]),
         "no such key": machine.url.replace(machine.keys.access_key_id, "%C3%BC"),
