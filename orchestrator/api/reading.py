@@ -43,7 +43,10 @@ def bytes_in(request: falcon.Request, *, max_bytes: int) -> bytes:
     Raises:
         Refused: it is too large.
     """
-    data: bytes = request.bounded_stream.read(max_bytes + 1)
+    # In chunks it has no length, and the server ends the stream.
+    is_ended = request.content_length is None and request.env.get("wsgi.input_terminated")
+    stream = request.stream if is_ended else request.bounded_stream
+    data: bytes = stream.read(max_bytes + 1)
     if len(data) > max_bytes:
         raise Refused(
             HTTPStatus.BAD_REQUEST, f"the body is larger than {max_bytes} bytes", kind="RequestLimitExceeded"

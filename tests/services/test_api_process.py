@@ -1,10 +1,12 @@
 """The API as a process over a queue: openstacksdk, callers who want the same at once, and ends."""
 
+import json
 import os
 import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +163,22 @@ def test_other_machines_are_not_let_in_without_authentication(tmp_path: Path) ->
     assert "whoever reaches 0.0.0.0 could do anything" in said
     assert "none.pem cannot be read" in said
     assert "Traceback" not in said
+
+
+def test_body_in_chunks_counts_like_any_other(api: str) -> None:
+    """Without a length, as programs send what they make on the way."""
+
+    def chunks(text: str) -> Iterator[bytes]:
+        for start in range(0, len(text), 1000):
+            yield text[start : start + 1000].encode()
+
+    headers = {"Content-Type": "application/json"}
+    body = json.dumps({"stack_name": "chunks", "template": TEMPLATE})
+    stacks = f"{api}/default/stacks"
+    with httpx.Client(trust_env=False, timeout=300, headers=headers) as client:
+        made = client.post(stacks, content=chunks(body))
+        assert made.status_code == HTTPStatus.CREATED, made.text
+        large = client.post(stacks, content=chunks(" " * 30_000_000))
+        assert (large.status_code, large.json()["error"]["type"]) == (400, "RequestLimitExceeded")
+        # A connection on which not all of a body was read serves no further request by what is left of it.
+        assert client.get(stacks).status_code == HTTPStatus.OK
