@@ -95,7 +95,7 @@ def make_application(
     door: Door, identify: Identify, *, kind: str = "", behind_proxy: bool = False
 ) -> Callable[..., Any]:
     """Return the WSGI application; with ``kind`` keystone, behind the middleware that verifies tokens."""
-    application = falcon.App(middleware=[Admission(identify)])
+    application = falcon.App(middleware=[Admission(identify, door.admit)])
     application.req_options.strip_url_path_trailing_slash = True
     application.req_options.keep_blank_qs_values = True
     application.add_error_handler(Exception, answer_error)

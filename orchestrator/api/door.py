@@ -1,7 +1,7 @@
 """The door: the service of each project, on one connection to the state of record."""
 
 from collections.abc import Mapping
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import falcon
 
@@ -15,12 +15,24 @@ from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
 from orchestrator.service import Service
 from orchestrator.views.stacks import StackView
 
+# Of what is only used where it is set.
+if TYPE_CHECKING:
+    from orchestrator.api.rate_limits import RequestLimit
+
 
 class Door:
     """Gives a request the service of its project, if the caller's role allows the operation."""
 
-    def __init__(self, service: Service, policy: Policy, *, behind_proxy: bool = False) -> None:
+    def __init__(
+        self,
+        service: Service,
+        policy: Policy,
+        *,
+        behind_proxy: bool = False,
+        limit: "RequestLimit | None" = None,
+    ) -> None:
         self._whole, self._policy, self._behind_proxy = service, policy, behind_proxy
+        self._limit = limit
 
     @classmethod
     def open(cls, settings: Settings, *, behind_proxy: bool = False) -> Self:
@@ -30,8 +42,12 @@ class Door:
             Unavailable: the database cannot be reached, or has another schema than this version needs.
             InvalidInput: a setting is wrong.
         """
-        policy = load_policy(settings)
-        return cls(Service.open(settings), policy, behind_proxy=behind_proxy)
+        policy, limit = load_policy(settings), None
+        if settings.api_requests_per_minute:
+            from orchestrator.api.rate_limits import RequestLimit
+
+            limit = RequestLimit.of(settings)
+        return cls(Service.open(settings), policy, behind_proxy=behind_proxy, limit=limit)
 
     def start(self) -> None:
         """Begin as :meth:`orchestrator.service.Service.start` does.
@@ -58,6 +74,15 @@ class Door:
         """
         self._whole.observer.moment()
 
+    def admit(self, project: str) -> None:
+        """Count a request of a project, by a caller with a role in it or at a signed address.
+
+        Raises:
+            Refused: the project has sent too many.
+        """
+        if self._limit is not None:
+            self._limit.require(project)
+
     def service(self, request: falcon.Request, operation: str) -> Service:
         """Return the service of the request's project.
 
@@ -80,6 +105,9 @@ class Door:
         """Return the service for a request whose address is signed for a signal; None if it is not.
 
         A stack that does not exist, or has no such resource, is told by nothing.
+
+        Raises:
+            Refused: the project has sent too many requests.
         """
         service = self._whole.of_project(request.context.project)
         given = {name: request.get_param(name) or "" for name in (QUERY_EXPIRES, QUERY_SIGNATURE)}
@@ -92,7 +120,11 @@ class Door:
             )
         except NotFound:
             return None
-        return service if is_signed else None
+        if not is_signed:
+            return None
+        # Who guesses signatures does not use up what the project may send.
+        self.admit(request.context.project)
+        return service
 
     def stack(
         self, request: falcon.Request, operation: str, path: Mapping[str, str]

@@ -7,7 +7,7 @@ from orchestrator.api.kinds import KEYSTONE
 from orchestrator.errors import InvalidInput, Problem
 
 #: The packages by their modules, and the extra of ours that installs them.
-_ALWAYS: Final = {"falcon": "falcon", "gunicorn": "gunicorn"}
+_ALWAYS: Final = {"falcon": "falcon", "gunicorn": "gunicorn", "limits": "limits"}
 _OF_KEYSTONE: Final = {"keystonemiddleware": "keystonemiddleware"}
 
 

@@ -1,6 +1,7 @@
 """What is done before and after every request: an id, the caller, the project, and the shape of errors."""
 
 import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from http import HTTPStatus
 from typing import Any
@@ -23,8 +24,8 @@ log = structlog.get_logger()
 class Admission:
     """Gives a request an id, and lets only callers that are known into their projects."""
 
-    def __init__(self, identify: Identify) -> None:
-        self._identify = identify
+    def __init__(self, identify: Identify, admit: Callable[[str], None]) -> None:
+        self._identify, self._admit = identify, admit
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         """Give the request an id, and redirect an address that names a stack by an ARN."""
@@ -43,7 +44,7 @@ class Admission:
         """Identify the caller, who acts until the end of the request.
 
         Raises:
-            Refused: the caller is not known.
+            Refused: the caller is not known, or the project has sent too many requests.
             NotAllowed: the caller has no role in the project.
         """
         if getattr(resource, "is_open", False):
@@ -60,6 +61,8 @@ class Admission:
             raise NotAllowed(
                 f"{identity.user or 'the caller'} has no role in the project {cut(project, 80)!r}"
             )
+        if not is_signed:
+            self._admit(project)
         request.context.project = project
         request.context.caller = Caller(identity=identity, origin=f"api, {request.remote_addr}")
         request.context.ending.enter_context(acting_for(request.context.caller))
@@ -98,8 +101,8 @@ def answer_error(
     fault = fault_of(error)
     if fault.message is None:
         log.error("a request failed", request=request.context.id, exc_info=error)
-    if isinstance(error, falcon.HTTPError) and error.headers:
-        # Of a wrong method: the methods that are allowed.
+    if isinstance(error, falcon.HTTPError | Refused) and error.headers:
+        # Of a wrong method, the methods that are allowed; of one request too many, when to come again.
         response.set_headers(error.headers)
     response.status = fault.status
     response.media = fault.to_dict()
