@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import falcon
 
+from orchestrator.api.answers import Answers
 from orchestrator.api.callers import Identify
 from orchestrator.api.catalogue import TemplateFunctions, TemplateVersions, Type, Types, TypeTemplate
 from orchestrator.api.door import Door
@@ -95,7 +96,9 @@ def make_application(
     door: Door, identify: Identify, *, kind: str = "", behind_proxy: bool = False
 ) -> Callable[..., Any]:
     """Return the WSGI application; with ``kind`` keystone, behind the middleware that verifies tokens."""
-    application = falcon.App(middleware=[Admission(identify, door.admit)])
+    # What answers go through comes last: first in this list.
+    middleware: list[Any] = [Answers(), Admission(identify, door.admit)]
+    application = falcon.App(middleware=middleware)
     application.req_options.strip_url_path_trailing_slash = True
     application.req_options.keep_blank_qs_values = True
     application.add_error_handler(Exception, answer_error)

@@ -72,6 +72,8 @@ _MOST_STARS: Final = 3
 class Type(Face):
     """The schema of a resource type."""
 
+    has_etag = True
+
     def on_get(self, request: falcon.Request, response: falcon.Response, type_name: str, **_: str) -> None:
         """Show it."""
         self._door.require(request, "stack.preview")
@@ -129,6 +131,8 @@ def _support(status: SupportStatus) -> dict[str, Any]:
 
 class TypeTemplate(Face):
     """A template with one resource of a type."""
+
+    has_etag = True
 
     def on_get(self, request: falcon.Request, response: falcon.Response, type_name: str, **_: str) -> None:
         """Show it, in CFN unless ``template_type`` is hot."""

@@ -51,6 +51,8 @@ def _action_in(request: falcon.Request) -> str:
 class Template(Face):
     """The template of a stack."""
 
+    has_etag = True
+
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it, as a map."""
         service, stack = self._door.living_stack(request, "stack.read", path)
@@ -61,6 +63,8 @@ class Template(Face):
 
 class Environment(Face):
     """The environment of a stack."""
+
+    has_etag = True
 
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it, secrets included: the environments as one, with the parameters that were given beside them."""
@@ -91,6 +95,8 @@ def _over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
 
 class Files(Face):
     """The files of a stack."""
+
+    has_etag = True
 
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show them, which may have secrets in them."""
