@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.processes.job_client import JobClient
     from orchestrator.queries.observer import Observer
+    from orchestrator.tracing.tracer import Tracing
 
 
 class Service(Administration):
@@ -53,6 +54,7 @@ class Service(Administration):
     ) -> None:
         super().__init__(settings, store, counts_looks=counts_looks)
         self._embedded = embedded
+        self._tracing: Tracing | None = None
 
     @classmethod
     def open(cls, settings: "Settings") -> Self:
@@ -71,9 +73,15 @@ class Service(Administration):
     def of_project(self, project: str) -> "Service":
         """Return the service of another project, which this one closes."""
         settings = self.settings.model_copy(update={"project": project})
-        return type(self)(
+        service = type(self)(
             settings, store=self._store, embedded=self._embedded, counts_looks=self._counts_looks
         )
+        service.trace_with(self._tracing)
+        return service
+
+    def trace_with(self, tracing: "Tracing | None") -> None:
+        """Let a tracer know which operations begin with jobs that go to the queue."""
+        self._tracing = tracing
 
     def start(self) -> None:
         """In embedded mode, begin to carry out what is left of interrupted operations; distributed, workers do.
@@ -105,8 +113,9 @@ class Service(Administration):
         if self._embedded is not None:
             return self._embedded
         from orchestrator.processes.job_client import JobClient
+        from orchestrator.tracing.tracer import OFF
 
-        return JobClient(self.settings, self._store)
+        return JobClient(self.settings, self._store, tracing=self._tracing or OFF)
 
     # -- trying ------------------------------------------------------------------------------------------------
 

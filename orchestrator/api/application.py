@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import falcon
 
@@ -14,6 +14,7 @@ from orchestrator.api.events import Event, Events, ResourceEvents
 from orchestrator.api.installation import Build, Health, Services, Versions
 from orchestrator.api.kinds import KEYSTONE
 from orchestrator.api.lookups import REDIRECTED, Lookup
+from orchestrator.api.observation import Observation
 from orchestrator.api.requests import Admission, answer_error
 from orchestrator.api.resources import Metadata, Resource, Resources, Signal
 from orchestrator.api.stack_parts import (
@@ -38,6 +39,10 @@ from orchestrator.api.stacks import (
     UpdatePreview,
 )
 from orchestrator.api.validation import Validation
+
+# Of what is only used where it is switched on.
+if TYPE_CHECKING:
+    from orchestrator.api.metrics import RequestMetrics
 
 #: What answers below the address of a project.
 _OF_PROJECT: Final[tuple[tuple[str, type[Face]], ...]] = (
@@ -93,11 +98,20 @@ def routes(door: Door, *, behind_proxy: bool = False) -> Iterator[tuple[str, obj
 
 
 def make_application(
-    door: Door, identify: Identify, *, kind: str = "", behind_proxy: bool = False
+    door: Door,
+    identify: Identify,
+    *,
+    kind: str = "",
+    behind_proxy: bool = False,
+    metrics: "RequestMetrics | None" = None,
 ) -> Callable[..., Any]:
-    """Return the WSGI application; with ``kind`` keystone, behind the middleware that verifies tokens."""
-    # What answers go through comes last: first in this list.
-    middleware: list[Any] = [Answers(), Admission(identify, door.admit)]
+    """Return the WSGI application; with ``kind`` keystone, behind the middleware that verifies tokens.
+
+    With ``metrics``, requests are counted there, and ``/metrics`` is served.
+    """
+    # Requests go through them in this order, answers in the other.
+    observation = Observation(metrics=metrics, tracing=door.tracing)
+    middleware: list[Any] = [observation, Answers(), Admission(identify, door.admit)]
     application = falcon.App(middleware=middleware)
     application.req_options.strip_url_path_trailing_slash = True
     application.req_options.keep_blank_qs_values = True
@@ -105,6 +119,11 @@ def make_application(
     application.add_error_handler(falcon.HTTPError, answer_error)
     for path, face in routes(door, behind_proxy=behind_proxy):
         application.add_route(path, face)
+    if metrics is not None:
+        from orchestrator.api.metrics import MetricsPage
+
+        page = MetricsPage(metrics, identify, door.may_see_metrics, behind_proxy=behind_proxy)
+        application.add_route("/metrics", page)
     return _behind_keystone(application, door) if kind == KEYSTONE else application
 
 

@@ -9,10 +9,13 @@ from orchestrator.api.addresses import Addresses
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotFound, cut
-from orchestrator.model.identity import Caller
+from orchestrator.model.identity import Caller, Identity
 from orchestrator.model.policy import Policy
 from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
+from orchestrator.processes.runtime import process_name
 from orchestrator.service import Service
+from orchestrator.tracing.switch import tracing_of
+from orchestrator.tracing.tracer import OFF, Tracing
 from orchestrator.views.stacks import StackView
 
 # Of what is only used where it is set.
@@ -33,6 +36,8 @@ class Door:
     ) -> None:
         self._whole, self._policy, self._behind_proxy = service, policy, behind_proxy
         self._limit = limit
+        #: The tracer of requests, once the door is started.
+        self.tracing: Tracing = OFF
 
     @classmethod
     def open(cls, settings: Settings, *, behind_proxy: bool = False) -> Self:
@@ -56,15 +61,22 @@ class Door:
             IsothermError: as there.
         """
         self._whole.start()
+        self.tracing = tracing_of(self.settings, process_name("api"))
+        self._whole.trace_with(self.tracing)
 
     def close(self) -> None:
-        """Wait for the steps under way, and close the store."""
+        """Wait for the steps under way, export the last spans, and close the store."""
+        self.tracing.close()
         self._whole.close()
 
     @property
     def settings(self) -> Settings:
         """The settings of the process."""
         return self._whole.settings
+
+    def may_see_metrics(self, identity: Identity) -> bool:
+        """Return whether a caller may see metrics: as in the dashboard, by the role in the settings' project."""
+        return self._policy.allows(identity, "flower.read", self.settings.project)
 
     def reach(self) -> None:
         """Return if the database answers.

@@ -104,5 +104,6 @@ def answer_error(
     if isinstance(error, falcon.HTTPError | Refused) and error.headers:
         # Of a wrong method, the methods that are allowed; of one request too many, when to come again.
         response.set_headers(error.headers)
+    response.context.fault = fault.type
     response.status = fault.status
     response.media = fault.to_dict()
