@@ -111,7 +111,7 @@ def make_application(
     """
     # Requests go through them in this order, answers in the other.
     observation = Observation(metrics=metrics, tracing=door.tracing)
-    middleware: list[Any] = [observation, Answers(), Admission(identify, door.admit)]
+    middleware: list[Any] = [observation, Answers(), Admission(identify, door)]
     application = falcon.App(middleware=middleware)
     application.req_options.strip_url_path_trailing_slash = True
     application.req_options.keep_blank_qs_values = True

@@ -1,19 +1,22 @@
 """The door: the service of each project, on one connection to the state of record."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import falcon
+import structlog
 
 from orchestrator.api.addresses import Addresses
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.settings import Settings
-from orchestrator.errors import NotFound, cut
+from orchestrator.errors import NotAllowed, NotFound, Unavailable, cut
+from orchestrator.model.audit import AuditEntry
 from orchestrator.model.identity import Caller, Identity
 from orchestrator.model.policy import Policy
 from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
 from orchestrator.processes.runtime import process_name
 from orchestrator.service import Service
+from orchestrator.store.database import impatient
 from orchestrator.tracing.switch import tracing_of
 from orchestrator.tracing.tracer import OFF, Tracing
 from orchestrator.views.stacks import StackView
@@ -21,6 +24,11 @@ from orchestrator.views.stacks import StackView
 # Of what is only used where it is set.
 if TYPE_CHECKING:
     from orchestrator.api.rate_limits import RequestLimit
+
+log = structlog.get_logger()
+
+#: How long an answer waits, while the database is away, for the record of its refusal.
+RECORD_SECONDS: Final = 3.0
 
 
 class Door:
@@ -105,13 +113,28 @@ class Door:
         return self._whole.of_project(request.context.project)
 
     def require(self, request: falcon.Request, operation: str) -> None:
-        """Require that the caller's role allows an operation in the request's project.
+        """Require that the caller's role allows an operation in the request's project; a refusal goes on record.
 
         Raises:
             NotAllowed: it does not.
         """
         caller: Caller = request.context.caller
-        self._policy.require(caller.identity, operation, request.context.project)
+        try:
+            self._policy.require(caller.identity, operation, request.context.project)
+        except NotAllowed as error:
+            self.record_refusal(request, caller, operation, str(error))
+            raise
+
+    def record_refusal(self, request: falcon.Request, who: Caller, action: str, why: str) -> None:
+        """Record a refusal in the audit log; without a database, in the log."""
+        project = getattr(request.context, "project", "")
+        target = f"{request.method} {request.path}"
+        entry = AuditEntry.of(who, action, project=project, target=target, refused=why)
+        try:
+            with impatient(RECORD_SECONDS):
+                self._whole.record_refusal(entry)
+        except Unavailable as error:
+            log.error("not in the audit log", action=action, user=entry.user, error=str(error))
 
     def signed_service(self, request: falcon.Request, path: Mapping[str, str]) -> Service | None:
         """Return the service for a request whose address is signed for a signal; None if it is not.
@@ -131,8 +154,10 @@ class Door:
                 signature=given[QUERY_SIGNATURE],
             )
         except NotFound:
-            return None
+            is_signed = False
         if not is_signed:
+            why = "the signature of the address is wrong, or has expired"
+            self.record_refusal(request, request.context.caller, "stack.signal", why)
             return None
         # Who guesses signatures does not use up what the project may send.
         self.admit(request.context.project)

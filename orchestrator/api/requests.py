@@ -1,16 +1,16 @@
 """What is done before and after every request: an id, the caller, the project, and the shape of errors."""
 
 import uuid
-from collections.abc import Callable
 from contextlib import ExitStack
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import falcon
 import structlog
 
 from orchestrator.api.addresses import path_of_arn
-from orchestrator.api.callers import Identify
+from orchestrator.api.callers import Identify, credential_of
+from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request, fault_of
 from orchestrator.config.caller import acting_for
 from orchestrator.errors import NotAllowed, cut
@@ -20,12 +20,15 @@ from orchestrator.model.signed_signals import QUERY_SIGNATURE
 
 log = structlog.get_logger()
 
+#: Who is not known, or needs no role as the address is signed.
+NOBODY: Final = Identity(user="", roles={})
+
 
 class Admission:
     """Gives a request an id, and lets only callers that are known into their projects."""
 
-    def __init__(self, identify: Identify, admit: Callable[[str], None]) -> None:
-        self._identify, self._admit = identify, admit
+    def __init__(self, identify: Identify, door: Door) -> None:
+        self._identify, self._door = identify, door
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         """Give the request an id, and redirect an address that names a stack by an ARN."""
@@ -51,21 +54,24 @@ class Admission:
             return
         # The signature is verified by what takes it, before anything else is done; its bearer has no role anywhere.
         is_signed = getattr(resource, "takes_signatures", False) and request.has_param(QUERY_SIGNATURE)
-        identity = Identity(user="", roles={}) if is_signed else self._identified(request)
+        identity = NOBODY if is_signed else self._identified(request)
+        caller = Caller(identity=identity or NOBODY, origin=f"api, {request.remote_addr}")
         if identity is None:
+            if credential_of(request):
+                self._door.record_refusal(request, caller, "login", "the token is not known")
             response.set_header("WWW-Authenticate", 'Basic realm="isotherm"')
             raise Refused(HTTPStatus.UNAUTHORIZED, "this request has no token, or one that is not known")
         project = params.get("project", "")
         is_project = is_name(project) and project != EVERY_PROJECT
         if not is_project or not (is_signed or identity.role_in(project)):
-            raise NotAllowed(
-                f"{identity.user or 'the caller'} has no role in the project {cut(project, 80)!r}"
-            )
+            why = f"{identity.user or 'the caller'} has no role in the project {cut(project, 80)!r}"
+            self._door.record_refusal(request, caller, "login", why)
+            raise NotAllowed(why)
         if not is_signed:
-            self._admit(project)
+            self._door.admit(project)
         request.context.project = project
-        request.context.caller = Caller(identity=identity, origin=f"api, {request.remote_addr}")
-        request.context.ending.enter_context(acting_for(request.context.caller))
+        request.context.caller = caller
+        request.context.ending.enter_context(acting_for(caller))
 
     def _identified(self, request: falcon.Request) -> Identity | None:
         try:
