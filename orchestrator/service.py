@@ -8,7 +8,7 @@ A method imports itself what it alone needs: most commands call one or two.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from orchestrator.engine.publisher import Publisher
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.processes.job_client import JobClient
+    from orchestrator.processes.registration import Registration
     from orchestrator.queries.observer import Observer
     from orchestrator.tracing.tracer import Tracing
 
@@ -82,6 +83,18 @@ class Service(Administration):
     def trace_with(self, tracing: "Tracing | None") -> None:
         """Let a tracer know which operations begin with jobs that go to the queue."""
         self._tracing = tracing
+
+    def registration(
+        self, *, kind: str, name: str, address: str, errors: Callable[[], tuple[str, ...]]
+    ) -> "Registration":
+        """Return the registration of this process as one that serves an address; it is not begun yet.
+
+        ``errors`` returns a line for each of its last errors.
+        """
+        from orchestrator.processes.registration import Registration, identity_here
+
+        identity = identity_here(kind=kind, name=name, address=address)
+        return Registration(self._store.processes, identity, errors)
 
     def start(self) -> None:
         """In embedded mode, begin to carry out what is left of interrupted operations; distributed, workers do.

@@ -110,7 +110,7 @@ def make_application(
     With ``metrics``, requests are counted there, and ``/metrics`` is served.
     """
     # Requests go through them in this order, answers in the other.
-    observation = Observation(metrics=metrics, tracing=door.tracing)
+    observation = Observation(metrics=metrics, tracing=door.tracing, errors=door.errors)
     middleware: list[Any] = [observation, Answers(), Admission(identify, door)]
     application = falcon.App(middleware=middleware)
     application.req_options.strip_url_path_trailing_slash = True

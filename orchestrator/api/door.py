@@ -7,6 +7,7 @@ import falcon
 import structlog
 
 from orchestrator.api.addresses import Addresses
+from orchestrator.api.recent_errors import RecentErrors
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotAllowed, NotFound, Unavailable, cut
@@ -14,9 +15,11 @@ from orchestrator.model.audit import AuditEntry
 from orchestrator.model.identity import Caller, Identity
 from orchestrator.model.policy import Policy
 from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
+from orchestrator.processes.registration import Registration
 from orchestrator.processes.runtime import process_name
 from orchestrator.service import Service
 from orchestrator.store.database import impatient
+from orchestrator.store.installation.processes import API
 from orchestrator.tracing.switch import tracing_of
 from orchestrator.tracing.tracer import OFF, Tracing
 from orchestrator.views.stacks import StackView
@@ -46,6 +49,9 @@ class Door:
         self._limit = limit
         #: The tracer of requests, once the door is started.
         self.tracing: Tracing = OFF
+        #: The last errors of this process.
+        self.errors = RecentErrors()
+        self._attendance: Registration | None = None
 
     @classmethod
     def open(cls, settings: Settings, *, behind_proxy: bool = False) -> Self:
@@ -69,11 +75,20 @@ class Door:
             IsothermError: as there.
         """
         self._whole.start()
-        self.tracing = tracing_of(self.settings, process_name("api"))
+        self.tracing = tracing_of(self.settings, process_name(API))
         self._whole.trace_with(self.tracing)
 
+    def attend(self, address: str) -> None:
+        """Report from now on that this process serves the API at an address, with its last errors."""
+        self._attendance = self._whole.registration(
+            kind=API, name=process_name(API), address=address, errors=self.errors.lines
+        )
+        self._attendance.begin()
+
     def close(self) -> None:
-        """Wait for the steps under way, export the last spans, and close the store."""
+        """Wait for the steps under way, report the end, export the last spans, and close the store."""
+        if self._attendance is not None:
+            self._attendance.end()
         self.tracing.close()
         self._whole.close()
 

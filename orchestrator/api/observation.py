@@ -1,11 +1,13 @@
-"""Observation of requests: what each came to, for the metrics and the tracer where these are on."""
+"""Observation of requests: what each came to, for the metrics, the tracer and the last errors."""
 
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import falcon
 
+from orchestrator.api.recent_errors import RecentErrors
 from orchestrator.tracing.tracer import OFF, Tracing
 
 # Of what is only used where it is switched on.
@@ -25,9 +27,11 @@ class Observation:
         *,
         metrics: "RequestMetrics | None" = None,
         tracing: Tracing = OFF,
+        errors: RecentErrors,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._metrics, self._tracing, self._clock = metrics, tracing, clock
+        self._errors = errors
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002  # as of all
         """Begin the span of a request, in the trace of its client if that has one."""
@@ -47,11 +51,20 @@ class Observation:
         route, status = request.uri_template or UNKNOWN_ROUTE, response.status_code
         request.context.span.answered(route, status, request_id=request.context.id)
         request.context.block.__exit__(None, None, None)
+        fault = getattr(response.context, "fault", "")
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._errors.add(
+                status=status,
+                method=request.method,
+                route=route,
+                request_id=request.context.id,
+                fault=fault,
+            )
         if self._metrics is not None:
             self._metrics.count(
                 method=request.method,
                 route=route,
                 status=status,
                 seconds=self._clock() - request.context.begun,
-                fault=getattr(response.context, "fault", ""),
+                fault=fault,
             )

@@ -129,14 +129,16 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
         )
 
     def _ready(self, worker: Worker) -> None:
-        # Once, by the first process that has made the application.
-        if worker.age != 1:
-            return
         scheme = "https" if self._serving.certificate is not None else "http"
         # The port may have been chosen by the system.
         _host, port = worker.sockets[0].sock.getsockname()[:2]
         host = f"[{self._serving.address}]" if ":" in self._serving.address else self._serving.address
-        self._say(f"{scheme}://{host}:{port}/v1")
+        url = f"{scheme}://{host}:{port}/v1"
+        if self._door is not None:
+            self._door.attend(url)
+        # Once, by the first process that has made the application.
+        if worker.age == 1:
+            self._say(url)
 
     def _left(self, _arbiter: object, _worker: Worker) -> None:
         if self._door is not None:

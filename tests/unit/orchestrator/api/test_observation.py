@@ -16,10 +16,14 @@ from orchestrator.api.callers import identifier_of
 from orchestrator.api.door import Door
 from orchestrator.api.kinds import NONE, TOKENS
 from orchestrator.api.metrics import RequestMetrics
+from orchestrator.api.recent_errors import KEPT
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
+from orchestrator.service import Service
 from orchestrator.tracing.otel import Spans, root_of
+from orchestrator.views.operations import ProcessView
 from tests.unit.orchestrator.api.conftest import Client
+from tests.waiting import until
 
 ROUTE = "/v1/{project}/stacks"
 FAR = "203.0.113.5"
@@ -103,6 +107,37 @@ def test_metrics_are_for_this_machine_and_for_those_with_the_role(
 
 def test_there_are_no_metrics_unless_they_are_wanted(client: Client) -> None:
     assert testing.simulate_get(client._client.app, "/metrics").status == falcon.HTTP_NOT_FOUND
+
+
+def test_process_reports_where_it_is_and_its_last_errors_and_is_no_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = Door.open(Settings(state_directory=tmp_path, lease_seconds=0.03))
+    door.start()
+    client = Client(make_application(door, identifier_of(NONE, door.settings)))
+    door.attend("http://127.0.0.1:8004/v1")
+
+    def away(*_: object) -> None:
+        raise Unavailable("postgresql://user:secret@host does not answer")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Door, "service", away)
+        answers = [client.ask("GET", "/stacks") for _ in range(KEPT + 1)]
+
+    def reported() -> ProcessView | None:
+        found = [each for each in door._whole.observer.processes() if each.kind == "api"]
+        return found[0] if found and len(found[0].errors) == KEPT else None
+
+    process = until(reported)
+    assert process.address == "http://127.0.0.1:8004/v1"
+    for line, answer in zip(process.errors, reversed(answers), strict=False):
+        request_id = answer.headers["x-openstack-request-id"]
+        assert line.endswith(f" 503 ServiceUnavailable GET {ROUTE} {request_id}")
+    assert {each["binary"] for each in client.get("/services")["services"]} == {"isotherm-embedded"}
+    door.close()
+    with Service.open(door.settings) as service:
+        [ended] = [each for each in service.observer.processes() if each.kind == "api"]
+    assert ended.state == "stopped"
 
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

@@ -329,7 +329,7 @@ CREATE TABLE process (
 	queues TEXT DEFAULT '[]' NOT NULL, 
 	started_at DOUBLE NOT NULL, 
 	seen_at DOUBLE NOT NULL, 
-	stopped_at DOUBLE, 
+	stopped_at DOUBLE, address TEXT DEFAULT '' NOT NULL, errors TEXT DEFAULT '[]' NOT NULL, 
 	CONSTRAINT pk_process PRIMARY KEY (name)
 )
 
@@ -416,4 +416,4 @@ CREATE TABLE project_evaluation (
 	CONSTRAINT pk_project_evaluation PRIMARY KEY (project)
 )
 
-INSERT INTO alembic_version VALUES ('0020')
+INSERT INTO alembic_version VALUES ('0022')
