@@ -2,33 +2,25 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 import falcon
 
 from orchestrator.access.authenticators import authenticator_of, local_user
-from orchestrator.api.kinds import KEYSTONE, NONE
+from orchestrator.api.kinds import NONE
 from orchestrator.config.settings import Settings
-from orchestrator.model.identity import ADMINISTRATOR, EVERY_PROJECT, OPERATOR, READER, Identity
+from orchestrator.model.identity import Identity
 
 #: Returns who sends a request; None for one who is not known.
 Identify = Callable[[falcon.Request], Identity | None]
 
-#: The roles of keystone that count, in the order of ours from the highest down.
-_ROLES: Final = {
-    "admin": ADMINISTRATOR,
-    "manager": OPERATOR,
-    "member": OPERATOR,
-    "_member_": OPERATOR,
-    "reader": READER,
-}
 #: What keystonemiddleware says of a request whose token it has verified.
 _CONFIRMED: Final = "Confirmed"
 
 
 def identifier_of(kind: str, settings: Settings) -> Identify:
-    """Return what identifies callers, of one of :data:`orchestrator.api.kinds.KINDS`.
+    """Return what identifies callers, of one of :data:`orchestrator.api.kinds.KINDS` but keystone.
 
     Raises:
         InvalidInput: the authenticator of the settings does not exist, or its settings are wrong.
@@ -37,8 +29,6 @@ def identifier_of(kind: str, settings: Settings) -> Identify:
     if kind == NONE:
         everyone = Identity.administrator(local_user())
         return lambda _request: everyone
-    if kind == KEYSTONE:
-        return lambda request: of_keystone(request.env)
     authenticator = authenticator_of(settings)
     return lambda request: authenticator.identify(credential_of(request))
 
@@ -63,21 +53,11 @@ def credential_of(request: falcon.Request) -> str:
         return ""
 
 
-def of_keystone(environ: Mapping[str, object]) -> Identity | None:
+def caller_of_keystone(request: falcon.Request) -> Identity | None:
     """Return who sends a request, as ``keystonemiddleware.auth_token`` wrote it into the WSGI environment.
 
-    The middleware removes what a client writes there. A token of the whole system with the role ``admin``, and one of
-    a project that keystone marks as the administrators', count in every project.
+    The middleware removes what a client writes there. What the caller may do is said by rules of ``oslo.policy``.
     """
-    if environ.get("HTTP_X_IDENTITY_STATUS") != _CONFIRMED:
+    if request.env.get("HTTP_X_IDENTITY_STATUS") != _CONFIRMED:
         return None
-    roles = {each.strip().lower() for each in str(environ.get("HTTP_X_ROLES", "")).split(",")}
-    role = next((ours for theirs, ours in _ROLES.items() if theirs in roles), "")
-    of_all = (
-        environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE") == "all"
-        or environ.get("HTTP_X_IS_ADMIN_PROJECT") == "True"
-    )
-    project = str(environ.get("HTTP_X_PROJECT_ID", ""))
-    scope = EVERY_PROJECT if role == ADMINISTRATOR and of_all else project
-    user = str(environ.get("HTTP_X_USER_NAME", ""))
-    return Identity(user=user, roles={scope: role} if role and scope else {})
+    return Identity(user=str(request.env.get("HTTP_X_USER_NAME", "")), roles={})

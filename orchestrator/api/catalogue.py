@@ -6,8 +6,10 @@ from typing import Any, Final
 
 import falcon
 
+from orchestrator.api.described import described
 from orchestrator.api.faults import bad_request
 from orchestrator.api.reading import Query
+from orchestrator.api.schemas import MAP, MAYBE_TEXT, SAID_FLAG, TEXT, fields, many, named, words, wrapped
 from orchestrator.api.shapes import PARAMETER_TYPES
 from orchestrator.api.stacks import Face
 from orchestrator.documentation.schema import describe_attributes, describe_properties
@@ -20,6 +22,24 @@ from orchestrator.template.versions import HOT
 
 #: The format of templates of types that is not HOT.
 _CFN_VERSION: Final = {"HeatTemplateFormatVersion": "2012-12-12"}
+#: The formats of templates of types, and whether each is HOT.
+_FORMATS: Final = {"cfn": False, "hot": True}
+_QUERY: Final = {
+    "name": TEXT,
+    "support_status": TEXT,
+    # Every type has but one.
+    "version": TEXT,
+    "with_description": SAID_FLAG,
+}
+_LISTED: Final = wrapped(
+    "resource_types",
+    many({"anyOf": [TEXT, fields({"resource_type": TEXT, "description": MAYBE_TEXT})]}),
+)
+_VERSIONS: Final = wrapped(
+    "template_versions",
+    many(fields({"version": TEXT, "type": words("hot", "cfn"), "aliases": many(TEXT)})),
+)
+_FUNCTIONS: Final = wrapped("template_functions", many(fields({"functions": TEXT, "description": TEXT})))
 #: Longer patterns are none of a name.
 _LONGEST_PATTERN: Final = 200
 
@@ -27,6 +47,7 @@ _LONGEST_PATTERN: Final = 200
 class Types(Face):
     """The installed resource types."""
 
+    @described("stacks:list_resource_types", _LISTED, query=_QUERY)
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them."""
         self._door.require(request, "stack.preview")
@@ -74,6 +95,7 @@ class Type(Face):
 
     has_etag = True
 
+    @described("stacks:resource_schema", named("Type"), query={"with_description": SAID_FLAG})
     def on_get(self, request: falcon.Request, response: falcon.Response, type_name: str, **_: str) -> None:
         """Show it."""
         self._door.require(request, "stack.preview")
@@ -134,10 +156,11 @@ class TypeTemplate(Face):
 
     has_etag = True
 
+    @described("stacks:generate_template", MAP, query={"template_type": words(*_FORMATS)})
     def on_get(self, request: falcon.Request, response: falcon.Response, type_name: str, **_: str) -> None:
         """Show it, in CFN unless ``template_type`` is hot."""
         self._door.require(request, "stack.preview")
-        is_hot = Query(request).choice("template_type", {"cfn": False, "hot": True}, "cfn")
+        is_hot = Query(request).choice("template_type", _FORMATS, "cfn")
         kind = ResourceTypes.load().find(type_name)
         template = wrapping_template(type_name, kind)
         response.media = template if is_hot else as_cfn(type_name, kind, template)
@@ -173,6 +196,7 @@ def as_cfn(name: str, kind: type[Resource], hot: Mapping[str, Any]) -> dict[str,
 class TemplateVersions(Face):
     """The versions of the language."""
 
+    @described("stacks:list_template_versions", _VERSIONS)
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them."""
         self._door.require(request, "stack.preview")
@@ -191,6 +215,7 @@ class TemplateVersions(Face):
 class TemplateFunctions(Face):
     """The functions of a version of the language."""
 
+    @described("stacks:list_template_functions", _FUNCTIONS, query={"with_condition_func": SAID_FLAG})
     def on_get(self, request: falcon.Request, response: falcon.Response, version: str, **_: str) -> None:
         """List them, with those of conditions if they are wanted, too."""
         self._door.require(request, "stack.preview")

@@ -58,6 +58,11 @@ def full_update(body: Mapping[str, Any], present: StackView, settings: Settings)
     )
 
 
+def changes(body: Mapping[str, Any]) -> bool:
+    """Return whether a partial update gives anything that may differ from what a stack has."""
+    return any(body.get(name) for name in body)
+
+
 def partial_update(
     body: Mapping[str, Any], stack: StackView, present: StackJob, settings: Settings
 ) -> StackJob:

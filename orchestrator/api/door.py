@@ -118,24 +118,30 @@ class Door:
         if self._limit is not None:
             self._limit.require(project)
 
-    def service(self, request: falcon.Request, operation: str) -> Service:
+    def service(self, request: falcon.Request, operation: str, *, rule: str = "") -> Service:
         """Return the service of the request's project.
 
         Raises:
             NotAllowed: the caller's role does not allow the operation there.
         """
-        self.require(request, operation)
+        self.require(request, operation, rule=rule)
         return self._whole.of_project(request.context.project)
 
-    def require(self, request: falcon.Request, operation: str) -> None:
-        """Require that the caller's role allows an operation in the request's project; a refusal goes on record.
+    def require(self, request: falcon.Request, operation: str, *, rule: str = "") -> None:
+        """Require that the caller may do an operation in the request's project; a refusal goes on record.
+
+        By the caller's role; where rules of ``oslo.policy`` decide, by the rule of the request, or another ``rule``.
 
         Raises:
             NotAllowed: it does not.
         """
-        caller: Caller = request.context.caller
+        context = request.context
+        caller: Caller = context.caller
         try:
-            self._policy.require(caller.identity, operation, request.context.project)
+            if context.rules is None:
+                self._policy.require(caller.identity, operation, context.project)
+            elif not context.rules.allows(rule or context.rule, request.env, context.project):
+                raise NotAllowed(f"the policy {rule or context.rule} does not allow this")
         except NotAllowed as error:
             self.record_refusal(request, caller, operation, str(error))
             raise
@@ -179,7 +185,7 @@ class Door:
         return service
 
     def stack(
-        self, request: falcon.Request, operation: str, path: Mapping[str, str]
+        self, request: falcon.Request, operation: str, path: Mapping[str, str], *, rule: str = ""
     ) -> tuple[Service, StackView]:
         """Return the service of the request's project, and the stack at a canonical address, without its definition.
 
@@ -189,7 +195,7 @@ class Door:
             NotFound: there is no such stack, or it has another name.
             NotAllowed: as :meth:`service`.
         """
-        service = self.service(request, operation)
+        service = self.service(request, operation, rule=rule)
         name, stack_id = path["name"], path["stack_id"]
         found = service.head(stack_id)
         if found.name != name or found.id != stack_id:
@@ -197,7 +203,7 @@ class Door:
         return service, found
 
     def living_stack(
-        self, request: falcon.Request, operation: str, path: Mapping[str, str]
+        self, request: falcon.Request, operation: str, path: Mapping[str, str], *, rule: str = ""
     ) -> tuple[Service, StackView]:
         """Return the same of a stack that is not deleted.
 
@@ -205,7 +211,7 @@ class Door:
             NotFound: it is deleted, or as :meth:`stack`.
             NotAllowed: as :meth:`service`.
         """
-        service, found = self.stack(request, operation, path)
+        service, found = self.stack(request, operation, path, rule=rule)
         if found.deleted_at is not None:
             raise NotFound(f"stack {found.name!r} with the id {found.id!r} is deleted")
         return service, found

@@ -5,18 +5,29 @@ from typing import Final
 import falcon
 
 from orchestrator.api import shapes
+from orchestrator.api.described import described
 from orchestrator.api.faults import bad_request
 from orchestrator.api.reading import Query
+from orchestrator.api.schemas import NUMBER, TEXT, many, named, words, wrapped
 from orchestrator.api.stacks import Face, split_state
 from orchestrator.errors import NotFound, cut
 from orchestrator.model.event_filter import EventFilter
+from orchestrator.model.stack_filter import StackFilter, StackOrder
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, StackView
 
-_WORDS: Final = frozenset(["limit", "marker", "sort_keys", "sort_dir", "nested_depth"])
-_FILTERS: Final = frozenset(["resource_status", "resource_action", "resource_name", "resource_type"])
 #: What clients may name as the order; there is but one, and ids ascend with time.
-_SORTS: Final = frozenset({"event_time", "created_at", "resource_name"})
+_SORTS: Final = ("event_time", "created_at", "resource_name")
+#: What may be in the query of a list.
+_QUERY: Final = {
+    "limit": NUMBER,
+    "marker": TEXT,
+    "sort_keys": words(*_SORTS),
+    "sort_dir": words("asc", "desc"),
+    "nested_depth": NUMBER,
+    **dict.fromkeys(("resource_status", "resource_action", "resource_name", "resource_type"), TEXT),
+}
+_LISTED: Final = wrapped("events", many(named("EventItem")))
 #: The most events that are read at once, whatever the limit.
 _MOST: Final = 10_000
 
@@ -24,17 +35,27 @@ _MOST: Final = 10_000
 class Events(Face):
     """The events of a stack."""
 
+    @described("events:index", _LISTED, query=_QUERY)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List them."""
         service, stack = self._door.stack(request, "stack.read", path)
         addresses = self._door.addresses(request)
-        found = _listed(service, stack, Query(request))
-        response.media = {"events": [shapes.event_item(each, stack, addresses) for each in found]}
+        query = Query(request)
+        depth = min(query.number("nested_depth") or 0, service.settings.max_nested_stack_depth)
+        if not depth:
+            found = [shapes.event_item(each, stack, addresses) for each in _listed(service, stack, query)]
+        else:
+            found = [
+                shapes.event_item(each, within, addresses, root=stack)
+                for each, within in _listed_within(service, stack, query, depth=depth)
+            ]
+        response.media = {"events": found}
 
 
 class ResourceEvents(Face):
     """The events of a resource."""
 
+    @described("events:index", _LISTED, query=_QUERY)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List them; the name of the stack stands for the stack itself."""
         service, stack = self._door.stack(request, "stack.read", path)
@@ -48,6 +69,7 @@ class ResourceEvents(Face):
 class Event(Face):
     """One event."""
 
+    @described("events:show", wrapped("event", named("Event")))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it."""
         service, stack = self._door.stack(request, "stack.read", path)
@@ -63,7 +85,7 @@ def _number(text: str) -> int | None:
 
 
 def _listed(service: Service, stack: StackView, query: Query, *, resource: str = "") -> list[EventView]:
-    query.unknown(lambda each: each in _WORDS or each in _FILTERS)
+    query.unknown(_QUERY)
     for key in query.words("sort_keys"):
         if key not in _SORTS:
             raise bad_request(f"a list of events cannot be sorted by {key[:80]!r}; expected event_time")
@@ -80,6 +102,23 @@ def _listed(service: Service, stack: StackView, query: Query, *, resource: str =
         limit=_MOST if not limit else min(limit, _MOST),
         wanted=_wanted(query, stack, resource),
     )
+
+
+def _listed_within(
+    service: Service, stack: StackView, query: Query, *, depth: int
+) -> list[tuple[EventView, StackView]]:
+    """Return the events of a stack and of those nested in it, down to a depth; ids ascend with time over all stacks."""
+    stacks = level = [stack]
+    for _ in range(depth):
+        level = service.listed(
+            StackFilter(parents=tuple(each.id for each in level), nested=True, deleted=True), StackOrder()
+        )
+        if not level:
+            break
+        stacks = [*stacks, *level]
+    found = [(event, each) for each in stacks for event in _listed(service, each, query)]
+    found.sort(key=lambda each: each[0].id, reverse=query.descending(otherwise="asc"))
+    return found[: query.number("limit") or _MOST]
 
 
 def _wanted(query: Query, stack: StackView, resource: str) -> EventFilter:

@@ -3,16 +3,42 @@
 from datetime import UTC, datetime
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 import falcon
 
 from orchestrator.api.addresses import link
+from orchestrator.api.described import described
 from orchestrator.api.faults import Refused
+from orchestrator.api.schemas import MAYBE_TEXT, NUMBER, TEXT, fields, many, words, wrapped
 from orchestrator.api.stacks import Face
 from orchestrator.errors import Unavailable
 from orchestrator.store.installation.processes import API
 from orchestrator.views.operations import ProcessView
+
+_VERSIONS: Final = wrapped(
+    "versions",
+    many(
+        fields(
+            {
+                "id": TEXT,
+                "status": words("CURRENT"),
+                "links": many(fields({"href": TEXT, "rel": TEXT})),
+            }
+        )
+    ),
+)
+_REVISION: Final = wrapped("revision", TEXT)
+_BUILD: Final = fields({"api": _REVISION, "engine": _REVISION})
+_SERVICE: Final = fields(
+    {
+        **dict.fromkeys(("id", "engine_id", "binary", "hostname", "host", "topic"), TEXT),
+        "status": words("up", "down"),
+        "report_interval": NUMBER,
+        **dict.fromkeys(("created_at", "deleted_at"), MAYBE_TEXT),
+        "updated_at": TEXT,
+    }
+)
 
 
 class Versions:
@@ -24,6 +50,7 @@ class Versions:
     def __init__(self, *, behind_proxy: bool) -> None:
         self._behind_proxy = behind_proxy
 
+    @described("", _VERSIONS, status=HTTPStatus.MULTIPLE_CHOICES)
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them; as clients expect, with the status of several choices."""
         prefix = request.forwarded_prefix if self._behind_proxy else request.prefix
@@ -37,6 +64,7 @@ class Health(Face):
 
     is_open = True
 
+    @described("")
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002  # as of all
         """Say OK if the database answers."""
         try:
@@ -51,6 +79,7 @@ class Health(Face):
 class Build(Face):
     """The version of the program."""
 
+    @described("build_info:build_info", _BUILD)
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """Show it."""
         self._door.require(request, "stack.preview")
@@ -61,6 +90,7 @@ class Build(Face):
 class Services(Face):
     """The processes that carry operations out."""
 
+    @described("service:index", wrapped("services", many(_SERVICE)))
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List the coordinators and workers; without any, nothing is carried out."""
         service = self._door.service(request, "process.check")

@@ -9,7 +9,7 @@ from orchestrator.errors import InvalidInput, Problem
 #: The extras of ours, and the packages that each installs, by their modules.
 _EXTRAS: Final = {
     "api": {"falcon": "falcon", "gunicorn": "gunicorn", "limits": "limits"},
-    "keystone": {"keystonemiddleware": "keystonemiddleware"},
+    "keystone": {"keystonemiddleware": "keystonemiddleware", "oslo_policy": "oslo.policy"},
     "prometheus": {"prometheus_client": "prometheus-client"},
 }
 

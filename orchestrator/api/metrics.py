@@ -12,9 +12,7 @@ import falcon
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from orchestrator.api.callers import Identify
 from orchestrator.errors import NotAllowed
-from orchestrator.model.identity import Identity
 
 #: Where this is set before its import, prometheus-client keeps values in that directory, in a file for each process.
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -64,15 +62,9 @@ class MetricsPage:
     is_open = True
 
     def __init__(
-        self,
-        metrics: RequestMetrics,
-        identify: Identify,
-        may_see: Callable[[Identity], bool],
-        *,
-        behind_proxy: bool,
+        self, metrics: RequestMetrics, may_see: Callable[[falcon.Request], bool], *, behind_proxy: bool
     ) -> None:
-        self._metrics, self._identify, self._may_see = metrics, identify, may_see
-        self._behind_proxy = behind_proxy
+        self._metrics, self._may_see, self._behind_proxy = metrics, may_see, behind_proxy
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Show them.
@@ -80,10 +72,8 @@ class MetricsPage:
         Raises:
             NotAllowed: the caller is on another machine, or behind a proxy, and has not the role.
         """
-        if not self._is_local(request):
-            identity = self._identify(request)
-            if identity is None or not self._may_see(identity):
-                raise NotAllowed("metrics are for this machine, and for those who may see the dashboard's")
+        if not self._is_local(request) and not self._may_see(request):
+            raise NotAllowed("metrics are for this machine, and for those who may see the dashboard's")
         response.data, response.content_type = self._metrics.exposition(), CONTENT_TYPE_LATEST
 
     def _is_local(self, request: falcon.Request) -> bool:

@@ -1,20 +1,23 @@
 """What is done before and after every request: an id, the caller, the project, and the shape of errors."""
 
 import uuid
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import falcon
 import structlog
 
 from orchestrator.api.addresses import path_of_arn
 from orchestrator.api.callers import Identify, credential_of
+from orchestrator.api.described import description_of
 from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request, fault_of
 from orchestrator.config.caller import acting_for
 from orchestrator.errors import NotAllowed, cut
-from orchestrator.model.identity import EVERY_PROJECT, Caller, Identity
+from orchestrator.model.identity import EVERY_PROJECT, OPERATOR, Caller, Identity
 from orchestrator.model.names import is_name
 from orchestrator.model.signed_signals import QUERY_SIGNATURE
 
@@ -24,11 +27,21 @@ log = structlog.get_logger()
 NOBODY: Final = Identity(user="", roles={})
 
 
+class Rules(Protocol):
+    """What decides in place of the policy of the installation: :class:`orchestrator.api.rules.Rules`."""
+
+    def allows(self, rule: str, environ: Mapping[str, object], project: str) -> bool:
+        """Return whether a caller may do what a rule is about in a project."""
+
+    def is_everywhere(self, environ: Mapping[str, object]) -> bool:
+        """Return whether a caller may act in every project."""
+
+
 class Admission:
     """Gives a request an id, and lets only callers that are known into their projects."""
 
-    def __init__(self, identify: Identify, door: Door) -> None:
-        self._identify, self._door = identify, door
+    def __init__(self, identify: Identify, door: Door, rules: Rules | None = None) -> None:
+        self._identify, self._door, self._rules = identify, door, rules
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         """Give the request an id, and redirect an address that names a stack by an ARN."""
@@ -62,13 +75,22 @@ class Admission:
             response.set_header("WWW-Authenticate", 'Basic realm="isotherm"')
             raise Refused(HTTPStatus.UNAUTHORIZED, "this request has no token, or one that is not known")
         project = params.get("project", "")
-        is_project = is_name(project) and project != EVERY_PROJECT
-        if not is_project or not (is_signed or identity.role_in(project)):
+        rules = None if is_signed else self._rules
+        if not is_name(project) or project == EVERY_PROJECT:
+            is_let_in = False
+        elif rules is not None:
+            is_let_in = request.env.get("HTTP_X_PROJECT_ID") == project or rules.is_everywhere(request.env)
+            # What a rule allows is done with this role, and nothing is done before one has allowed it.
+            caller = replace(caller, identity=replace(identity, roles={project: OPERATOR}))
+        else:
+            is_let_in = is_signed or bool(identity.role_in(project))
+        if not is_let_in:
             why = f"{identity.user or 'the caller'} has no role in the project {cut(project, 80)!r}"
             self._door.record_refusal(request, caller, "login", why)
             raise NotAllowed(why)
         if not is_signed:
             self._door.admit(project)
+        request.context.rules, request.context.rule = rules, rule_of(request.method, resource)
         request.context.project = project
         request.context.caller = caller
         request.context.ending.enter_context(acting_for(caller))
@@ -95,6 +117,12 @@ class Admission:
         if is_empty and response.status_code != HTTPStatus.NO_CONTENT:
             # Clients would look for JSON in nothing.
             response.content_type = falcon.MEDIA_TEXT
+
+
+def rule_of(method: str, face: object) -> str:
+    """Return the name of the rule of a request."""
+    description = description_of(face, method)
+    return "" if description is None else description.rule
 
 
 def answer_error(

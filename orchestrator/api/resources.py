@@ -8,12 +8,14 @@ from typing import Final
 import falcon
 
 from orchestrator.api import shapes
+from orchestrator.api.described import described
 from orchestrator.api.faults import Refused, bad_request
 from orchestrator.api.reading import Parts, Query, body_of, value_in
+from orchestrator.api.schemas import MAP, NOTHING, NUMBER, SAID_FLAG, TEXT, body, many, maybe, named, wrapped
 from orchestrator.api.stacks import Face, say_nothing, split_state
 from orchestrator.errors import Conflict
 from orchestrator.model.breakpoints import UNSET_HOOK
-from orchestrator.model.signed_signals import QUERY_SIGNATURE
+from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
 from orchestrator.service import Service
 from orchestrator.template.functions.base import kind_of
 from orchestrator.views.stacks import ResourceView, StackView
@@ -30,7 +32,16 @@ _FILTERS: Final = {
     "resource_action": "action",
 }
 _STATES: Final = frozenset({"status", "resource_status"})
-_WORDS: Final = frozenset({"nested_depth", "with_detail"})
+#: What may be in the query of a list.
+_QUERY: Final = {
+    "nested_depth": NUMBER,
+    "with_detail": SAID_FLAG,
+    **dict.fromkeys((*_FILTERS, *sorted(_STATES)), TEXT),
+}
+_HEALTH: Final = {
+    **body(mark_unhealthy=SAID_FLAG, resource_status_reason=TEXT),
+    "required": ["mark_unhealthy"],
+}
 #: A body about one resource has no more bytes.
 _SMALL: Final = 64 * 1024
 #: The status of Heat for a resource that an operator marked.
@@ -40,10 +51,11 @@ _UNHEALTHY: Final = ("CHECK", "FAILED")
 class Resources(Face):
     """The resources of a stack."""
 
+    @described("resource:index", wrapped("resources", many(named("Resource"))), query=_QUERY)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List them, those of nested stacks down to a depth."""
         query = Query(request)
-        query.unknown(lambda each: each in _WORDS or each in _STATES or each in _FILTERS)
+        query.unknown(_QUERY)
         depth = query.number("nested_depth") or 0
         service, stack = self._door.stack(request, "stack.read", path)
         depth = min(depth, service.settings.max_nested_stack_depth)
@@ -100,6 +112,7 @@ def _stacks_of(
 class Resource(Face):
     """One resource."""
 
+    @described("resource:show", wrapped("resource", named("Resource")), query={"with_attr": TEXT})
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it, with its attributes as its object has them now."""
         service, stack = self._door.living_stack(request, "stack.read", path)
@@ -111,6 +124,7 @@ class Resource(Face):
         shown = shapes.resource_shown(as_marked(found), stack, self._door.addresses(request), required_by)
         response.media = {"resource": shown}
 
+    @described("resource:mark_unhealthy", NOTHING, body=_HEALTH)
     def on_patch(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Mark it unhealthy, or healthy again."""
         service, stack = self._door.living_stack(request, "stack.mark_unhealthy", path)
@@ -144,6 +158,7 @@ def _named_or_with_object(resources: Sequence[ResourceView], wanted: str) -> str
 class Metadata(Face):
     """The metadata of a resource."""
 
+    @described("resource:metadata", wrapped("metadata", MAP))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show them."""
         service, stack = self._door.living_stack(request, "stack.read", path)
@@ -156,6 +171,12 @@ class Signal(Face):
     #: Callers are also let in by a signed address, for this and nothing else.
     takes_signatures = True
 
+    @described(
+        "resource:signal",
+        NOTHING,
+        body=maybe(MAP),
+        query=dict.fromkeys((QUERY_EXPIRES, QUERY_SIGNATURE), TEXT),
+    )
     def on_post(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Signal it; a signal that unsets a hook is one, too."""
         service, stack_id = self._signalling(request, path)

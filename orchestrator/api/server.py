@@ -12,10 +12,10 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.workers.base import Worker
 
-from orchestrator.api.application import make_application
+from orchestrator.api.application import make_application, make_keystone_application
 from orchestrator.api.callers import identifier_of
 from orchestrator.api.door import Door
-from orchestrator.api.kinds import NONE
+from orchestrator.api.kinds import KEYSTONE, NONE
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 
@@ -120,13 +120,10 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
             metrics = RequestMetrics()
         self._door = Door.open(self._settings, behind_proxy=serving.behind_proxy)
         self._door.start()
-        return make_application(
-            self._door,
-            identifier_of(serving.auth, self._settings),
-            kind=serving.auth,
-            behind_proxy=serving.behind_proxy,
-            metrics=metrics,
-        )
+        if serving.auth == KEYSTONE:
+            return make_keystone_application(self._door, behind_proxy=serving.behind_proxy, metrics=metrics)
+        identify = identifier_of(serving.auth, self._settings)
+        return make_application(self._door, identify, behind_proxy=serving.behind_proxy, metrics=metrics)
 
     def _ready(self, worker: Worker) -> None:
         scheme = "https" if self._serving.certificate is not None else "http"

@@ -140,8 +140,13 @@ def resource_shown(
     }
 
 
-def event_item(event: EventView, stack: StackView, addresses: Addresses) -> dict[str, Any]:
-    """Return an event as it is listed; one of the stack itself has the stack's name and id."""
+def event_item(
+    event: EventView, stack: StackView, addresses: Addresses, *, root: StackView | None = None
+) -> dict[str, Any]:
+    """Return an event as it is listed; one of the stack itself has the stack's name and id.
+
+    With ``root``, the stack that is asked about, it links to that: so clients know that nested stacks are in the list.
+    """
     name = event.resource or stack.name
     of_resource = addresses.resource(stack.name, stack.id, name)
     return {
@@ -151,6 +156,7 @@ def event_item(event: EventView, stack: StackView, addresses: Addresses) -> dict
             link("self", f"{of_resource}/events/{event.id}"),
             link("resource", of_resource),
             link("stack", addresses.stack(stack.name, stack.id)),
+            *([] if root is None else [link("root_stack", addresses.stack(root.name, root.id))]),
         ],
         "resource_name": name,
         "logical_resource_id": name,

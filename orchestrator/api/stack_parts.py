@@ -7,8 +7,10 @@ from typing import Any, Final
 import falcon
 
 from orchestrator.api import shapes
+from orchestrator.api.described import described
 from orchestrator.api.faults import bad_request
 from orchestrator.api.reading import Parts, body_of, value_in
+from orchestrator.api.schemas import MAP, NOTHING, TEXT, body, by_name, many, named, wrapped
 from orchestrator.api.stacks import Face, say_nothing
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
@@ -22,17 +24,25 @@ _SMALL: Final = 16 * 1024
 _ACTIONS: Final = {"suspend": "SUSPEND", "resume": "RESUME", "check": "CHECK"}
 #: Those that cancel an operation, and whether it is rolled back.
 _CANCELS: Final = {"cancel_update": True, "cancel_without_rollback": False}
+_ACTION: Final = {
+    "type": "object",
+    "properties": dict.fromkeys((*_ACTIONS, *_CANCELS), NOTHING),
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": False,
+}
 
 
 class Actions(Face):
     """The actions on a stack."""
 
+    @described("actions:action", NOTHING, body=_ACTION)
     def on_post(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Begin one: the body is a map with its name as the only key."""
         # The null of an action is its argument.
         body = _action_in(request)
         operation = "stack.cancel" if body in _CANCELS else f"stack.{body}"
-        service, stack = self._door.living_stack(request, operation, path)
+        service, stack = self._door.living_stack(request, operation, path, rule=f"actions:{body}")
         if body in _CANCELS:
             service.cancel(stack.id, rollback=_CANCELS[body])
         else:
@@ -53,6 +63,7 @@ class Template(Face):
 
     has_etag = True
 
+    @described("stacks:template", MAP)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it, as a map."""
         service, stack = self._door.living_stack(request, "stack.read", path)
@@ -66,6 +77,7 @@ class Environment(Face):
 
     has_etag = True
 
+    @described("stacks:environment", MAP)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it, secrets included: the environments as one, with the parameters that were given beside them."""
         service, stack = self._door.living_stack(request, "stack.export", path)
@@ -98,6 +110,7 @@ class Files(Face):
 
     has_etag = True
 
+    @described("stacks:files", by_name(TEXT))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show them, which may have secrets in them."""
         service, stack = self._door.living_stack(request, "stack.export", path)
@@ -107,6 +120,7 @@ class Files(Face):
 class Outputs(Face):
     """The outputs of a stack."""
 
+    @described("stacks:list_outputs", wrapped("outputs", many(named("OutputItem"))))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List them, without values."""
         service, stack = self._door.living_stack(request, "stack.read", path)
@@ -116,6 +130,7 @@ class Outputs(Face):
 class Output(Face):
     """One output."""
 
+    @described("stacks:show_output", wrapped("output", named("Output")))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it."""
         service, stack = self._door.living_stack(request, "stack.read", path)
@@ -125,11 +140,13 @@ class Output(Face):
 class Snapshots(Face):
     """The snapshots of a stack."""
 
+    @described("stacks:list_snapshots", wrapped("snapshots", many(named("Snapshot"))))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List them."""
         service, stack = self._door.living_stack(request, "stack.read", path)
         response.media = {"snapshots": [shapes.snapshot_shown(each) for each in service.snapshots(stack.id)]}
 
+    @described("stacks:snapshot", named("Snapshot"), body=body(name=TEXT))
     def on_post(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Begin to take one, and show it; as in Heat, without a word around it."""
         service, stack = self._door.living_stack(request, "stack.snapshot", path)
@@ -145,6 +162,7 @@ class Snapshots(Face):
 class Snapshot(Face):
     """One snapshot."""
 
+    @described("stacks:show_snapshot", wrapped("snapshot", named("Snapshot")))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it, with the names and types of its resources."""
         service, stack = self._door.living_stack(request, "stack.read", path)
@@ -152,6 +170,7 @@ class Snapshot(Face):
         data = {"resources": {each: {"name": each, "type": kind} for each, kind in found.resources}}
         response.media = {"snapshot": shapes.snapshot_shown(found, data=data)}
 
+    @described("stacks:delete_snapshot", status=HTTPStatus.NO_CONTENT)
     def on_delete(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Delete it."""
         service, stack = self._door.living_stack(request, "stack.delete_snapshot", path)
@@ -162,6 +181,7 @@ class Snapshot(Face):
 class Restore(Face):
     """The restoration of a stack to a snapshot."""
 
+    @described("stacks:restore_snapshot", status=HTTPStatus.ACCEPTED)
     def on_post(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Begin it."""
         service, stack = self._door.living_stack(request, "stack.restore", path)

@@ -1,6 +1,6 @@
 """Stacks: create, adopt, preview, list, show, update, delete, abandon and export."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -8,9 +8,11 @@ import falcon
 
 from orchestrator.api import definitions, shapes
 from orchestrator.api.addresses import link
+from orchestrator.api.described import described
 from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request
 from orchestrator.api.reading import ESCAPED, Query, body_of
+from orchestrator.api.schemas import MAP, NUMBER, SAID_FLAG, TEXT, fields, many, named, words, wrapped
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import AdoptJob, StackJob
 from orchestrator.model.stack_filter import StackFilter, StackOrder
@@ -26,19 +28,21 @@ _SORTS: Final = {
     "created_at": "created_at",
     "updated_at": "updated_at",
 }
-#: What may be in the query of a list besides filters.
-_LIST_WORDS: Final = frozenset(
-    {
-        *("limit", "marker", "sort_keys", "sort_dir", "with_count", "global_tenant"),
-        *("show_deleted", "show_nested", "show_hidden", "tags", "tags_any", "not_tags", "not_tags_any"),
-    }
-)
-_FILTERS: Final = frozenset(
-    {
-        *("id", "name", "stack_name", "status", "stack_status", "action", "stack_action"),
-        "owner_id",
-    }
-)
+#: What may be in the query of a list.
+_QUERY: Final = {
+    "limit": NUMBER,
+    "marker": TEXT,
+    "sort_keys": words(*_SORTS),
+    "sort_dir": words("asc", "desc"),
+    **dict.fromkeys(("with_count", "global_tenant", "show_deleted", "show_nested", "show_hidden"), SAID_FLAG),
+    **dict.fromkeys(("tags", "tags_any", "not_tags", "not_tags_any"), TEXT),
+    **dict.fromkeys(("id", "name", "stack_name", "status", "stack_status", "action", "stack_action"), TEXT),
+    "owner_id": TEXT,
+}
+_NESTED: Final = {"show_nested": SAID_FLAG}
+_LINK: Final = fields({"href": TEXT, "rel": TEXT})
+_LISTED: Final = fields({"stacks": many(named("StackItem"))}, {"count": NUMBER, "links": many(_LINK)})
+_CREATED: Final = wrapped("stack", fields({"id": TEXT, "links": many(_LINK)}))
 _STATUSES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
 
 
@@ -61,15 +65,16 @@ def say_nothing(response: falcon.Response) -> None:
 class Stacks(Face):
     """The list of stacks."""
 
+    @described("stacks:index", _LISTED, query=_QUERY)
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List stacks."""
         query = Query(request)
-        query.unknown(lambda name: name in _LIST_WORDS | _FILTERS)
+        query.unknown(_QUERY)
         everywhere = query.flag("global_tenant")
         service = self._door.service(request, "stack.read")
         if everywhere:
-            self._door.require(request, "project.read")
-        wanted, order = _wanted(query), _order(query)
+            self._door.require(request, "project.read", rule="stacks:global_index")
+        wanted, order = _wanted(query, service.settings.hidden_stack_tags), _order(query)
         addresses = self._door.addresses(request)
         found = service.listed(wanted, order, everywhere=everywhere)
         body: dict[str, Any] = {
@@ -83,6 +88,7 @@ class Stacks(Face):
             body["links"] = [link("next", href)]
         response.media = body
 
+    @described("stacks:create", _CREATED, status=HTTPStatus.CREATED, body=named("Creation"))
     def on_post(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """Create or adopt a stack."""
         body = self._body(request)
@@ -108,6 +114,7 @@ class StackDetails(Stacks):
 class CreatePreview(Face):
     """The preview of a create."""
 
+    @described("stacks:preview", wrapped("stack", named("PreviewedStack")), body=named("Creation"))
     def on_post(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """Preview a create."""
         service = self._door.service(request, "stack.preview")
@@ -120,6 +127,7 @@ class CreatePreview(Face):
 class Stack(Face):
     """One stack, at its canonical address."""
 
+    @described("stacks:show", wrapped("stack", named("Stack")), query={"resolve_outputs": SAID_FLAG})
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it."""
         with_outputs = Query(request).flag("resolve_outputs", otherwise=True)
@@ -129,19 +137,24 @@ class Stack(Face):
         shown = shapes.stack_shown(found, self._door.addresses(request), with_outputs=with_outputs)
         response.media = {"stack": shown}
 
+    @described("stacks:update", status=HTTPStatus.ACCEPTED, body=named("Update"))
     def on_put(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Give it another definition."""
         service, found = self._door.living_stack(request, "stack.update", path)
         service.update(definitions.full_update(self._body(request), found, service.settings))
         response.status = HTTPStatus.ACCEPTED
 
+    @described("stacks:update_patch", status=HTTPStatus.ACCEPTED, body=named("PartialUpdate"))
     def on_patch(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Change a part of its definition."""
-        service, found = self._door.living_stack(request, "stack.update", path)
+        body = self._body(request)
+        rule = "stacks:update_patch" if definitions.changes(body) else "stacks:update_no_change"
+        service, found = self._door.living_stack(request, "stack.update", path, rule=rule)
         present = service.definition(found.id)
-        service.update(definitions.partial_update(self._body(request), found, present, service.settings))
+        service.update(definitions.partial_update(body, found, present, service.settings))
         response.status = HTTPStatus.ACCEPTED
 
+    @described("stacks:delete", status=HTTPStatus.NO_CONTENT)
     def on_delete(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Delete it."""
         service, found = self._door.living_stack(request, "stack.delete", path)
@@ -152,10 +165,12 @@ class Stack(Face):
 class UpdatePreview(Face):
     """The preview of an update."""
 
+    @described("stacks:preview_update", named("Changes"), body=named("Update"), query=_NESTED)
     def on_put(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Preview another definition."""
         self._answer(request, response, path, is_partial=False)
 
+    @described("stacks:preview_update_patch", named("Changes"), body=named("PartialUpdate"), query=_NESTED)
     def on_patch(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Preview a change of a part of the definition."""
         self._answer(request, response, path, is_partial=True)
@@ -177,6 +192,7 @@ class UpdatePreview(Face):
 class Abandon(Face):
     """A stack that is abandoned: deleted, while its objects are kept."""
 
+    @described("stacks:abandon", MAP)
     def on_delete(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Abandon it, and answer with what adopts it again."""
         # The answer has its secrets.
@@ -190,13 +206,15 @@ class Abandon(Face):
 class Export(Face):
     """A stack as a document."""
 
+    @described("stacks:export", MAP)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Export it, with its secrets."""
         service, found = self._door.living_stack(request, "stack.export", path)
         response.media = service.export(found.id)
 
 
-def _wanted(query: Query) -> StackFilter:
+def _wanted(query: Query, hidden_tags: Sequence[str]) -> StackFilter:
+    hidden = () if query.flag("show_hidden") else hidden_tags
     states = [*query.all("stack_status"), *query.all("status")]
     joined = {each: split_state(each) for each in states}
     return StackFilter(
@@ -209,7 +227,7 @@ def _wanted(query: Query) -> StackFilter:
         tags=query.words("tags"),
         tags_any=query.words("tags_any"),
         not_tags=query.words("not_tags"),
-        not_tags_any=query.words("not_tags_any"),
+        not_tags_any=(*query.words("not_tags_any"), *hidden),
         nested=query.flag("show_nested"),
         deleted=query.flag("show_deleted"),
     )

@@ -1,5 +1,6 @@
 """Validation of a template without a stack: its parameters as clients show them."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -7,8 +8,10 @@ import falcon
 
 from orchestrator.api import definitions
 from orchestrator.api.definitions import text_of
+from orchestrator.api.described import described
 from orchestrator.api.faults import bad_request
 from orchestrator.api.reading import Query
+from orchestrator.api.schemas import SAID_FLAG, TEXT, named
 from orchestrator.api.shapes import PARAMETER_TYPES
 from orchestrator.api.stack_parts import environment_of
 from orchestrator.api.stacks import Face
@@ -30,16 +33,23 @@ _BOUNDS: Final = {
     ("modulo", "step"): "Step",
     ("modulo", "offset"): "Offset",
 }
+_QUERY: Final = {"show_nested": SAID_FLAG, "ignore_errors": TEXT}
+#: The number of one of Heat's errors, such as 99001.
+_ERROR: Final = re.compile(r"99\d{3}")
 
 
 class Validation(Face):
     """The validation of a template."""
 
+    @described("stacks:validate_template", named("Declarations"), body=named("Update"), query=_QUERY)
     def on_post(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """Validate it under its environment, without other systems; parameters need no values."""
         service = self._door.service(request, "stack.preview")
         query = Query(request)
-        query.flag("ignore_errors")
+        for error in query.words("ignore_errors"):
+            # All that have a number are about what other systems have, which are not asked.
+            if not _ERROR.fullmatch(error):
+                raise bad_request(f"expected numbers of errors as ignore_errors, found {error[:80]!r}")
         try:
             job = definitions.trial(self._body(request), service.settings)
             examined = examined_alone(job, service.settings)

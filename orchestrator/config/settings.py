@@ -136,6 +136,15 @@ class Settings(BaseSettings):
         description="How `isotherm api --auth keystone` verifies tokens: the options of keystonemiddleware's section "
         "of the same name, such as `auth_url` and the user of the service.",
     )
+    hidden_stack_tags: tuple[str, ...] = Field(
+        default=(),
+        description="Stacks with one of these tags are not in the API's list of stacks, unless hidden ones are wanted.",
+    )
+    api_policy_file: Path | None = Field(
+        default=None,
+        description="A file of `oslo.policy` with rules of `isotherm api --auth keystone` that are to differ from "
+        "their defaults, which `isotherm api policy` writes.",
+    )
     lifecycle: dict[str, dict[str, Any]] = Field(
         default={},
         repr=False,

@@ -43,7 +43,7 @@ CREATED, BY_COMMAND, RESOURCES = 200, 10, 3
 #: The clients that wait for a stack each, how often they look, and how long.
 POLLERS, EVERY_SECONDS, POLLED_SECONDS = 200, 5.0, 30.0
 
-say = Console(highlight=False, soft_wrap=True).print
+say = Console(highlight=False, width=110).print
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,11 @@ All commands are given to one process of the client, which would need two second
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,15 +43,31 @@ class Openstack:
         if not PYTHON.exists():
             assert not os.environ.get("CI"), f"{PYTHON} is missing: run make test"
             pytest.skip("the clients of OpenStack are not installed: run make test")
-        self._login = login
-        self._process = subprocess.Popen(
-            [str(PYTHON), "-c", PROGRAM],
-            cwd=directory,
+        self._login, self.directory = login, directory
+        self._environment = {name: each for name, each in os.environ.items() if not name.startswith("OS_")}
+        self._environment |= environment
+        self._process = self._started("-c", PROGRAM)
+
+    def _started(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(PYTHON), *words],
+            cwd=self.directory,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={name: each for name, each in os.environ.items() if not name.startswith("OS_")} | environment,
+            env=self._environment,
         )
+
+    @contextmanager
+    def following(self, *words: str) -> Iterator[Iterable[str]]:
+        """Yield the lines that a command writes in a process of its own, which is interrupted at the end."""
+        process = self._started(str(PYTHON.parent / "openstack"), *self._login, *words)
+        assert process.stdout is not None
+        try:
+            yield process.stdout
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
 
     def close(self) -> None:
         self._process.communicate()
@@ -84,4 +103,5 @@ class Openstack:
             found: str = self.data("stack", "show", stack, "-c", "stack_status")["stack_status"]
             return None if found.endswith("IN_PROGRESS") else found
 
-        assert until(rests) == state
+        found = until(rests)
+        assert found == state, (stack, found)

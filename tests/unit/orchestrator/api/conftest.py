@@ -14,6 +14,7 @@ from orchestrator.api.door import Door
 from orchestrator.api.kinds import NONE, TOKENS
 from orchestrator.config.settings import Settings
 from orchestrator.model.identity import EVERY_PROJECT
+from tests.unit.orchestrator.api.conforming import Conformance
 from tests.waiting import until
 
 #: Which role each caller has, and where.
@@ -42,14 +43,27 @@ TEMPLATE: Final[dict[str, Any]] = {
 class Client:
     """A client of the API, in one project."""
 
-    def __init__(self, application: Callable[..., Any], *, project: str = "acme", token: str = "") -> None:
+    def __init__(
+        self,
+        application: Callable[..., Any],
+        *,
+        project: str = "acme",
+        token: str = "",
+        conformance: Conformance | None = None,
+    ) -> None:
         self._client = testing.TestClient(application)
         self.project, self.token = project, token
+        #: Every answer is checked by it.
+        self.conformance = conformance
 
     def ask(self, method: str, path: str, **given: Any) -> testing.Result:
         """Return the answer of an address below the project."""
         headers = {"X-Auth-Token": self.token} | given.pop("headers", {})
-        return self._client.simulate_request(method, f"/v1/{self.project}{path}", headers=headers, **given)
+        whole = f"/v1/{self.project}{path}"
+        answer = self._client.simulate_request(method, whole, headers=headers, **given)
+        if self.conformance is not None:
+            self.conformance.check(method, whole.partition("?")[0], answer)
+        return answer
 
     def get(self, path: str, **given: Any) -> Any:
         """Return what an address has."""
@@ -80,7 +94,12 @@ class Client:
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     directory = tmp_path_factory.mktemp("api")
-    return Settings(state_directory=directory, project="acme", api_url="http://heat.example.com/v1")
+    return Settings(
+        state_directory=directory,
+        project="acme",
+        api_url="http://heat.example.com/v1",
+        hidden_stack_tags=("hidden",),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,19 +111,24 @@ def door(settings: Settings) -> Iterator[Door]:
 
 
 @pytest.fixture(scope="module")
-def client(door: Door) -> Client:
-    """A client that may do everything."""
-    return Client(make_application(door, identifier_of(NONE, door.settings)))
+def conformance(door: Door) -> Conformance:
+    return Conformance(door)
 
 
 @pytest.fixture(scope="module")
-def clients(door: Door, settings: Settings) -> dict[str, Client]:
+def client(door: Door, conformance: Conformance) -> Client:
+    """A client that may do everything."""
+    return Client(make_application(door, identifier_of(NONE, door.settings)), conformance=conformance)
+
+
+@pytest.fixture(scope="module")
+def clients(door: Door, settings: Settings, conformance: Conformance) -> dict[str, Client]:
     """A client of each caller, and one without a token under the empty name."""
     file = TokenFile(settings.effective_token_file)
     application = make_application(door, identifier_of(TOKENS, settings))
-    made = {"": Client(application)}
+    made = {"": Client(application, conformance=conformance)}
     for name, (role, project) in ROLES.items():
         token, text = Token.generate(name, {project: role})
         file.add(token)
-        made[name] = Client(application, token=text)
+        made[name] = Client(application, token=text, conformance=conformance)
     return made

@@ -70,6 +70,36 @@ def test_resources_of_nested_stacks_have_the_address_of_their_stack(client: Clie
     ] == [below["stack_name"]]
 
 
+def test_events_of_nested_stacks_are_in_one_list_with_the_address_of_their_stack(client: Client) -> None:
+    leaf = "heat_template_version: 2018-08-31\nresources: {leaf: {type: OS::Heat::None}}"
+    middle = "heat_template_version: 2018-08-31\nresources: {outer: {type: leaf.yaml}}"
+    files = {"inner.yaml": middle, "leaf.yaml": leaf}
+    path = client.create("within", template=NESTED, files=files)
+
+    def names(**query: str) -> list[str]:
+        found = client.get(f"{path}/events", params=query)["events"]
+        for each in found:
+            links = {link["rel"]: link["href"] for link in each["links"]}
+            assert links["root_stack"].endswith(path)
+            stack = client.get(links["stack"].partition("/v1/acme")[2])["stack"]
+            of_stack = f"/resources/{each['resource_name']}/events/{each['id']}"
+            assert links["self"] == links["stack"] + of_stack
+            assert client.get(links["self"].partition("/v1/acme")[2])["event"]["id"] == each["id"]
+            seen.add(stack["stack_name"])
+        return [each["resource_name"] for each in found]
+
+    seen: set[str] = set()
+    every = names(nested_depth="5")
+    assert (every[0], every[-1], len(seen)) == ("within", "within", 3)
+    assert "leaf" in every
+    assert "leaf" not in names(nested_depth="1")
+    assert names(nested_depth="5", limit="3") == every[:3]
+    assert names(nested_depth="5", sort_dir="desc") == every[::-1]
+    assert names(nested_depth="5", resource_name="leaf") == ["leaf", "leaf"]
+    third = client.get(f"{path}/events", params={"nested_depth": 5})["events"][2]["id"]
+    assert names(nested_depth="5", marker=third) == every[3:]
+
+
 def test_unhealthy_resource_is_check_failed_and_replaced_by_an_update(client: Client) -> None:
     path = client.create("unhealthy")
     before = client.get(f"{path}/resources/copy")["resource"]["physical_resource_id"]

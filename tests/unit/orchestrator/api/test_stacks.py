@@ -162,6 +162,10 @@ def test_lists_are_filtered_sorted_and_paged(client: Client) -> None:
     rest = beta.get("/stacks", query_string=following["href"].partition("?")[2])
     assert [each["stack_name"] for each in rest["stacks"]] == ["b1"]
     assert "links" not in rest
+    beta.create("h1", template={"heat_template_version": "2018-08-31"}, tags="red,hidden")
+    assert names(tags="red") == ["a1", "b1"]
+    assert names(tags="red", show_hidden="true") == ["h1", "a1", "b1"]
+    assert names(tags="red", show_hidden="true", not_tags_any="hidden") == ["a1", "b1"]
     beta.ask("DELETE", paths["b1"])
     beta.wait(paths["b1"], "DELETE_COMPLETE")
     assert names() == ["c1", "a1"]
