@@ -33,6 +33,7 @@ from orchestrator.views.stacks import (
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.engine.publisher import Publisher
+    from orchestrator.engine.software import SoftwareAdmin
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.processes.job_client import JobClient
     from orchestrator.processes.registration import Registration
@@ -415,6 +416,13 @@ class Service(Administration):
         if not is_alone:
             publish_or_leave(self._publisher(), orders)
         return cleared
+
+    @cached_property
+    def software(self) -> "SoftwareAdmin":
+        """The software configs and deployments of the project."""
+        from orchestrator.engine.software import SoftwareAdmin
+
+        return SoftwareAdmin(self.settings, self._store, self._record)
 
     def _record(self, action: str, target: str) -> None:
         """Record in the audit log what needs no job."""

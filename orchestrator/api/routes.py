@@ -9,6 +9,13 @@ from orchestrator.api.events import Event, Events, ResourceEvents
 from orchestrator.api.installation import Build, Health, Services, Versions
 from orchestrator.api.lookups import REDIRECTED, Lookup
 from orchestrator.api.resources import Metadata, Resource, Resources, Signal
+from orchestrator.api.software import (
+    ServerMetadata,
+    SoftwareConfig,
+    SoftwareConfigs,
+    SoftwareDeployment,
+    SoftwareDeployments,
+)
 from orchestrator.api.stack_parts import (
     Actions,
     Environment,
@@ -45,6 +52,11 @@ _OF_PROJECT: Final[tuple[tuple[str, type[Face]], ...]] = (
     ("/template_versions/{version}/functions", TemplateFunctions),
     ("/build_info", Build),
     ("/services", Services),
+    ("/software_configs", SoftwareConfigs),
+    ("/software_configs/{config_id}", SoftwareConfig),
+    ("/software_deployments", SoftwareDeployments),
+    ("/software_deployments/{deployment_id}", SoftwareDeployment),
+    ("/software_deployments/metadata/{server_id}", ServerMetadata),
 )
 #: What answers below the canonical address of a stack.
 _OF_STACK: Final[tuple[tuple[str, type[Face]], ...]] = (

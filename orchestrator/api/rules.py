@@ -28,10 +28,14 @@ _NOBODY: Final = "!"
 #: What needs another role than reader for a GET, and member for the rest.
 _OTHERS: Final[Mapping[str, str]] = {
     "stacks:preview": _READER,
-    # Both may have secrets in them.
+    # These may have secrets in them.
     "stacks:environment": _MEMBER,
     "stacks:files": _MEMBER,
     "stacks:export": _MEMBER,
+    "software_configs:show": _MEMBER,
+    "software_deployments:index": _MEMBER,
+    "software_deployments:show": _MEMBER,
+    "software_deployments:metadata": _MEMBER,
     "stacks:lookup": _READER,
     "service:index": _ADMINISTRATOR,
 }

@@ -149,6 +149,12 @@ _SHOWN_STACK: Final[Mapping[str, Schema]] = {
 _SUPPORT: Final = fields(
     {"status": TEXT, "message": MAYBE_TEXT, "version": MAYBE_TEXT, "previous_status": maybe(named("Support"))}
 )
+_SOFTWARE_CONFIG_ITEM: Final[Mapping[str, Schema]] = {
+    "id": TEXT,
+    "name": TEXT,
+    "group": TEXT,
+    "creation_time": TIME,
+}
 _CHANGE_KINDS: Final = ("unchanged", "updated", "replaced", "added", "deleted")
 
 #: The parts that several answers, or many places of one, share.
@@ -257,4 +263,24 @@ COMPONENTS: Final[Mapping[str, Schema]] = {
         "properties": {"Type": TEXT, "Description": TEXT, "NoEcho": words("true", "false"), "Label": TEXT},
         "required": ["Type", "Description", "NoEcho", "Label"],
     },
+    "SoftwareConfigItem": fields(_SOFTWARE_CONFIG_ITEM),
+    "SoftwareConfig": fields(
+        {
+            **_SOFTWARE_CONFIG_ITEM,
+            "config": {"anyOf": [TEXT, MAP]},
+            "inputs": many(MAP),
+            "outputs": many(MAP),
+            "options": MAP,
+        }
+    ),
+    "SoftwareDeployment": fields(
+        {
+            **dict.fromkeys(("id", "config_id", "server_id"), TEXT),
+            **dict.fromkeys(("action", "status", "status_reason", "stack_user_project_id"), MAYBE_TEXT),
+            "input_values": MAP,
+            "output_values": MAP,
+            "creation_time": TIME,
+            "updated_time": TIME,
+        }
+    ),
 }

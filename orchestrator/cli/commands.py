@@ -30,6 +30,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "stack output": "stack_output:output",
     "stack hook": "stack_hook:hook",
     "stack snapshot": "stack_snapshot:snapshot",
+    "software": "software:software",
     "template": "template:template",
     "template functions": "language:functions",
     "template versions": "language:versions",

@@ -25,9 +25,9 @@ def project() -> None:
 def limits() -> None:
     """Limit what projects use.
 
-    The limits are stacks, resources, jobs (waiting), evaluation_seconds (a minute), streams (of a dashboard) and
-    template_bytes. Where none is set for a project, the settings project_limits hold. A change holds from the next job
-    on; what a project has already stays.
+    The limits are stacks, resources, jobs (waiting), evaluation_seconds (a minute), streams (of a dashboard),
+    template_bytes and software (configs and deployments). Where none is set for a project, the settings project_limits
+    hold. A change holds from the next job on; what a project has already stays.
     """
 
 

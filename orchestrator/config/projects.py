@@ -38,3 +38,8 @@ class ProjectLimitSettings(BaseModel):
         description="How many bytes a job's template, files and environments may have together. Unset: any; "
         "`max_template_bytes` limits each template.",
     )
+    software: int | None = Field(
+        default=None,
+        ge=0,
+        description="How many software configs and deployments a project may have together. Unset: any.",
+    )

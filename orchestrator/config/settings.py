@@ -320,7 +320,8 @@ class Settings(BaseSettings):
         default=32 * 1024 * 1024,
         gt=0,
         description="How large each value may be that a resource type leaves behind in one step: its data, its token, "
-        "its metadata, each attribute. A resource that leaves more fails.",
+        "its metadata, each attribute. A resource that leaves more fails. Larger software configs and deployments are "
+        "refused.",
     )
     max_value_depth: int = Field(
         default=200,

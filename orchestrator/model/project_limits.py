@@ -12,6 +12,7 @@ JOBS: Final = "jobs"
 EVALUATION: Final = "evaluation_seconds"
 STREAMS: Final = "streams"
 TEMPLATE: Final = "template_bytes"
+SOFTWARE: Final = "software"
 
 #: What is limited, by the limit's name.
 WHAT: Final[Mapping[str, str]] = {
@@ -21,6 +22,7 @@ WHAT: Final[Mapping[str, str]] = {
     EVALUATION: "seconds of processor time a minute for the evaluation of templates",
     STREAMS: "streams of events open on a dashboard",
     TEMPLATE: "bytes in a job's template, files and environments",
+    SOFTWARE: "software configs and deployments",
 }
 
 #: The word for any number, and how many digits another may have.

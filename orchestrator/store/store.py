@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.store.installation.reencryption import Reencryption
     from orchestrator.store.installation.refused_messages import RefusedMessages
     from orchestrator.store.installation.sink_cursors import SinkCursors
+    from orchestrator.store.installation.software import Software
     from orchestrator.store.machines.machines import Machines
     from orchestrator.store.machines.reservations import Reservations
     from orchestrator.store.nodes.breakpoints import Breakpoints
@@ -103,6 +104,7 @@ class Store:
         "installation.audit_log:AuditLog", lambda store: (*store.parts, store.has_audit_events)
     )
     project_limits: "ProjectLimitRows" = part("installation.project_limits:ProjectLimitRows")
+    software: "Software" = part("installation.software:Software")
 
     def __init__(
         self,

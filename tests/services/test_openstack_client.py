@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.services.api_process import serving
@@ -53,6 +54,10 @@ resources:
 """
 
 
+#: What comes before the address of the project.
+LOGIN = ("--os-auth-type", "none", "--os-endpoint")
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("client")
@@ -63,19 +68,26 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "environment.yaml": ENVIRONMENT,
         "note.txt": "a note",
         "waiting.yaml": WAITING,
+        "greet.sh": '#!/bin/sh\necho "hello $who"\n',
+        "greet.yaml": "inputs: [{name: who, default: all}]\noutputs: [{name: said}]\noptions: {as: root}\n",
     }.items():
         (directory / name).write_text(text)
     return directory
 
 
 @pytest.fixture(scope="module")
-def openstack(files: Path) -> Iterator[Openstack]:
+def endpoint(files: Path) -> Iterator[str]:
     port = free_port()
     environment = {"ISOTHERM_API_URL": f"http://127.0.0.1:{port}/v1"}
     with serving(files, f"--auth none --port {port}", environment=environment) as (url, _):
-        client = Openstack(files, "--os-auth-type", "none", "--os-endpoint", f"{url}/default")
-        yield client
-        client.close()
+        yield f"{url}/default"
+
+
+@pytest.fixture(scope="module")
+def openstack(files: Path, endpoint: str) -> Iterator[Openstack]:
+    client = Openstack(files, *LOGIN, endpoint)
+    yield client
+    client.close()
 
 
 def test_stack_is_created_shown_updated_and_deleted(openstack: Openstack) -> None:
@@ -228,6 +240,81 @@ def test_hook_is_polled_and_cleared(openstack: Openstack) -> None:
     until(lambda: openstack.data("stack", "hook", "poll", "held"))
     openstack.run("stack", "hook", "clear", "--pre-create", "held", "copy")
     openstack.wait("held", "CREATE_COMPLETE")
+
+
+def greeting(openstack: Openstack) -> str:
+    """Return the id of a new software config."""
+    files = ("--config-file", "greet.sh", "--definition-file", "greet.yaml")
+    made = openstack.data("software", "config", "create", *files, "--group", "script", "greet")
+    assert (made["group"], made["options"]) == ("script", {"as": "root"})
+    found: str = made["id"]
+    return found
+
+
+def test_software_config_is_created_shown_listed_and_deleted(openstack: Openstack) -> None:
+    first, second = greeting(openstack), openstack.data("software", "config", "create", "empty")["id"]
+    shown = openstack.data("software", "config", "show", first)
+    assert (shown["inputs"][0]["default"], shown["outputs"][0]["name"]) == ("all", "said")
+    assert 'echo "hello $who"' in openstack.run("software", "config", "show", "--config-only", first)
+    (listed,) = openstack.data("software", "config", "list", "--limit", "1")
+    assert (listed["id"], listed["name"], listed["group"]) == (second, "empty", "Heat::Ungrouped")
+    (behind,) = openstack.data("software", "config", "list", "--marker", second)
+    assert behind["id"] == first
+    openstack.run("software", "config", "delete", first, second)
+    assert openstack.data("software", "config", "list") == []
+    assert "Configuration not found" in openstack.refusal("software", "config", "show", first)
+    assert "1 of the 1" in openstack.refusal("software", "config", "delete", first)
+
+
+def test_software_is_deployed_and_its_outputs_shown(openstack: Openstack, endpoint: str, files: Path) -> None:
+    source, create = greeting(openstack), ("software", "deployment", "create", "--server", "web-1")
+    options = ("--action", "CREATE", "--input-value", "who=you", "--input-value", "more=1", "--timeout", "5")
+    made = openstack.data(*create, "--config", source, *options, "--signal-transport", "NO_SIGNAL", "first")
+    assert (made["action"], made["status"], made["server_id"]) == ("CREATE", "IN_PROGRESS", "web-1")
+    other = openstack.data(*create[:-1], "web-2", "--signal-transport", "NO_SIGNAL", "second")
+    (metadata,) = json.loads(openstack.run("software", "deployment", "metadata", "show", "web-1"))
+    values = {each["name"]: each["value"] for each in metadata["inputs"]}
+    assert (metadata["name"], metadata["group"]) == ("first", "script")
+    assert values == {
+        "who": "you",
+        "more": "1",
+        "deploy_server_id": "web-1",
+        "deploy_action": "CREATE",
+        "deploy_signal_transport": "NO_SIGNAL",
+    }
+    assert {each["id"] for each in openstack.data("software", "deployment", "list")} == {
+        made["id"],
+        other["id"],
+    }
+    (listed,) = openstack.data("software", "deployment", "list", "--server", "web-1", "--long")
+    assert (listed["id"], listed["status_reason"]) == (made["id"], None)
+    report = {"status": "COMPLETE", "output_values": {"said": "hello you", "deploy_stdout": "a\nb"}}
+    assert httpx.put(f"{endpoint}/software_deployments/{made['id']}", json=report).status_code == 200
+    shown = openstack.data("software", "deployment", "show", "--long", made["id"])
+    assert (shown["status"], shown["output_values"]) == ("COMPLETE", report["output_values"])
+    for words, said in (
+        ((made["id"], "said"), "said: hello you"),
+        (("--all", "--long", made["id"]), "deploy_stdout: |"),
+    ):
+        # It writes where its first command did.
+        another = Openstack(files, *LOGIN, endpoint)
+        assert said in another.run("software", "deployment", "output", "show", *words)
+        another.close()
+    missing = openstack.refusal("software", "deployment", "output", "show", made["id"], "none")
+    assert "does not exist" in missing
+    # The configs that the client derived go with the deployments; the one that they were made of stays.
+    openstack.run("software", "deployment", "delete", made["id"], other["id"])
+    assert [each["id"] for each in openstack.data("software", "config", "list")] == [source]
+    assert "not found" in openstack.refusal("software", "deployment", "show", made["id"])
+    openstack.run("software", "config", "delete", source)
+
+
+def test_deployment_with_a_signal_that_needs_another_service_is_refused(openstack: Openstack) -> None:
+    create = ("software", "deployment", "create", "--server", "web-1", "never")
+    assert "Unsupported signal transport" in openstack.refusal(*create, "--signal-transport", "HEAT_SIGNAL")
+    # The client would write into an object store, which needs keystone to be found.
+    openstack.refusal(*create, "--container", "signals")
+    assert openstack.data("software", "deployment", "list", "--server", "web-1") == []
 
 
 def test_create_is_previewed(openstack: Openstack) -> None:

@@ -205,7 +205,7 @@ TABLE: Final = (
     Row("software deployment show --long {deployment}", "input_values"),
     Row("software deployment metadata show s1", "echo hello"),
     Row("software deployment output show --all --long {deployment}"),
-    refused("software deployment output show {deployment} said", "said"),
+    Row("software deployment output show {deployment} said"),
     Row("software deployment delete {deployment}"),
     Row("software config delete {config}"),
     # The language.

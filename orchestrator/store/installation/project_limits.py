@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from orchestrator.model.project_limits import EVALUATION, JOBS, ProjectLimits
+from orchestrator.model.project_limits import EVALUATION, JOBS, SOFTWARE, ProjectLimits
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
-from orchestrator.store.stacks.project_usage import refuse_too_much, stacks_used
+from orchestrator.store.stacks.project_usage import refuse_too_much, software_used, stacks_used
 
 _SET = sa.text(
     "INSERT INTO project_limit (project, name, most) VALUES (:project, :name, :most) "
@@ -68,12 +68,13 @@ class ProjectLimitRows(Repository):
 
     @retrying
     def used(self, project: str) -> Mapping[str, float]:
-        """Return what a project uses of the limits on stacks, resources, jobs and evaluation, by name."""
+        """Return what a project uses of the limits on stacks, resources, jobs, software and evaluation, by name."""
         waiting = tables.waiting_job
         jobs = sa.select(sa.func.count()).where(waiting.c.project == project)
         with self._db.read() as connection:
             return {
                 **stacks_used(connection, project),
+                SOFTWARE: software_used(connection, project),
                 JOBS: connection.execute(jobs).scalar_one(),
                 EVALUATION: connection.execute(self._sql(_USED), {"project": project}).scalar() or 0.0,
             }

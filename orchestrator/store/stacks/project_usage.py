@@ -38,6 +38,16 @@ def stacks_used(connection: sa.Connection, project: str) -> Mapping[str, int]:
     return {STACKS: row[0], RESOURCES: row[1]}
 
 
+def software_used(connection: sa.Connection, project: str) -> int:
+    """Count the software configs and deployments of a project."""
+    counts = [
+        sa.select(sa.func.count()).where(table.c.project == project).scalar_subquery()
+        for table in (tables.software_config, tables.software_deployment)
+    ]
+    row = connection.execute(sa.select(*counts)).one()
+    return int(row[0] + row[1])
+
+
 def refuse_too_much(
     connection: sa.Connection, project: str, limits: ProjectLimits, added: Mapping[str, int]
 ) -> None:

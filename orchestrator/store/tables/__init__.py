@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         refused_message,
         reservation,
         sink_cursor,
+        software_config,
+        software_deployment,
     )
     from orchestrator.store.tables.schema import metadata
     from orchestrator.store.tables.stacks import (
@@ -85,6 +87,8 @@ __all__ = [
     "sink_cursor",
     "snapshot",
     "snapshot_resource",
+    "software_config",
+    "software_deployment",
     "stack",
     "taken_job",
     "template",

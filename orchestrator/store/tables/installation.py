@@ -1,4 +1,4 @@
-"""The installation: processes, machines and reservations, event sinks, counters of caches."""
+"""The installation: processes, machines and reservations, event sinks, counters of caches, software of projects."""
 
 import sqlalchemy as sa
 
@@ -227,4 +227,42 @@ project_evaluation = sa.Table(
     #: Since the epoch.
     sa.Column("minute", sa.BigInteger, nullable=False),
     sa.Column("seconds", sa.Double, nullable=False),
+)
+
+#: Software configs, which never change.
+software_config = sa.Table(
+    "software_config",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("project", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    #: The group: which kind of tool applies it.
+    sa.Column("tool", sa.Text, nullable=False),
+    #: The text or map itself, its inputs, outputs and options, packed.
+    sa.Column("definition", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Index("ix_software_config_project_created_at", "project", "created_at"),
+)
+
+#: Software deployments: which config applies to which server.
+software_deployment = sa.Table(
+    "software_deployment",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("project", sa.Text, nullable=False),
+    #: A config of the same project.
+    sa.Column("config_id", sa.Text, nullable=False),
+    #: Any name of a server: it need not be one of a stack.
+    sa.Column("server_id", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False, server_default=""),
+    sa.Column("status", sa.Text, nullable=False, server_default=""),
+    sa.Column("status_reason", Sentence, nullable=False, server_default=""),
+    #: Values by the names of inputs and outputs, packed.
+    sa.Column("input_values", sa.LargeBinary, nullable=False),
+    sa.Column("output_values", sa.LargeBinary, nullable=False),
+    sa.Column("stack_user_project_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("updated_at", sa.Double),
+    sa.Index("ix_software_deployment_project_server_id", "project", "server_id"),
+    sa.Index("ix_software_deployment_config_id", "config_id"),
 )

@@ -416,4 +416,36 @@ CREATE TABLE project_evaluation (
 	CONSTRAINT pk_project_evaluation PRIMARY KEY (project)
 )
 
+CREATE TABLE software_config (
+	id TEXT NOT NULL, 
+	project TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	tool TEXT NOT NULL, 
+	definition BLOB NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	CONSTRAINT pk_software_config PRIMARY KEY (id)
+)
+
+CREATE INDEX ix_software_config_project_created_at ON software_config (project, created_at)
+
+CREATE TABLE software_deployment (
+	id TEXT NOT NULL, 
+	project TEXT NOT NULL, 
+	config_id TEXT NOT NULL, 
+	server_id TEXT NOT NULL, 
+	action TEXT DEFAULT '' NOT NULL, 
+	status TEXT DEFAULT '' NOT NULL, 
+	status_reason TEXT DEFAULT '' NOT NULL, 
+	input_values BLOB NOT NULL, 
+	output_values BLOB NOT NULL, 
+	stack_user_project_id TEXT DEFAULT '' NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	updated_at DOUBLE, 
+	CONSTRAINT pk_software_deployment PRIMARY KEY (id)
+)
+
+CREATE INDEX ix_software_deployment_project_server_id ON software_deployment (project, server_id)
+
+CREATE INDEX ix_software_deployment_config_id ON software_deployment (config_id)
+
 INSERT INTO alembic_version VALUES ('0022')

@@ -98,6 +98,11 @@ def test_a_reader_changes_nothing(
         f"POST {of_stack}/snapshots/{{snapshot_id}}/restore",
         f"PATCH {of_stack}/resources/{{resource}}",
         f"POST {of_stack}/resources/{{resource}}/signal",
+        "POST /software_configs",
+        *(f"{method} /software_configs/{{config_id}}" for method in ("GET", "DELETE")),
+        *(f"{method} /software_deployments" for method in ("GET", "POST")),
+        *(f"{method} /software_deployments/{{deployment_id}}" for method in ("GET", "PUT", "DELETE")),
+        "GET /software_deployments/metadata/{server_id}",
     }
     assert asked
 

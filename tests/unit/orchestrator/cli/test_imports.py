@@ -71,7 +71,7 @@ class Limits(NamedTuple):
 WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 
 COMMANDS = {
-    "--help": Limits({"click"}, 53, 126),
+    "--help": Limits({"click"}, 54, 126),
     "--version": Limits({"click"}, 18, 135),
     "stack --help": Limits({"click"}, 58, 135),
     "stack list": Limits(SETTINGS | DATABASE, 96, 475),

@@ -40,6 +40,8 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "event": {"stack_id": "stack-{}"},
     "machine": {"name": "machine-{}"},
     "refused_message": {"place": "place-{}"},
+    "software_config": {"id": "config-{}", "project": "p"},
+    "software_deployment": {"id": "deployment-{}", "project": "p"},
 }
 #: What is stored in both rows; each has a text of its own in it.
 VALUES: Mapping[str, Callable[[str], Any]] = {
@@ -53,6 +55,7 @@ VALUES: Mapping[str, Callable[[str], Any]] = {
     "wanted": lambda own: [[own]],
     "state": lambda own: own.encode(),
     "annotations": lambda own: {"it": {"own": own}},
+    "definition": lambda own: {"config": own, "inputs": [], "outputs": [], "options": {}},
 }
 
 

@@ -20,6 +20,7 @@ from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
+from orchestrator.views.software import SoftwareDeploymentView
 from tests.migrated import migrate
 from tests.unit.orchestrator.store.conftest import KEY
 from tests.unit.orchestrator.store.packed_rows import PACKED, own_text, write_rows
@@ -91,6 +92,10 @@ def waiting(store: Store, row: str) -> Any:
     return store.taken_jobs.content(taken[f"waiting-{row}"])
 
 
+def deployment(store: Store, row: str) -> SoftwareDeploymentView:
+    return store.software.deployment(f"deployment-{row}", "p")
+
+
 #: What reads each column in earnest.
 READERS: Mapping[str, Callable[[Store, str], Any]] = {
     "file.content": lambda store, row: store.templates.file(f"file-{row}"),
@@ -114,6 +119,9 @@ READERS: Mapping[str, Callable[[Store, str], Any]] = {
     "operation_call.annotations": lambda store, row: store.ledger.calls(f"operation-{row}")[0].annotations,
     "sink_cursor.options": lambda store, row: sunk(store, row).options,
     "sink_cursor.state": lambda store, row: sunk(store, row).state,
+    "software_config.definition": lambda store, row: store.software.config(f"config-{row}", "p"),
+    "software_deployment.input_values": lambda store, row: deployment(store, row).input_values,
+    "software_deployment.output_values": lambda store, row: deployment(store, row).output_values,
 }
 #: Shown without what cannot be read, so that a stack can be looked at and deleted.
 SHOWN_WITHOUT: Mapping[str, Any] = {"resource.reference_id": None, "resource.attributes": []}

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.errors import Conflict
 from orchestrator.model.plan import DesiredResource, plan_create
-from orchestrator.model.project_limits import EVALUATION, JOBS, RESOURCES, STACKS, ProjectLimits
+from orchestrator.model.project_limits import EVALUATION, JOBS, RESOURCES, SOFTWARE, STACKS, ProjectLimits
 from orchestrator.store.installation.project_limits import ProjectLimit
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
@@ -101,8 +101,9 @@ def test_usage_is_that_of_one_project(bench: Bench) -> None:
     begin(bench, "b", {})
     begin(bench, "a", {}, project="q")
     bench.store.taken_jobs.add("1", {}, project="p", task="stack.create")
-    assert bench.store.project_limits.used("p") == {STACKS: 2, RESOURCES: 4, JOBS: 1, EVALUATION: 0.0}
-    assert bench.store.project_limits.used("r") == {STACKS: 0, RESOURCES: 0, JOBS: 0, EVALUATION: 0.0}
+    nothing = {SOFTWARE: 0, EVALUATION: 0.0}
+    assert bench.store.project_limits.used("p") == {STACKS: 2, RESOURCES: 4, JOBS: 1, **nothing}
+    assert bench.store.project_limits.used("r") == {STACKS: 0, RESOURCES: 0, JOBS: 0, **nothing}
 
 
 def test_stack_beyond_a_limit_is_refused_and_nothing_of_it_is_written(bench: Bench) -> None:
