@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.engine.publisher import Publisher
     from orchestrator.engine.software import SoftwareAdmin
+    from orchestrator.model.ec2_signatures import SignedRequest
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.processes.job_client import JobClient
     from orchestrator.processes.registration import Registration
@@ -363,6 +364,13 @@ class Service(Administration):
         return is_genuine(
             row.data, stack_id=stack.id, resource=row.name, expires=expires, signature=signature, now=now
         )
+
+    def is_signed_by_key(self, name: str, resource: str, request: "SignedRequest", *, timed: bool) -> bool:
+        """Return whether a request is signed with the secret access key of a resource; ``timed`` as there."""
+        stack = self._find(name)
+        row = self._store.stacks.resource(stack.id, resource)
+        is_gone = stack.deleted_at is not None or row.action == "DELETE"
+        return not is_gone and request.is_genuine(row.data, now=self._store.database.time(), timed=timed)
 
     def live_resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource with all attributes of its type, read from the object by its plugin in this process.

@@ -8,6 +8,7 @@ import falcon
 
 from orchestrator.api.answers import Answers
 from orchestrator.api.callers import Identify, caller_of_keystone
+from orchestrator.api.cfn import SIGNALS, Cfn
 from orchestrator.api.door import Door
 from orchestrator.api.observation import Observation
 from orchestrator.api.openapi import Document, document_of
@@ -60,6 +61,7 @@ def make_application(
 
         page = MetricsPage(metrics, may_see, behind_proxy=behind_proxy)
         application.add_route("/metrics", page)
+    application.add_sink(Cfn(door, behind_proxy=behind_proxy).signal, SIGNALS)
     return application
 
 

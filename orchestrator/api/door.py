@@ -12,7 +12,9 @@ from orchestrator.config.access_policy import load_policy
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotAllowed, NotFound, Unavailable, cut
 from orchestrator.model.audit import AuditEntry
-from orchestrator.model.identity import Caller, Identity
+from orchestrator.model.ec2_signatures import SignedRequest, SignedResource
+from orchestrator.model.identity import EVERY_PROJECT, Caller, Identity
+from orchestrator.model.names import is_name
 from orchestrator.model.policy import Policy
 from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
 from orchestrator.processes.registration import Registration
@@ -183,6 +185,27 @@ class Door:
         # Who guesses signatures does not use up what the project may send.
         self.admit(request.context.project)
         return service
+
+    def signed_by_key(self, request: SignedRequest, *, timed: bool) -> tuple[Service, SignedResource] | None:
+        """Return the service for a request that is signed with a resource's key, and the resource; None if it is not.
+
+        A stack that does not exist, or has no such resource, is told by nothing.
+
+        Raises:
+            Refused: the project has sent too many requests.
+        """
+        named = SignedResource.of(request.access_key)
+        if named is None or not is_name(named.project) or named.project == EVERY_PROJECT:
+            return None
+        service = self._whole.of_project(named.project)
+        try:
+            is_signed = service.is_signed_by_key(named.stack_id, named.resource, request, timed=timed)
+        except NotFound:
+            return None
+        if not is_signed:
+            return None
+        self.admit(named.project)
+        return service, named
 
     def stack(
         self, request: falcon.Request, operation: str, path: Mapping[str, str], *, rule: str = ""

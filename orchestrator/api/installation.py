@@ -16,7 +16,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.store.installation.processes import API
 from orchestrator.views.operations import ProcessView
 
-_VERSIONS: Final = wrapped(
+VERSIONS: Final = wrapped(
     "versions",
     many(
         fields(
@@ -50,7 +50,7 @@ class Versions:
     def __init__(self, *, behind_proxy: bool) -> None:
         self._behind_proxy = behind_proxy
 
-    @described("", _VERSIONS, status=HTTPStatus.MULTIPLE_CHOICES)
+    @described("", VERSIONS, status=HTTPStatus.MULTIPLE_CHOICES)
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List them; as clients expect, with the status of several choices."""
         prefix = request.forwarded_prefix if self._behind_proxy else request.prefix

@@ -37,22 +37,41 @@ def body_of(request: falcon.Request, *, max_bytes: int) -> dict[str, Any]:
     return {name: each for name, each in value.items() if each is not None}
 
 
+def bytes_in(request: falcon.Request, *, max_bytes: int) -> bytes:
+    """Return a request's body.
+
+    Raises:
+        Refused: it is too large.
+    """
+    data: bytes = request.bounded_stream.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise Refused(
+            HTTPStatus.BAD_REQUEST, f"the body is larger than {max_bytes} bytes", kind="RequestLimitExceeded"
+        )
+    return data
+
+
 def value_in(request: falcon.Request, *, max_bytes: int) -> Any:
     """Return the JSON of a request's body; None without one.
 
     Raises:
         Refused: it is too large, no JSON, or nested too deep.
     """
-    data = request.bounded_stream.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise Refused(
-            HTTPStatus.BAD_REQUEST, f"the body is larger than {max_bytes} bytes", kind="RequestLimitExceeded"
-        )
+    data = bytes_in(request, max_bytes=max_bytes)
     if not data.strip():
         return None
     kind = (request.content_type or "").partition(";")[0].strip().lower()
     if kind and not kind.endswith("json"):
         raise bad_request(f"expected a body of the type application/json, found {cut(kind, 80)}")
+    return json_in(data)
+
+
+def json_in(data: bytes) -> Any:
+    """Return the JSON of a body.
+
+    Raises:
+        Refused: it is none, nested too deep, or has what cannot be stored.
+    """
     if _NUL in data:
         # PostgreSQL takes none, and no text of a template has one.
         raise bad_request("expected a body without the character NUL")

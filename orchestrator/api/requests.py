@@ -11,6 +11,7 @@ import falcon
 import structlog
 
 from orchestrator.api.addresses import path_of_arn
+from orchestrator.api.aws import answer_aws_fault
 from orchestrator.api.callers import Identify, credential_of
 from orchestrator.api.described import description_of
 from orchestrator.api.door import Door
@@ -47,6 +48,7 @@ class Admission:
         """Give the request an id, and redirect an address that names a stack by an ARN."""
         request.context.id = f"req-{uuid.uuid4()}"
         request.context.ending = ExitStack()
+        request.context.speaks_aws = False
         response.set_header("x-openstack-request-id", request.context.id)
         if "\0" in falcon.uri.decode(request.relative_uri):
             # No name has one, and PostgreSQL takes none.
@@ -113,7 +115,7 @@ class Admission:
     ) -> None:
         """End what lasts as long as the request."""
         request.context.ending.close()
-        is_empty = response.text is None and response.media is None
+        is_empty = response.text is None and response.media is None and response.data is None
         if is_empty and response.status_code != HTTPStatus.NO_CONTENT:
             # Clients would look for JSON in nothing.
             response.content_type = falcon.MEDIA_TEXT
@@ -140,4 +142,7 @@ def answer_error(
         response.set_headers(error.headers)
     response.context.fault = fault.type
     response.status = fault.status
-    response.media = fault.to_dict()
+    if request.context.speaks_aws:
+        answer_aws_fault(request, response, fault)
+    else:
+        response.media = fault.to_dict()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestrator.api.catalogue import TemplateFunctions, TemplateVersions, Type, Types, TypeTemplate
+from orchestrator.api.cfn import Cfn
 from orchestrator.api.door import Door
 from orchestrator.api.events import Event, Events, ResourceEvents
 from orchestrator.api.installation import Build, Health, Services, Versions
@@ -86,8 +87,9 @@ _PROJECT: Final = "/v1/{project}"
 
 def routes(door: Door, *, behind_proxy: bool = False) -> Iterator[tuple[str, object]]:
     """Yield each address with what answers there."""
-    for path in ("/", "/versions", "/v1", _PROJECT):
+    for path in ("/", "/versions", _PROJECT):
         yield path, Versions(behind_proxy=behind_proxy)
+    yield "/v1", Cfn(door, behind_proxy=behind_proxy)
     yield "/healthcheck", Health(door)
     for path, face in _OF_PROJECT:
         yield f"{_PROJECT}{path}", face(door)

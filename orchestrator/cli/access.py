@@ -72,6 +72,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "agent": "process.run",
     "dashboard": "process.run",
     "api": "process.run",
+    "api policy": LOCAL,
+    "api register": LOCAL,
     "node list": "node.read",
     "node show": "node.read",
     "node instances": "node.read",
@@ -111,14 +113,17 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 
 def leaves(command: click.Command, *path: str) -> dict[str, click.Command]:
-    """Return the commands that are no groups, by their words."""
-    if not isinstance(command, click.Group):
-        return {" ".join(path): command}
-    return {
-        words: leaf
-        for name, child in command.commands.items()
-        for words, leaf in leaves(child, *path, name).items()
-    }
+    """Return the commands that do something by themselves, by their words; few of them are groups."""
+    found = {" ".join(path): command} if acts(command) else {}
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            found |= leaves(child, *path, name)
+    return found
+
+
+def acts(command: click.Command) -> bool:
+    """Return whether a command does something by itself."""
+    return not isinstance(command, click.Group) or command.invoke_without_command
 
 
 def guard(command: click.Command, words: str) -> None:
@@ -135,11 +140,15 @@ def guard(command: click.Command, words: str) -> None:
 def _guarded(callback: Callable[..., Any], operation: str) -> Callable[..., Any]:
     @wraps(callback)
     def checked(*args: Any, **options: Any) -> Any:
-        shell = click.get_current_context().ensure_object(Shell)
+        context = click.get_current_context()
+        shell = context.ensure_object(Shell)
+        if context.invoked_subcommand is not None:
+            # It is not this command that runs: the other has an operation of its own.
+            return None
         # Resetting what is shown changes it.
         resets = operation.endswith(".read") and options.get("reset")
         needed = operation.replace(".read", ".change") if resets else operation
-        with shell.allowed(needed, _typed(click.get_current_context())):
+        with shell.allowed(needed, _typed(context)):
             return callback(*args, **options)
 
     return checked

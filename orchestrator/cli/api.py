@@ -12,11 +12,13 @@ from orchestrator.cli.shell import Shell
 _FILE = click.Path(path_type=Path)
 
 
-@click.command(
+@click.group(
+    invoke_without_command=True,
     epilog=example(
         "isotherm api --auth none",
         "isotherm api --address 0.0.0.0 --processes 4 --certificate api.pem --auth keystone",
-    )
+        "isotherm api register --public https://heat.example.com:8004/v1 --dry-run",
+    ),
 )
 @click.option("--address", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from orchestrator.cli.access import guard
+from orchestrator.cli.access import acts, guard
 
 #: The module of each command in this package, and its name there. Others are made with their group.
 _PLACES: Final[Mapping[str, str]] = {
@@ -42,6 +42,8 @@ _PLACES: Final[Mapping[str, str]] = {
     "agent": "processes:agent",
     "dashboard": "dashboard:dashboard",
     "api": "api:api",
+    "api policy": "api_policy:policy",
+    "api register": "api_register:register",
     "node": "node:node",
     "cache": "cache:cache",
     "event-sink": "event_sink:event_sink",
@@ -86,7 +88,7 @@ class Commands(MutableMapping[str, click.Command]):
         words = f"{self._prefix}{name}"
         if isinstance(command, click.Group):
             command.commands = Commands(words, command.commands)
-        else:
+        if acts(command):
             guard(command, words)
         self._present[name] = command
 

@@ -69,6 +69,8 @@ class _Reader:
         kind = kind_of_type(self._types, desired.type)
         if kind is not None and issubclass(kind, StackResource):
             return self._stack(desired, entry)
+        if kind is not None and kind.is_row and entry.get("resource_id") is None:
+            entry = {**entry, "resource_id": desired.resource_id}
         for field, message, hint in self._faults(desired, entry):
             self._fault(desired.name, field, message, hint)
         return Adopted(

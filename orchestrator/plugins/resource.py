@@ -64,6 +64,8 @@ class Resource:
     type_version: ClassVar[int] = 1
     #: Whether the resource can be given another definition while an action is in progress: see :meth:`is_outdated`.
     supersedes: ClassVar[bool] = False
+    #: Whether its only object is its own row: an adopt file need not name one, as Heat's do not.
+    is_row: ClassVar[bool] = False
     #: Whether an update that changes no property is carried out all the same.
     always_updates: ClassVar[bool] = False
     #: Whether every update replaces the resource, even without changes; a rollback does not.

@@ -58,6 +58,13 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
         "signals": {"handle": {"status": "SUCCESS"}},
         "changes": {"timeout": 90},
     },
+    "AWS::CloudFormation::WaitConditionHandle": {},
+    "AWS::CloudFormation::WaitCondition": {
+        "properties": {"Handle": {"get_resource": "handle"}, "Timeout": 60},
+        "others": {"handle": {"type": "AWS::CloudFormation::WaitConditionHandle"}},
+        "signals": {"handle": {"Status": "SUCCESS"}},
+        "changes": {"Timeout": 90},
+    },
     "OS::Heat::ResourceGroup": {
         "properties": {"count": 2, "resource_def": ONE},
         "changes": {"count": 3},

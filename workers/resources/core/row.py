@@ -12,6 +12,8 @@ class RowResource(Resource):
     So an interrupted create is simply run again, and there is nothing to find or to clean up.
     """
 
+    is_row = True
+
     def handle_create(self) -> Any:
         """Take the row's uuid as the physical id."""
         self.state.physical_id = self.state.uuid

@@ -1,8 +1,10 @@
 """Resources that are signalled from machines: by a signed address, where the installation has an API."""
 
 import shlex
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from orchestrator.model.ec2_signatures import SignedResource, secret_key, signed_url
 from orchestrator.model.signed_signals import KEY, new_key, signed_address
 from workers.resources.core.row import RowResource
 
@@ -13,6 +15,21 @@ COMMAND: Final = (
     "machine on which Isotherm is installed."
 )
 ADDRESS: Final = "The signed address to which signals are posted; null where the setting api_url is not set."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collector:
+    """What the ``cfn`` collector of os-collect-config, and cfn-init, need to read the metadata of a resource.
+
+    The fields have the names of the options in os-collect-config's section ``cfn``.
+    """
+
+    metadata_url: str
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    stack_name: str
+    #: The resource's name, and ``Metadata``.
+    path: str
 
 
 class SignalledResource(RowResource):
@@ -43,6 +60,36 @@ class SignalledResource(RowResource):
             stack=self.stack.name,
             stack_id=self.stack.id,
             resource=self.name,
+        )
+
+    def cfn_signal_address(self) -> str | None:
+        """Return the address that ``cfn-signal`` takes, signed for PUT; None as :meth:`signal_address`."""
+        if not self.settings.api_url:
+            return None
+        return signed_url(
+            self.settings.api_url,
+            self.state.data,
+            project=self.stack.project,
+            stack=self.stack.name,
+            stack_id=self.stack.id,
+            resource=self.name,
+        )
+
+    def collector(self) -> Collector | None:
+        """Return what a machine is given to read this resource's metadata; None as :meth:`signal_address`.
+
+        For types of servers: the values belong into the machine's user data, and are secret. They open the metadata of
+        this resource and signals to it, and end with it, or after the setting ``signal_url_days``.
+        """
+        secret = secret_key(self.state.data)
+        if not self.settings.api_url or secret is None:
+            return None
+        return Collector(
+            metadata_url=f"{self.settings.api_url.rstrip('/')}/",
+            access_key_id=SignedResource(self.stack.project, self.stack.id, self.name).access_key,
+            secret_access_key=secret,
+            stack_name=self.stack.name,
+            path=f"{self.name}.Metadata",
         )
 
     def signal_command(self) -> str:

@@ -5,6 +5,7 @@ The signals are stored in the handle's metadata, ``{id: {status, reason, data}}`
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
@@ -187,7 +188,9 @@ outputs:
         failures = [str(entry.get("reason", "")) for entry in received if entry["status"] == FAILURE]
         if failures:
             raise ResourceFailure("; ".join(failures))
-        wanted, timeout = self.properties["count"], self.properties["timeout"]
+        # CloudFormation's names begin with a capital.
+        given = {name.lower(): each for name, each in self.properties.items()}
+        wanted, timeout = given["count"], given["timeout"]
         # Before the time-out: signals that are enough still count if they are seen late.
         if len(received) >= wanted:
             return True
@@ -200,3 +203,58 @@ outputs:
 
     # After an update it waits again, for as long: a higher count needs more signals.
     check_update_complete = check_create_complete
+
+
+#: CloudFormation's words for the keys of a signal.
+_WORDS: Final = {"Status": "status", "Reason": "reason", "Data": "data", "UniqueId": "id"}
+
+
+class CfnWaitConditionHandle(WaitConditionHandle):
+    """A handle that is signalled as CloudFormation's are: with ``cfn-signal`` and the address that ``Ref`` returns."""
+
+    description = "Receives the signals for a wait condition, sent with cfn-signal."
+    example = """\
+AWSTemplateFormatVersion: 2010-09-09
+Resources:
+  handle:
+    Type: AWS::CloudFormation::WaitConditionHandle
+  installed:
+    Type: AWS::CloudFormation::WaitCondition
+    Properties:
+      Handle: {Ref: handle}
+      Timeout: 600
+Outputs:
+  signals:
+    Value: {Fn::GetAtt: [installed, Data]}
+"""
+    properties_schema = {}
+    attributes_schema = {}
+
+    def reference_id(self) -> str | None:
+        """Return the signed address; the id where the setting api_url is not set."""
+        return self.cfn_signal_address() or super().reference_id()
+
+    def handle_signal(self, details: Mapping[str, Any]) -> str:
+        """Store the signal, with the keys of either language.
+
+        Raises:
+            ResourceFailure: as for every handle.
+        """
+        return super().handle_signal({_WORDS.get(key, key): each for key, each in details.items()})
+
+
+class CfnWaitCondition(WaitCondition):
+    """The same condition, with CloudFormation's names."""
+
+    example = CfnWaitConditionHandle.example
+    watches = "Handle"
+    properties_schema = {
+        # Whoever knows the address of the handle may signal it.
+        name.title(): replace(each, sensitive=name == "handle")
+        for name, each in WaitCondition.properties_schema.items()
+    }
+    attributes_schema = {"Data": WaitCondition.attributes_schema["data"]}
+
+    def attribute(self, name: str) -> Any:
+        """Return the data of the signals, as JSON text."""
+        return super().attribute(name.lower())

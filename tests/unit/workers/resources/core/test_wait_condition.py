@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.core.made import STARTED, UUID, errors, make
 from workers.resources.core.wait_condition import (
+    CfnWaitConditionHandle,
     UpdateWaitConditionHandle,
     WaitCondition,
     WaitConditionHandle,
@@ -172,3 +173,15 @@ def test_answer_follows_from_the_signals_alone(details: list[Signal], count: int
             resource.check_create_complete(None)
     else:
         assert resource.check_create_complete(None) == (True if len(stored) >= count else Wait(60.0))
+
+
+def test_handle_of_cloudformation_takes_signals_in_its_words_and_in_ours() -> None:
+    handle = make(CfnWaitConditionHandle, state=ResourceState(uuid=UUID, physical_id=UUID))
+    handle.handle_signal({"Status": "FAILURE", "Reason": "full", "Data": 1, "UniqueId": "a"})
+    handle.handle_signal({"status": "SUCCESS", "id": "b"})
+    assert {key: entry["status"] for key, entry in signals(handle.state.metadata).items()} == {
+        "a": "FAILURE",
+        "b": "SUCCESS",
+    }
+    assert handle.reference_id() == UUID, "there is no API, and so no address"
+    assert handle.collector() is None
