@@ -17,7 +17,6 @@ _FILE = click.Path(path_type=Path)
     epilog=example(
         "isotherm api --auth none",
         "isotherm api --address 0.0.0.0 --processes 4 --certificate api.pem --auth keystone",
-        "isotherm api register --public https://heat.example.com:8004/v1 --dry-run",
     ),
 )
 @click.option("--address", default="127.0.0.1", show_default=True, help="The address to listen on.")

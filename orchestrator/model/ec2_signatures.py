@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
 
+from hooks.values.words import storable
 from orchestrator.model.signed_signals import EXPIRES, KEY
 
 #: Separates what is signed with this secret from what is signed with the resource's key itself.
@@ -50,9 +51,12 @@ class SignedResource(NamedTuple):
             parts = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
         except (ValueError, binascii.Error, RecursionError):
             return None
-        if not isinstance(parts, list) or not all(isinstance(each, str) for each in parts):
+        if not isinstance(parts, list) or len(parts) != len(cls._fields):
             return None
-        return cls(*parts) if len(parts) == len(cls._fields) else None
+        # What cannot be stored cannot be looked for either.
+        return (
+            cls(*parts) if all(isinstance(each, str) and each == storable(each) for each in parts) else None
+        )
 
 
 def secret_key(data: Mapping[str, Any]) -> str | None:

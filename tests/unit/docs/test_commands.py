@@ -13,6 +13,7 @@ from celery.bin.celery import celery
 from celery.events.state import Task
 from tornado.options import options as flower_options
 
+from orchestrator.cli.access import leaves
 from orchestrator.cli.main import isotherm
 from orchestrator.dashboard.options import argument_problems, define_options
 from tests.unit.docs.pages import PAGES, ROOT, SHELLS, Block, Session, Step, blocks, normal, written_commands
@@ -21,16 +22,6 @@ KINDS = {"embedded", "distributed", "checked"}
 ALL_PAGES = (*PAGES, *sorted((ROOT / "examples").rglob("*.md")))
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-
-
-def leaves(command: click.Command, path: str) -> dict[str, click.Command]:
-    """Return every command that is no group, by all its words."""
-    if not isinstance(command, click.Group):
-        return {path: command}
-    found: dict[str, click.Command] = {}
-    for name, child in command.commands.items():
-        found |= leaves(child, f"{path} {name}")
-    return found
 
 
 def parse(words: list[str]) -> str:

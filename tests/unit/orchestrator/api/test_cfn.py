@@ -31,7 +31,7 @@ WAITING: Final = {
             "Type": "AWS::CloudFormation::WaitConditionHandle",
             "Metadata": {"os-collect-config": {"cfn": "ü]]>"}},
         },
-        "other": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
+        "öther one": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
         "wait": {
             "Type": "AWS::CloudFormation::WaitCondition",
             "Properties": {"Handle": {"Ref": "handle"}, "Timeout": 300},
@@ -72,10 +72,7 @@ class Machine:
         """Send a request to an address as it is signed."""
         where = urlsplit(url)
         assert f"{where.scheme}://{where.netloc}" == f"http://{HOST}"
-        # The test client takes paths that are not quoted, as a server passes them on.
-        return self._client.simulate_request(
-            method, unquote(where.path), query_string=where.query, host=HOST, **given
-        )
+        return self._client.simulate_request(method, where.path, query_string=where.query, host=HOST, **given)
 
     def signed(self, path: str, method: str = "GET", *, secret: str = "", **params: str) -> str:
         """Return an address that is signed by keystone's client."""
@@ -135,7 +132,7 @@ def machine(clients: Mapping[str, Client], door: Door, path: str) -> Machine:
 @pytest.fixture
 def neighbour(clients: Mapping[str, Client], door: Door, path: str) -> Machine:
     """A machine with the key of another resource of the stack."""
-    return Machine(clients[""]._client, door, path, "other")
+    return Machine(clients[""]._client, door, path, "öther one")
 
 
 def test_reference_of_the_handle_is_where_cfn_signal_sends_to(
@@ -167,7 +164,7 @@ def test_signature_opens_nothing_but_its_resource(
     machine: Machine, neighbour: Machine, client: Client, path: str
 ) -> None:
     wrong = {
-        "another resource": machine.url.replace("resources/handle", "resources/other"),
+        "another resource": machine.url.replace("handle?", "wait?"),
         "the key of another": machine.url.replace(machine.keys.access_key_id, neighbour.keys.access_key_id),
         "another time": machine.url.replace("Expires=20", "Expires=21"),
         "another signature": machine.url[:-6] + "AAA%3D",
@@ -187,6 +184,10 @@ def test_signature_opens_nothing_but_its_resource(
         "a key of every project": machine.url.replace(
             machine.keys.access_key_id, SignedResource("*", machine.stack_id, "handle").access_key
         ),
+        "a key that cannot be looked for": machine.url.replace(
+            machine.keys.access_key_id, SignedResource("acme", "\ud800", "handle").access_key
+        ),
+        "half a key": machine.url.replace(machine.keys.access_key_id, machine.keys.access_key_id[:-8]),
         "no such key": machine.url.replace(machine.keys.access_key_id, "%C3%BC"),
     }
     told = set()
@@ -196,6 +197,7 @@ def test_signature_opens_nothing_but_its_resource(
         assert code_of(answer) == WRONG, what
         told.add(ElementTree.fromstring(answer.content).findtext("Error/Message"))
     assert len(told) == 1, "what is wrong must not tell what there is"
+    assert neighbour.send(neighbour.url, body=json.dumps(SIGNAL)).status == falcon.HTTP_OK
     # What is signed as it should be, by who has the key of another.
     url = neighbour.signed(urlsplit(machine.url).path, "PUT", Expires=from_now(days=1))
     assert code_of(neighbour.send(url, body=json.dumps(SIGNAL))) == (403, "AccessDenied")
@@ -341,7 +343,10 @@ def test_metadata_are_described_as_boto_asks_for_them(machine: Machine) -> None:
 
 
 def test_key_describes_nothing_but_its_resource(machine: Machine, neighbour: Machine) -> None:
-    assert code_of(machine.send(machine.described(LogicalResourceId="other"), "GET")) == (403, "AccessDenied")
+    assert code_of(machine.send(machine.described(LogicalResourceId=neighbour.resource), "GET")) == (
+        403,
+        "AccessDenied",
+    )
     assert code_of(machine.send(machine.described(StackName="none"), "GET")) == (403, "AccessDenied")
     assert code_of(machine.send(machine.described(Timestamp=from_now(minutes=-16)), "GET")) == WRONG
     forged = machine.described(secret=neighbour.keys.secret_access_key)

@@ -10,6 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from orchestrator.cli.access import acts
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.template import show_template
 
@@ -28,7 +29,7 @@ def name_of(value: object) -> str:
 
 
 ALL = list(walk(isotherm, ()))
-LEAVES = [(path, command) for path, command in ALL if not isinstance(command, click.Group)]
+LEAVES = [(path, command) for path, command in ALL if acts(command)]
 
 
 def examples(command: click.Command) -> list[str]:
