@@ -80,8 +80,9 @@ or cleared its hook. What the engine does by itself, such as a rollback after a 
 stack, has no user.
 
 The audit log has a record of every job that is taken, of commands that change the installation, of what was refused for
-lack of a role, and of logins by tokens (a user's first request from an address within an hour): the time, the user, the
-project, the operation, what it was done to, and from where. *Allowed* says that the role allows it; what became of it
+lack of a role, of logins to the dashboard by tokens (a user's first request from an address within an hour), and of
+tokens that the dashboard or the API refused: the time, the user, the project, the operation, what it was done to, and
+from where. *Allowed* says that the role allows it; what became of it
 is in the history. Reads and checks are not recorded. Refusals of one user and operation are recorded once a minute by
 each process, with their number. A command that finds no database is not recorded, and says so.
 

@@ -8,7 +8,7 @@ A method imports itself what it alone needs: most commands call one or two.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from orchestrator.model.ec2_signatures import SignedRequest
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.processes.job_client import JobClient
+    from orchestrator.processes.registration import Registration
     from orchestrator.queries.observer import Observer
+    from orchestrator.tracing.tracer import Tracing
 
 
 class Service(Administration):
@@ -55,6 +57,7 @@ class Service(Administration):
     ) -> None:
         super().__init__(settings, store, counts_looks=counts_looks)
         self._embedded = embedded
+        self._tracing: Tracing | None = None
 
     @classmethod
     def open(cls, settings: "Settings") -> Self:
@@ -73,9 +76,27 @@ class Service(Administration):
     def of_project(self, project: str) -> "Service":
         """Return the service of another project, which this one closes."""
         settings = self.settings.model_copy(update={"project": project})
-        return type(self)(
+        service = type(self)(
             settings, store=self._store, embedded=self._embedded, counts_looks=self._counts_looks
         )
+        service.trace_with(self._tracing)
+        return service
+
+    def trace_with(self, tracing: "Tracing | None") -> None:
+        """Let a tracer know which operations begin with jobs that go to the queue."""
+        self._tracing = tracing
+
+    def registration(
+        self, *, kind: str, name: str, address: str, errors: Callable[[], tuple[str, ...]]
+    ) -> "Registration":
+        """Return the registration of this process as one that serves an address; it is not begun yet.
+
+        ``errors`` returns a line for each of its last errors.
+        """
+        from orchestrator.processes.registration import Registration, identity_here
+
+        identity = identity_here(kind=kind, name=name, address=address)
+        return Registration(self._store.processes, identity, errors)
 
     def start(self) -> None:
         """In embedded mode, begin to carry out what is left of interrupted operations; distributed, workers do.
@@ -107,8 +128,9 @@ class Service(Administration):
         if self._embedded is not None:
             return self._embedded
         from orchestrator.processes.job_client import JobClient
+        from orchestrator.tracing.tracer import OFF
 
-        return JobClient(self.settings, self._store)
+        return JobClient(self.settings, self._store, tracing=self._tracing or OFF)
 
     # -- trying ------------------------------------------------------------------------------------------------
 

@@ -93,6 +93,8 @@ _MOST_STARS: Final = 3
 class Type(Face):
     """The schema of a resource type."""
 
+    has_etag = True
+
     @described("stacks:resource_schema", named("Type"), query={"with_description": SAID_FLAG})
     def on_get(self, request: falcon.Request, response: falcon.Response, type_name: str, **_: str) -> None:
         """Show it."""
@@ -151,6 +153,8 @@ def _support(status: SupportStatus) -> dict[str, Any]:
 
 class TypeTemplate(Face):
     """A template with one resource of a type."""
+
+    has_etag = True
 
     @described("stacks:generate_template", MAP, query={"template_type": words(*_FORMATS)})
     def on_get(self, request: falcon.Request, response: falcon.Response, type_name: str, **_: str) -> None:

@@ -1,5 +1,6 @@
 """Faults: what an error becomes in an answer, in the shape and with the names that clients of Heat know."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -51,8 +52,11 @@ class Fault:
 class Refused(IsothermError):
     """A request is at fault, whatever the stacks: it has this status and this name."""
 
-    def __init__(self, status: HTTPStatus, message: str, *, kind: str = "") -> None:
+    def __init__(
+        self, status: HTTPStatus, message: str, *, kind: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
         self.status = status
+        self.headers = dict(headers or {})
         self.kind = kind or f"HTTP{status.phrase.title().replace(' ', '').replace('-', '')}"
         super().__init__(message)
 

@@ -13,6 +13,7 @@ from orchestrator.api.faults import Refused
 from orchestrator.api.schemas import MAYBE_TEXT, NUMBER, TEXT, fields, many, words, wrapped
 from orchestrator.api.stacks import Face
 from orchestrator.errors import Unavailable
+from orchestrator.store.installation.processes import API
 from orchestrator.views.operations import ProcessView
 
 VERSIONS: Final = wrapped(
@@ -93,7 +94,7 @@ class Services(Face):
     def on_get(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """List the coordinators and workers; without any, nothing is carried out."""
         service = self._door.service(request, "process.check")
-        found = [_service(each) for each in service.observer.processes()]
+        found = [_service(each) for each in service.observer.processes() if each.kind != API]
         if not found:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "no coordinator and no worker has reported")
         response.media = {"services": found}

@@ -6,20 +6,29 @@ from typing import Final
 from orchestrator.api.kinds import KEYSTONE
 from orchestrator.errors import InvalidInput, Problem
 
-#: The packages by their modules, and the extra of ours that installs them.
-_ALWAYS: Final = {"falcon": "falcon", "gunicorn": "gunicorn"}
-_OF_KEYSTONE: Final = {"keystonemiddleware": "keystonemiddleware", "oslo_policy": "oslo.policy"}
+#: The extras of ours, and the packages that each installs, by their modules.
+_EXTRAS: Final = {
+    "api": {"falcon": "falcon", "gunicorn": "gunicorn", "limits": "limits"},
+    "keystone": {"keystonemiddleware": "keystonemiddleware", "oslo_policy": "oslo.policy"},
+    "prometheus": {"prometheus_client": "prometheus-client"},
+}
 
 
-def require_api(auth: str) -> None:
-    """Check that what the API needs is installed, with keystone's middleware if callers are its users.
+def require_api(auth: str, *, metrics: bool = False) -> None:
+    """Check that what the API needs is installed, with what verifies tokens of keystone, or counts, if it does that.
 
     Raises:
         InvalidInput: something is not; the hint names what to install.
     """
-    wanted = {**_ALWAYS, **(_OF_KEYSTONE if auth == KEYSTONE else {})}
-    missing = [package for module, package in wanted.items() if find_spec(module) is None]
+    wanted = {"api": True, "keystone": auth == KEYSTONE, "prometheus": metrics}
+    missing = {
+        package: extra
+        for extra, packages in _EXTRAS.items()
+        if wanted[extra]
+        for module, package in packages.items()
+        if find_spec(module) is None
+    }
     if missing:
-        extra = "keystone" if set(missing) <= set(_OF_KEYSTONE.values()) else "api"
         message = f"the API needs {' and '.join(missing)}, which is not installed"
-        raise InvalidInput([Problem(message=message, hint=f"pip install 'isotherm[{extra}]'")])
+        extras = ",".join(dict.fromkeys(missing.values()))
+        raise InvalidInput([Problem(message=message, hint=f"pip install 'isotherm[{extras}]'")])

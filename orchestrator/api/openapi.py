@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -90,6 +91,8 @@ def _operation(path: str, face: object, method: str, description: Description) -
             **({} if is_open else dict.fromkeys(("4XX", "503"), _FAULT)),
         },
     }
+    if method == "GET" and getattr(face, "has_etag", False):
+        operation["responses"]["304"] = {"description": HTTPStatus.NOT_MODIFIED.phrase}
     if description.rule:
         operation["x-policy"] = description.rule
     if description.query:

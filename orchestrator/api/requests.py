@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import falcon
 import structlog
 
 from orchestrator.api.addresses import path_of_arn
 from orchestrator.api.aws import answer_aws_fault
-from orchestrator.api.callers import Identify
+from orchestrator.api.callers import Identify, credential_of
 from orchestrator.api.described import description_of
+from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request, fault_of
 from orchestrator.config.caller import acting_for
 from orchestrator.errors import NotAllowed, cut
@@ -22,6 +23,9 @@ from orchestrator.model.names import is_name
 from orchestrator.model.signed_signals import QUERY_SIGNATURE
 
 log = structlog.get_logger()
+
+#: Who is not known, or needs no role as the address is signed.
+NOBODY: Final = Identity(user="", roles={})
 
 
 class Rules(Protocol):
@@ -37,8 +41,8 @@ class Rules(Protocol):
 class Admission:
     """Gives a request an id, and lets only callers that are known into their projects."""
 
-    def __init__(self, identify: Identify, rules: Rules | None = None) -> None:
-        self._identify, self._rules = identify, rules
+    def __init__(self, identify: Identify, door: Door, rules: Rules | None = None) -> None:
+        self._identify, self._door, self._rules = identify, door, rules
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         """Give the request an id, and redirect an address that names a stack by an ARN."""
@@ -58,15 +62,18 @@ class Admission:
         """Identify the caller, who acts until the end of the request.
 
         Raises:
-            Refused: the caller is not known.
+            Refused: the caller is not known, or the project has sent too many requests.
             NotAllowed: the caller has no role in the project.
         """
         if getattr(resource, "is_open", False):
             return
         # The signature is verified by what takes it, before anything else is done; its bearer has no role anywhere.
         is_signed = getattr(resource, "takes_signatures", False) and request.has_param(QUERY_SIGNATURE)
-        identity = Identity(user="", roles={}) if is_signed else self._identified(request)
+        identity = NOBODY if is_signed else self._identified(request)
+        caller = Caller(identity=identity or NOBODY, origin=f"api, {request.remote_addr}")
         if identity is None:
+            if credential_of(request):
+                self._door.record_refusal(request, caller, "login", "the token is not known")
             response.set_header("WWW-Authenticate", 'Basic realm="isotherm"')
             raise Refused(HTTPStatus.UNAUTHORIZED, "this request has no token, or one that is not known")
         project = params.get("project", "")
@@ -76,17 +83,19 @@ class Admission:
         elif rules is not None:
             is_let_in = request.env.get("HTTP_X_PROJECT_ID") == project or rules.is_everywhere(request.env)
             # What a rule allows is done with this role, and nothing is done before one has allowed it.
-            identity = replace(identity, roles={project: OPERATOR})
+            caller = replace(caller, identity=replace(identity, roles={project: OPERATOR}))
         else:
             is_let_in = is_signed or bool(identity.role_in(project))
         if not is_let_in:
-            raise NotAllowed(
-                f"{identity.user or 'the caller'} has no role in the project {cut(project, 80)!r}"
-            )
+            why = f"{identity.user or 'the caller'} has no role in the project {cut(project, 80)!r}"
+            self._door.record_refusal(request, caller, "login", why)
+            raise NotAllowed(why)
+        if not is_signed:
+            self._door.admit(project)
         request.context.rules, request.context.rule = rules, rule_of(request.method, resource)
         request.context.project = project
-        request.context.caller = Caller(identity=identity, origin=f"api, {request.remote_addr}")
-        request.context.ending.enter_context(acting_for(request.context.caller))
+        request.context.caller = caller
+        request.context.ending.enter_context(acting_for(caller))
 
     def _identified(self, request: falcon.Request) -> Identity | None:
         try:
@@ -128,9 +137,10 @@ def answer_error(
     fault = fault_of(error)
     if fault.message is None:
         log.error("a request failed", request=request.context.id, exc_info=error)
-    if isinstance(error, falcon.HTTPError) and error.headers:
-        # Of a wrong method: the methods that are allowed.
+    if isinstance(error, falcon.HTTPError | Refused) and error.headers:
+        # Of a wrong method, the methods that are allowed; of one request too many, when to come again.
         response.set_headers(error.headers)
+    response.context.fault = fault.type
     response.status = fault.status
     if request.context.speaks_aws:
         answer_aws_fault(request, response, fault)

@@ -2,6 +2,8 @@
 
 import ipaddress
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,8 @@ class Serving:
     key: Path | None = None
     #: Whether ``X-Forwarded-*`` of the proxy in front of it say how clients reach it.
     behind_proxy: bool = False
+    #: Whether requests are counted, and ``/metrics`` is served.
+    metrics: bool = False
 
 
 def check_serving(serving: Serving) -> None:
@@ -70,6 +74,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
     def __init__(self, settings: Settings, serving: Serving, say: Callable[[str], None]) -> None:
         self._settings, self._serving, self._say = settings, serving, say
         self._door: Door | None = None
+        #: Where processes keep their metrics for each other.
+        self._directory = tempfile.mkdtemp(prefix="isotherm-api-") if serving.metrics else ""
         super().__init__()
 
     def load_config(self) -> None:
@@ -92,6 +98,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
             "forwarded_allow_ips": "*" if serving.behind_proxy else "",
             "post_worker_init": self._ready,
             "worker_exit": self._left,
+            "on_exit": self._ended,
             "loglevel": "warning",
         }
         if serving.certificate is not None:
@@ -104,24 +111,36 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
 
     def load(self) -> Callable[..., Any]:
         """Make the application, in the process that serves it."""
-        serving = self._serving
+        serving, metrics = self._serving, None
+        if serving.metrics:
+            # prometheus-client reads it when it is imported.
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = self._directory
+            from orchestrator.api.metrics import RequestMetrics
+
+            metrics = RequestMetrics()
         self._door = Door.open(self._settings, behind_proxy=serving.behind_proxy)
         self._door.start()
         if serving.auth == KEYSTONE:
-            return make_keystone_application(self._door, behind_proxy=serving.behind_proxy)
+            return make_keystone_application(self._door, behind_proxy=serving.behind_proxy, metrics=metrics)
         identify = identifier_of(serving.auth, self._settings)
-        return make_application(self._door, identify, behind_proxy=serving.behind_proxy)
+        return make_application(self._door, identify, behind_proxy=serving.behind_proxy, metrics=metrics)
 
     def _ready(self, worker: Worker) -> None:
-        # Once, by the first process that has made the application.
-        if worker.age != 1:
-            return
         scheme = "https" if self._serving.certificate is not None else "http"
         # The port may have been chosen by the system.
         _host, port = worker.sockets[0].sock.getsockname()[:2]
         host = f"[{self._serving.address}]" if ":" in self._serving.address else self._serving.address
-        self._say(f"{scheme}://{host}:{port}/v1")
+        url = f"{scheme}://{host}:{port}/v1"
+        if self._door is not None:
+            self._door.attend(url)
+        # Once, by the first process that has made the application.
+        if worker.age == 1:
+            self._say(url)
 
     def _left(self, _arbiter: object, _worker: Worker) -> None:
         if self._door is not None:
             self._door.close()
+
+    def _ended(self, _arbiter: object) -> None:
+        if self._directory:
+            shutil.rmtree(self._directory, ignore_errors=True)

@@ -61,6 +61,8 @@ def _action_in(request: falcon.Request) -> str:
 class Template(Face):
     """The template of a stack."""
 
+    has_etag = True
+
     @described("stacks:template", MAP)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it, as a map."""
@@ -72,6 +74,8 @@ class Template(Face):
 
 class Environment(Face):
     """The environment of a stack."""
+
+    has_etag = True
 
     @described("stacks:environment", MAP)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
@@ -103,6 +107,8 @@ def _over(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
 
 class Files(Face):
     """The files of a stack."""
+
+    has_etag = True
 
     @described("stacks:files", by_name(TEXT))
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:

@@ -54,6 +54,11 @@ _FILE = click.Path(path_type=Path)
     is_flag=True,
     help="Believe X-Forwarded-*: a proxy that sets them is in front of it, and only the proxy reaches it.",
 )
+@click.option(
+    "--metrics",
+    is_flag=True,
+    help="Serve Prometheus metrics at /metrics: to this machine, and to those who may see the dashboard's.",
+)
 @click.pass_obj
 def api(
     shell: Shell,
@@ -66,6 +71,7 @@ def api(
     certificate: Path | None,
     key: Path | None,
     behind_proxy: bool,
+    metrics: bool,
 ) -> None:
     """Serve Heat's API.
 
@@ -77,7 +83,7 @@ def api(
     # Packages that no other command needs.
     from orchestrator.api.installed import require_api
 
-    require_api(auth)
+    require_api(auth, metrics=metrics)
     from orchestrator.api.door import Door
     from orchestrator.api.server import Server, Serving, check_serving
 
@@ -90,6 +96,7 @@ def api(
         certificate=certificate,
         key=key,
         behind_proxy=behind_proxy,
+        metrics=metrics,
     )
     check_serving(serving)
     # What is wrong is said once, and not by each process that serves.

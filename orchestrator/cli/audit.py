@@ -15,7 +15,7 @@ def audit() -> None:
     """Show and verify who did what.
 
     On record are jobs, whatever was refused for lack of a role, commands that change the installation, and logins of
-    the dashboard by tokens. Each record has the hash of all before it.
+    the dashboard by tokens, and tokens that it or the API refused. Each record has the hash of all before it.
     """
 
 

@@ -122,6 +122,14 @@ class Settings(BaseSettings):
         gt=0,
         description="How long an address for signals is accepted after its resource was made.",
     )
+    api_requests_per_minute: int = Field(
+        default=0,
+        ge=0,
+        description="How many requests of each project `isotherm api` answers in a minute, in all its processes "
+        "together where the shared caches are in Redis or memcached, else in each; further ones are answered with 429. "
+        "A client that waits for a stack sends 12 a minute or more. 0: any number, as only the installation's owner "
+        "knows how many clients a project has.",
+    )
     keystone_authtoken: dict[str, Any] = Field(
         default={},
         repr=False,

@@ -1,9 +1,12 @@
-"""Doctor check of the API: whether it answers where machines of stacks look for it."""
+"""Doctor checks of the API: whether it answers where machines of stacks look for it, and what its processes report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import PATIENCE_SECONDS, Check
+from orchestrator.store.installation.processes import API
+from orchestrator.views.operations import ProcessView
 
 
 def check_api(settings: Settings) -> Iterator[Check]:
@@ -31,3 +34,22 @@ def check_api(settings: Settings) -> Iterator[Check]:
         )
     else:
         yield Check(name=name, ok=True, detail=f"answers at {address}: {found}")
+
+
+def check_api_processes(processes: Sequence[ProcessView]) -> Iterator[Check]:
+    """Yield where the present processes of the API are reached, and the last error; nothing if there are none."""
+    serving = [each for each in processes if each.kind == API]
+    if not serving:
+        return
+    here = version("isotherm")
+    others = [f"{each.name} is of version {each.version}" for each in serving if each.version != here]
+    places = ", ".join(sorted({f"{each.host} {each.address}" for each in serving}))
+    # A line begins with its time.
+    errors = sorted(line for each in serving for line in each.errors)
+    last = f"; last error: {errors[-1]}" if errors else "; no errors"
+    yield Check(
+        name="api processes",
+        ok=not others,
+        detail="; ".join(others) or f"{len(serving)} at {places}{last}",
+        hint=f"install version {here} there, and restart them",
+    )

@@ -11,13 +11,13 @@ from orchestrator.doctor.check import Check
 from orchestrator.errors import InvalidInput, IsothermError, PluginMistake
 from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.constraint_caches import make_constraint_cache
-from orchestrator.store.installation.processes import PRESENT
+from orchestrator.store.installation.processes import API, PRESENT
 from orchestrator.store.store import Store
 from orchestrator.views.operations import ProcessView
 
 
 def processes_present(settings: Settings) -> tuple[ProcessView, ...]:
-    """Return the processes of the engine that reported lately; none if the database cannot be read."""
+    """Return the processes of the engine and of the API that reported lately; none if the database cannot be read."""
     store = Store.of(settings)
     try:
         found = store.processes.all(project=settings.project)
@@ -31,6 +31,7 @@ def processes_present(settings: Settings) -> tuple[ProcessView, ...]:
 
 def sharing(backend: str, processes: Sequence[ProcessView]) -> str:
     """Return whether a cache is shared, and by how many of the present ``processes``."""
+    processes = [each for each in processes if each.kind != API]
     if backend in PROCESS_STORES:
         return f"not shared: each of {len(processes)} processes has its own" if processes else "not shared"
     if not processes:

@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.config.problems import unread_variables
 from orchestrator.config.settings import Settings, settings_file
 from orchestrator.config.shared_database import require_shared_database
-from orchestrator.doctor.api import check_api
+from orchestrator.doctor.api import check_api, check_api_processes
 from orchestrator.doctor.caches import check_constraint_caches, processes_present, sharing
 from orchestrator.doctor.check import PATIENCE_SECONDS, Check
 from orchestrator.doctor.clients import check_clients
@@ -58,6 +58,7 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield from check_tracing(settings)
     yield from check_dashboard()
     yield from check_api(settings)
+    yield from check_api_processes(present)
     broker = check_broker(settings)
     yield broker
     if broker.ok and not settings.embedded:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.caches.admin import CacheAdmin
     from orchestrator.config.settings import Settings
     from orchestrator.engine.project_admin import ProjectAdmin
-    from orchestrator.model.audit import AuditCheck, AuditRecord
+    from orchestrator.model.audit import AuditCheck, AuditEntry, AuditRecord
     from orchestrator.model.purge import Removed
     from orchestrator.nodes.admin import NodeAdmin
     from orchestrator.store.installation.reencryption import Reencryption
@@ -130,6 +130,10 @@ class Administration(StackQueries):
     def audit_records(self, limit: int = 20) -> "list[AuditRecord]":
         """Return the newest records of the audit log, the newest first."""
         return self._store.audit_log.newest(limit)
+
+    def record_refusal(self, entry: "AuditEntry") -> None:
+        """Record that a caller was refused something: once a minute for each user and action, with their number."""
+        self._store.audit_log.append_refusal(entry)
 
     def verify_audit_log(self, expected: str = "") -> "AuditCheck":
         """Return whether all records of the audit log fit, and one of them has the ``expected`` hash, if given."""

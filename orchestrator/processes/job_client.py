@@ -10,6 +10,7 @@ from orchestrator.engine.job_errors import raise_refusal
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.model.messages import Job
 from orchestrator.store.store import Store
+from orchestrator.tracing.tracer import OFF, Tracing
 
 #: How long a submitted job may wait for a coordinator to take it.
 ACCEPT_SECONDS = 15.0
@@ -25,8 +26,8 @@ _WHICH_SECONDS = 1.0
 class JobClient:
     """Submits jobs, and waits until a coordinator has begun or refused them."""
 
-    def __init__(self, settings: Settings, store: Store) -> None:
-        self._settings, self._store = settings, store
+    def __init__(self, settings: Settings, store: Store, *, tracing: Tracing = OFF) -> None:
+        self._settings, self._store, self._tracing = settings, store, tracing
 
     def submit(self, job: Job, *, stack: str) -> str:
         """Submit a job, and return the id of its stack; ``stack`` is the stack's name, for Celery's tools.
@@ -63,6 +64,8 @@ class JobClient:
             if row.refusal is not None:
                 raise_refusal(row.refusal)
             if row.stack_id is not None:
+                if row.traversal_id is not None:
+                    self._tracing.began(row.traversal_id)
                 return row.stack_id
             raise NotFound("the stack is gone already")
         if is_taken:

@@ -1,5 +1,10 @@
 """Registration of a process: a heartbeat in the table of processes, from its start to its end."""
 
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
 from typing import Protocol
 
 from orchestrator.config.periodic import Periodic
@@ -26,11 +31,26 @@ class Register(Protocol):
         """Remove processes whose last heartbeat is long ago."""
 
 
+def identity_here(*, kind: str, name: str, address: str = "") -> ProcessIdentity:
+    """Return the identity of this process."""
+    return ProcessIdentity(
+        name=name,
+        kind=kind,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        version=version("isotherm"),
+        address=address,
+    )
+
+
 class Registration:
     """The heartbeat thread of a process. Database errors do not end it, and it blocks no other thread."""
 
-    def __init__(self, register: Register, process: ProcessIdentity) -> None:
-        self._register, self._process = register, process
+    def __init__(
+        self, register: Register, process: ProcessIdentity, errors: Callable[[], tuple[str, ...]] = tuple
+    ) -> None:
+        """Make the thread; ``errors`` returns what the process reports of its last ones."""
+        self._register, self._process, self._errors = register, process, errors
         self._is_known = False
         self._thread = Periodic(
             "attendance",
@@ -51,7 +71,7 @@ class Registration:
 
     def _report(self) -> None:
         try:
-            self._register.report(self._process)
+            self._register.report(replace(self._process, errors=self._errors()))
         finally:
             if not self._is_known:
                 self._is_known = True

@@ -4,8 +4,8 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
 
 import psutil
@@ -25,10 +25,9 @@ from orchestrator.model.policy import Policy
 from orchestrator.placement.joining import engine_of
 from orchestrator.plugins.clients import Clients, LookupCache
 from orchestrator.plugins.resource import Resource
-from orchestrator.processes.registration import Registration
+from orchestrator.processes.registration import Registration, identity_here
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pumps import Pumps
-from orchestrator.store.installation.processes import ProcessIdentity
 from orchestrator.store.store import Store
 from orchestrator.tracing.switch import tracing_of
 from orchestrator.tracing.tracer import Tracing
@@ -191,15 +190,8 @@ class Runtime:
     @cached_property
     def attendance(self) -> Registration:
         """The registration of this process, not begun yet."""
-        identity = ProcessIdentity(
-            name=self.name,
-            kind=self._kind,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            celery_name=self._celery_name,
-            version=version("isotherm"),
-            queues=self._queues,
-        )
+        here = identity_here(kind=self._kind, name=self.name)
+        identity = replace(here, celery_name=self._celery_name, queues=self._queues)
         return Registration(self.store.processes, identity)
 
     @cached_property

@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from importlib.metadata import entry_points, version
 from typing import Any, Final
 
@@ -21,17 +22,19 @@ from opentelemetry.trace import (
     NonRecordingSpan,
     Span,
     SpanContext,
+    SpanKind,
     Status,
     StatusCode,
     TraceFlags,
     set_span_in_context,
 )
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.store.traversals.traversals import ClaimedEnd
-from orchestrator.tracing.tracer import CLOSING_SECONDS, StepSpan, Tracing, attributes_of
+from orchestrator.tracing.tracer import CLOSING_SECONDS, RequestSpan, StepSpan, Tracing, attributes_of
 
 SERVICE: Final = "isotherm"
 #: The standard variables of exporters and protocols; exporters read their own ones.
@@ -166,8 +169,20 @@ class Spans(Tracing):
                 span.set_attribute("error.type", type(error).__qualname__)
                 raise
 
+    @contextmanager
+    def request(self, method: str, headers: Mapping[str, str]) -> Iterator[RequestSpan]:
+        """Record a span of an HTTP request inside the block, unless its client says that the trace is not sampled."""
+        parent = TraceContextTextMapPropagator().extract(headers, Context())
+        of_client = trace.get_current_span(parent).get_span_context()
+        if of_client.is_valid and not of_client.trace_flags.sampled:
+            yield RequestSpan()
+            return
+        span = self._tracer.start_span(method, parent, kind=SpanKind.SERVER)
+        with trace.use_span(span, end_on_exit=True):
+            yield _Request(span, method)
+
     def began(self, traversal_id: str) -> None:
-        """Link the span of the running step to the trace of the operation that it has begun."""
+        """Link the span of the running step or request to the trace of the operation that it has begun."""
         span = trace.get_current_span()
         if span.is_recording():
             span.add_link(root_of(traversal_id))
@@ -195,6 +210,25 @@ class Spans(Tracing):
         closing = threading.Thread(target=self._provider.shutdown, name="last spans", daemon=True)
         closing.start()
         closing.join(seconds)
+
+
+class _Request(RequestSpan):
+    def __init__(self, span: Span, method: str) -> None:
+        self._span, self._method = span, method
+
+    def answered(self, route: str, status: int, *, request_id: str) -> None:
+        """Record the names of the semantic conventions."""
+        self._span.update_name(f"{self._method} {route}")
+        self._span.set_attributes(
+            {
+                "http.request.method": self._method,
+                "http.route": route,
+                "http.response.status_code": status,
+                "isotherm.request.id": request_id,
+            }
+        )
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._span.set_status(Status(StatusCode.ERROR))
 
 
 class _Step(StepSpan):

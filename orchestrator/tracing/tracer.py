@@ -1,6 +1,7 @@
 """Tracer protocol: a trace for each operation on a stack, with a span for each step; and the tracer that is off.
 
-The trace id is the traversal's id, which logs and pages show. No trace context is in messages or in the store, so any
+A request to the API is a span of its client's trace, with a link to the operation that it began. The trace id of
+an operation is the traversal's id, which logs and pages show. No trace context is in messages or in the store, so any
 worker can add a span, and any coordinator can end the trace.
 """
 
@@ -22,6 +23,13 @@ class StepSpan:
         """Record the outcome of the step."""
 
 
+class RequestSpan:
+    """The span of an HTTP request; this one records nothing."""
+
+    def answered(self, route: str, status: int, *, request_id: str) -> None:
+        """Record the template of the request's address, and the status of the answer."""
+
+
 class Tracing:
     """A tracer that records nothing; base class of the others."""
 
@@ -29,8 +37,12 @@ class Tracing:
         """Record a span of the step inside the block."""
         return _NO_SPAN
 
+    def request(self, method: str, headers: Mapping[str, str]) -> AbstractContextManager[RequestSpan]:  # noqa: ARG002
+        """Record a span of an HTTP request inside the block, in the client's trace if the headers name one."""
+        return _NO_REQUEST
+
     def began(self, traversal_id: str) -> None:
-        """Record that the running step, if any, has begun an operation on another stack."""
+        """Record that the running step or request, if any, has begun an operation on another stack."""
 
     def ended(self, ending: ClaimedEnd) -> None:
         """Record the end of an operation; idempotent."""
@@ -40,6 +52,7 @@ class Tracing:
 
 
 _NO_SPAN: Final = nullcontext(StepSpan())
+_NO_REQUEST: Final = nullcontext(RequestSpan())
 #: The tracer that records nothing.
 OFF: Final = Tracing()
 

@@ -301,11 +301,11 @@ class ChangesView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessView(View):
-    """A process of the engine, by its own report and its leases."""
+    """A process of the engine or of the API, by its own report and its leases."""
 
     #: The unique name, as in leases.
     name: str
-    #: worker, coordinator or embedded.
+    #: worker, coordinator, embedded or api.
     kind: str
     host: str
     pid: int
@@ -321,6 +321,9 @@ class ProcessView(View):
     state: str
     #: Its present work: (stack, stack id, resource, action, since when, end of the lease).
     works_on: tuple[tuple[str, str, str, str, float | None, float], ...] = ()
+    #: Of the API: where it is reached, and a line for each of its last errors, the newest first.
+    address: str = ""
+    errors: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types; times are ISO 8601 in UTC."""

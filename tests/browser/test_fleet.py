@@ -25,10 +25,14 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def process(pid: int, now: float, **more: Any) -> ProcessView:
-    told: dict[str, Any] = {"celery_name": "worker@h", "state": "present", "queues": ("checks",)}
+    told: dict[str, Any] = {
+        "kind": "worker",
+        "celery_name": "worker@h",
+        "state": "present",
+        "queues": ("checks",),
+    }
     return ProcessView(
         name=f"worker@h:{pid}:1.00",
-        kind="worker",
         host="h",
         pid=pid,
         version="0.1.0",
@@ -177,6 +181,11 @@ def test_workers_are_told_as_they_come_and_the_focus_stays_where_it_was(
     expect(told).to_contain_text("lease ends in")
     expect(page.locator("tr", has_text="worker 8").locator(".state")).to_have_text("silent")
     expect(page.locator("#stuck-rows tr")).to_contain_text("no worker has taken it")
+    error = f"2026-01-02T03:04:05Z 503 {HOSTILE} GET /v1/{{project}}/stacks req-1"
+    address = "http://h:8004/v1"
+    processes += [process(9, now, kind="api", celery_name="", address=address, errors=(error,))]
+    serves = page.locator("tr", has_text="api 9").get_by_role("listitem")
+    expect(serves).to_have_text([f"serves {address}", error])
     assert page.evaluate("() => document.activeElement.textContent") == "stranger@h"
     processes.clear()
     expect(told).to_have_count(0)

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from openstack.connection import Connection
+from prometheus_client.parser import text_string_to_metric_families
 
 from orchestrator.store import migrations
 from tests.services.api_process import serving
@@ -50,7 +51,10 @@ def api(
     processes = [session.start_quickly("isotherm coordinator"), session.start_quickly("isotherm worker")]
     with (
         running(processes),
-        serving(directory, "--auth none --processes 2 --threads 16", environment=environment) as (url, _),
+        serving(directory, "--auth none --metrics --processes 2 --threads 16", environment=environment) as (
+            url,
+            _,
+        ),
     ):
         yield url
 
@@ -139,6 +143,18 @@ def test_deletes_during_a_create_leave_nothing(api: str) -> None:
     assert codes[204] > 0
     assert rested(address)["stack_status"] == "DELETE_COMPLETE"
     assert httpx.get(f"{api}/deletes/stacks", trust_env=False).json() == {"stacks": []}
+
+
+def test_metrics_are_those_of_all_processes(api: str) -> None:
+    at_once(lambda client, _: client.get(f"{api}/counted/no/such/address"))
+    page = httpx.get(api.removesuffix("/v1") + "/metrics", trust_env=False)
+    [count] = [
+        sample.value
+        for family in text_string_to_metric_families(page.text)
+        for sample in family.samples
+        if sample.name == "isotherm_api_requests_total" and sample.labels["route"] == "unknown"
+    ]
+    assert count == CLIENTS
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

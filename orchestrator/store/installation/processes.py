@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 GONE_SECONDS: Final = 86400.0
 #: The states of a process: it reported within a lease, it did not, or it ended in good order.
 PRESENT, SILENT, STOPPED = "present", "silent", "stopped"
-_KINDS: Final = frozenset({"worker", "coordinator", "embedded"})
+#: The kind of the processes that serve the API, and carry nothing out.
+API: Final = "api"
+_KINDS: Final = frozenset({"worker", "coordinator", "embedded", API})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,7 @@ class ProcessIdentity:
 
     #: The unique name, as in leases.
     name: str
-    #: worker, coordinator or embedded.
+    #: worker, coordinator, embedded or api.
     kind: str
     host: str
     pid: int
@@ -38,6 +40,9 @@ class ProcessIdentity:
     version: str = ""
     #: The queues that it takes messages from.
     queues: tuple[str, ...] = ()
+    #: Of the API: where it is reached, and a line for each of its last errors, the newest first.
+    address: str = ""
+    errors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +67,11 @@ class Processes(Repository):
         Raises:
             Unavailable: the database does not answer, or refuses.
         """
-        values = {**asdict(process), "queues": json.dumps(process.queues)}
+        values = {
+            **asdict(process),
+            "queues": json.dumps(process.queues),
+            "errors": json.dumps(process.errors),
+        }
         with self._db.write() as connection:
             connection.execute(sa.text(_REPORT.format(now=self._db.now)), values)
 
@@ -197,8 +206,9 @@ def _parsed(name: str) -> tuple[str, str, int, float]:
 
 
 _REPORT = """
-    INSERT INTO process (name, kind, host, pid, celery_name, version, queues, started_at, seen_at)
-    VALUES (:name, :kind, :host, :pid, :celery_name, :version, :queues, {now}, {now})
+    INSERT INTO process (name, kind, host, pid, celery_name, version, queues, address, errors, started_at, seen_at)
+    VALUES (:name, :kind, :host, :pid, :celery_name, :version, :queues, :address, :errors, {now}, {now})
     ON CONFLICT (name) DO UPDATE SET
-        seen_at = excluded.seen_at, stopped_at = NULL, celery_name = excluded.celery_name, queues = excluded.queues
+        seen_at = excluded.seen_at, stopped_at = NULL, celery_name = excluded.celery_name, queues = excluded.queues,
+        errors = excluded.errors
     """

@@ -21,7 +21,7 @@ process = sa.Table(
     metadata,
     #: The unique name of the process, as in leases.
     sa.Column("name", sa.Text, primary_key=True),
-    #: worker, coordinator or embedded.
+    #: worker, coordinator, embedded or api.
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("host", sa.Text, nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
@@ -34,6 +34,9 @@ process = sa.Table(
     sa.Column("seen_at", sa.Double, nullable=False),
     #: When it ended in good order.
     sa.Column("stopped_at", sa.Double),
+    #: Of the API: where it is reached, and its last errors, without values.
+    sa.Column("address", sa.Text, nullable=False, server_default=""),
+    sa.Column("errors", Words, nullable=False, server_default="[]"),
     sa.Index("ix_process_seen_at", "seen_at"),
 )
 

@@ -11,6 +11,7 @@ from orchestrator.model.messages import StackJob
 from orchestrator.processes import job_client
 from orchestrator.processes.runtime import Runtime
 from orchestrator.service import Service
+from orchestrator.tracing.tracer import Tracing
 from tests.migrated import migrate
 from tests.unit.orchestrator.test_tasks import Silent
 
@@ -49,6 +50,23 @@ def test_a_sender_whom_nobody_answers_is_not_promised_what_only_the_broker_can_k
     assert str(error.value).endswith(
         "is 'isotherm coordinator' running? If the broker keeps the job, it is done when one starts"
     )
+
+
+def test_operation_that_a_coordinator_began_is_made_known_to_the_tracer(tmp_path: Path) -> None:
+    settings = distributed_in(tmp_path)
+    migrate(settings.effective_database_url)
+    job = StackJob(name="s", template=TEMPLATE)
+    known: list[str] = []
+
+    class Recorder(Tracing):
+        def began(self, traversal_id: str) -> None:
+            known.append(traversal_id)
+
+    Runtime(settings, Silent(), kind="coordinator").coordinator.begin(job)
+    with Service.open(settings) as distributed:
+        client = job_client.JobClient(settings, distributed._store, tracing=Recorder())
+        stack_id = client._answer(job.job_id, "")
+        assert known == [distributed.stack(stack_id).traversal_id]
 
 
 def test_a_failed_stack_whose_rollback_began_just_now_is_not_at_its_end(

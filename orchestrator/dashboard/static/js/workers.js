@@ -67,7 +67,7 @@ function updateWorker(body, worker) {
 
 function celeryWords({ name, node, heartbeat, processes, not_shown: others }) {
   const more = others ? ` · ${count(others)} more that have stopped` : "";
-  if (!name) return `they do the work of a command, or have no known worker${more}`;
+  if (!name) return `they serve the API, do the work of a command, or have no known worker${more}`;
   if (!heartbeat) return `Celery has not heard of it since this dashboard began${more}`;
   const heard = heartbeat.seen_seconds === null ? "it has left Celery" : `Celery's last heartbeat ${agoWords(heartbeat.seen_seconds)}`;
   const away = heartbeat.alive || heartbeat.seen_seconds === null ? "" : ", which is too long";
@@ -105,10 +105,20 @@ function updateProcess(row, process) {
   name.title = process.name;
   showState(state.firstElementChild, process.state);
   showAgo(seen.firstElementChild, process.seen_at);
-  showWorks(works.firstElementChild, process.works_on);
+  if (process.kind === "api") showLines(works.firstElementChild, [`serves ${process.address}`, ...process.errors]);
+  else showWorks(works.firstElementChild, process.works_on);
   setText(queues, process.queues.join(", ") || "–");
   setText(version, process.version || "–");
   showAgo(started.firstElementChild, process.started_at);
+}
+
+// What a process of the API reports: where it is reached, and its last errors.
+function showLines(list, lines) {
+  showRows(list, lines, {
+    key: (line) => line,
+    make: () => el("li", { class: "wrap small" }),
+    update: (item, line) => setText(item, line),
+  });
 }
 
 function showWorks(list, works) {

@@ -1,5 +1,7 @@
 """Answers beside the OpenAPI document: whether each has a status and a body that the document promises."""
 
+import gzip
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -48,7 +50,9 @@ class Conformance:
             return
         assert answer.headers["content-type"] == "application/json", (method, path, answer.headers)
         schema = response["content"]["application/json"]["schema"]
-        error = next(iter(self._validator(_Frozen(schema)).iter_errors(answer.json)), None)
+        is_packed = answer.headers.get("content-encoding") == "gzip"
+        body = json.loads(gzip.decompress(answer.content)) if is_packed else answer.json
+        error = next(iter(self._validator(_Frozen(schema)).iter_errors(body)), None)
         assert error is None, (method, path, error)
 
     def _operation(self, method: str, path: str) -> Mapping[str, Any] | None:

@@ -21,6 +21,7 @@ sys.exit(done.exit_code)
     [
         ("falcon", "none", "api"),
         ("gunicorn", "tokens", "api"),
+        ("limits", "tokens", "api"),
         ("keystonemiddleware", "keystone", "keystone"),
     ],
 )

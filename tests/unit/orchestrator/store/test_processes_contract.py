@@ -53,6 +53,14 @@ def test_a_process_is_told_as_it_said_itself(bench: Bench) -> None:
     )
 
 
+def test_process_of_the_api_reports_its_address_and_its_newest_errors(bench: Bench) -> None:
+    serving = replace(named("api@h:1:1.00", "api"), address="http://h:8004/v1", errors=("first",))
+    bench.store.processes.report(serving)
+    bench.store.processes.report(replace(serving, errors=("second", "first")))
+    [view] = bench.store.processes.all(project="p")
+    assert (view.kind, view.address, view.errors) == ("api", "http://h:8004/v1", ("second", "first"))
+
+
 def test_who_is_not_heard_of_for_longer_than_a_lease_is_silent_until_it_speaks(bench: Bench) -> None:
     processes = bench.store.processes
     processes.report(SPEAKER)

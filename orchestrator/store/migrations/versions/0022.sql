@@ -329,7 +329,7 @@ CREATE TABLE process (
 	queues TEXT DEFAULT '[]' NOT NULL, 
 	started_at DOUBLE NOT NULL, 
 	seen_at DOUBLE NOT NULL, 
-	stopped_at DOUBLE, 
+	stopped_at DOUBLE, address TEXT DEFAULT '' NOT NULL, errors TEXT DEFAULT '[]' NOT NULL, 
 	CONSTRAINT pk_process PRIMARY KEY (name)
 )
 
@@ -448,4 +448,4 @@ CREATE INDEX ix_software_deployment_project_server_id ON software_deployment (pr
 
 CREATE INDEX ix_software_deployment_config_id ON software_deployment (config_id)
 
-INSERT INTO alembic_version VALUES ('0021')
+INSERT INTO alembic_version VALUES ('0022')

@@ -1,0 +1,100 @@
+"""What is refused is in the audit log: tokens that are not known, and operations that a role does not allow."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import falcon
+import pytest
+from structlog.testing import capture_logs
+
+from orchestrator.api.door import Door
+from orchestrator.errors import Unavailable
+from orchestrator.model.audit import REFUSED, AuditEntry
+from orchestrator.service import Service
+from tests.unit.orchestrator.api.conftest import Client
+
+ORIGIN = "api, 127.0.0.1"
+
+
+@pytest.fixture(autouse=True)
+def new_minute(door: Door) -> None:
+    """Let no refusal of another test be the one before."""
+    door._whole._store.audit_log._refused.clear()
+
+
+def recorded(door: Door, after: int) -> list[AuditEntry]:
+    """Return what was recorded since there were so many records, in order."""
+    records = door._whole.audit_records(1000)
+    return [each.entry for each in reversed(records) if each.seq > after]
+
+
+def count(door: Door) -> int:
+    return len(door._whole.audit_records(1000))
+
+
+def test_token_that_is_not_known_is_recorded_once_a_minute_however_often_it_is_tried(
+    door: Door, clients: Mapping[str, Client]
+) -> None:
+    before = count(door)
+    for number in range(20):
+        stranger = Client(clients[""]._client.app, token=f"guess-{number}")
+        assert stranger.ask("GET", f"/stacks/{number}").status == falcon.HTTP_UNAUTHORIZED
+    # Who shows no token tries nothing.
+    assert clients[""].ask("GET", "/stacks").status == falcon.HTTP_UNAUTHORIZED
+    [entry] = recorded(door, before)
+    assert entry == AuditEntry(
+        user="",
+        project="",
+        action="login",
+        target="GET /v1/acme/stacks/0",
+        origin=ORIGIN,
+        outcome=REFUSED,
+        detail="the token is not known",
+    )
+    assert "guess" not in str(entry)
+
+
+def test_refused_operation_is_recorded_with_its_user_once_a_minute(
+    door: Door, clients: Mapping[str, Client]
+) -> None:
+    before = count(door)
+    for _ in range(3):
+        assert clients["rita"].ask("POST", "/stacks", json={}).status == falcon.HTTP_FORBIDDEN
+        assert clients["otto"].ask("GET", "/stacks").status == falcon.HTTP_FORBIDDEN
+    clients["rita"].get("/stacks")
+    by_reader, elsewhere = recorded(door, before)
+    assert replace(by_reader, detail="") == AuditEntry(
+        user="rita",
+        project="acme",
+        action="stack.create",
+        target="POST /v1/acme/stacks",
+        origin=ORIGIN,
+        outcome=REFUSED,
+    )
+    assert (elsewhere.user, elsewhere.action) == ("otto", "login")
+    assert elsewhere.detail == "otto has no role in the project 'acme'"
+
+
+def test_wrong_signature_is_recorded_without_it(door: Door, clients: Mapping[str, Client]) -> None:
+    before = count(door)
+    for _ in range(3):
+        answer = clients[""].ask(
+            "POST", "/stacks/a/b/resources/c/signal", params={"signature": "sesame"}, json={}
+        )
+        assert answer.status == falcon.HTTP_FORBIDDEN
+    [entry] = recorded(door, before)
+    assert (entry.user, entry.project, entry.action) == ("", "acme", "stack.signal")
+    assert "sesame" not in str(entry)
+
+
+def test_refusal_stays_one_where_it_cannot_be_recorded(
+    clients: Mapping[str, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise Unavailable("the database does not answer")
+
+    monkeypatch.setattr(Service, "record_refusal", away)
+    with capture_logs() as logs:
+        answer = clients["rita"].ask("POST", "/stacks", json={})
+    assert answer.status == falcon.HTTP_FORBIDDEN
+    assert [each["event"] for each in logs] == ["not in the audit log"]
