@@ -37,7 +37,7 @@ _QUERY: Final = {
     **dict.fromkeys(("with_count", "global_tenant", "show_deleted", "show_nested", "show_hidden"), SAID_FLAG),
     **dict.fromkeys(("tags", "tags_any", "not_tags", "not_tags_any"), TEXT),
     **dict.fromkeys(("id", "name", "stack_name", "status", "stack_status", "action", "stack_action"), TEXT),
-    "owner_id": TEXT,
+    **dict.fromkeys(("owner_id", "tenant"), TEXT),
 }
 _NESTED: Final = {"show_nested": SAID_FLAG}
 _LINK: Final = fields({"href": TEXT, "rel": TEXT})
@@ -219,6 +219,7 @@ def _wanted(query: Query, hidden_tags: Sequence[str]) -> StackFilter:
     joined = {each: split_state(each) for each in states}
     return StackFilter(
         ids=query.all("id"),
+        projects=query.all("tenant"),
         names=(*query.all("name"), *query.all("stack_name")),
         actions=(*query.all("action"), *query.all("stack_action")),
         statuses=tuple(each for each in states if joined[each] is None),

@@ -12,6 +12,8 @@ class StackFilter:
     """Conditions on stacks: of each field that is not empty, one of the values must match; all of the tags must."""
 
     ids: tuple[str, ...] = ()
+    #: Of the projects that are listed, these.
+    projects: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()

@@ -47,9 +47,11 @@ def url(clouds: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Ite
     options = {"auth_type": "password", **login}
     written = "\n".join(f'{name} = "{value}"' for name, value in options.items())
     (directory / "isotherm.toml").write_text(f"[keystone_authtoken]\n{written}\n")
+    (directory / "policy.yaml").write_text('"stacks:global_index": "role:admin"\n')
     environment = {
         "ISOTHERM_CONFIG": str(directory / "isotherm.toml"),
         "ISOTHERM_API_URL": f"http://127.0.0.1:{port}/v1",
+        "ISOTHERM_API_POLICY_FILE": str(directory / "policy.yaml"),
     }
     admin: Any = openstack.connect(cloud="devcloud-admin").identity
     service = admin.create_service(name="isotherm-test", type="orchestration")
@@ -89,6 +91,23 @@ def test_stack_of_a_user_is_signalled_updated_and_deleted_and_seen_by_no_other_p
     demo.wait("waits", "UPDATE_COMPLETE")
     demo.run("stack", "delete", "--yes", "--wait", "waits")
     assert demo.data("stack", "list") == []
+    for client in (demo, admin):
+        client.close()
+
+
+def test_administrator_lists_the_stacks_of_a_project(url: str, tmp_path: Path) -> None:
+    (tmp_path / "waiting.yaml").write_text(WAITING)
+    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=file)
+    admin = Openstack(tmp_path, "--os-cloud", "devcloud-admin", OS_CLIENT_CONFIG_FILE=file)
+    demo.run("stack", "create", "-t", "waiting.yaml", "listed")
+    of_demo = ("--project", "demo", "--project-domain", "default")
+    (listed,) = admin.data("stack", "list", "--all-projects", *of_demo)
+    assert listed["Stack Name"] == "listed"
+    assert admin.data("stack", "list", "--all-projects", "--project", "admin") == []
+    assert admin.data("stack", "list", *of_demo) == []
+    assert "stacks:global_index does not allow" in demo.refusal("stack", "list", "--all-projects")
+    demo.run("stack", "delete", "--yes", "--wait", "listed")
     for client in (demo, admin):
         client.close()
 

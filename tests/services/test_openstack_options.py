@@ -235,7 +235,7 @@ TABLE: Final = (
 )
 #: Options that need other services, and where they are tried.
 ELSEWHERE: Final = {
-    "--project": "names of projects are looked up in keystone: with it, this is tried in test_api_keystone.py",
+    "--project": "names of projects are looked up in keystone: it is tried with that, in test_api_keystone.py",
     "--project-domain": "the same",
     "--follow": "it ends by no means but Ctrl-C: tried below",
 }

@@ -53,6 +53,7 @@ class StackLists(Repository):
             yield stack.c.deleted_at.is_(None)
         for column, values in (
             (stack.c.id, wanted.ids),
+            (stack.c.project, wanted.projects),
             (stack.c.name, wanted.names),
             (stack.c.action, wanted.actions),
             (stack.c.status, wanted.statuses),

@@ -172,6 +172,8 @@ def test_lists_are_filtered_sorted_and_paged(client: Client) -> None:
     assert names(show_deleted="true") == ["c1", "a1", "b1"]
     everywhere = beta.get("/stacks", params={"global_tenant": "true"})["stacks"]
     assert {each["project"] for each in everywhere} >= {"lists", "acme"}
+    assert names(global_tenant="true", tenant="lists") == names(tenant="lists") == ["c1", "a1"]
+    assert names(tenant="acme") == []
 
 
 def test_environment_files_take_the_place_of_the_environment(client: Client) -> None:

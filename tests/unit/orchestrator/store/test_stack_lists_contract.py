@@ -46,6 +46,8 @@ def test_list_has_the_stacks_of_one_project_or_of_all(some: Bench) -> None:
     assert set(names(some)) == {"web", "db", "cache", "it's"}
     assert set(names(some, project=None)) == {*TAGS}
     assert names(some, project="none") == []
+    assert names(some, project=None, projects=("q", "none")) == ["other"]
+    assert names(some, project="p", projects=("q",)) == []
 
 
 @pytest.mark.parametrize(
