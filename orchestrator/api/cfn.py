@@ -143,11 +143,12 @@ class Cfn(Versions):
         if not signed.access_key:
             message = "expected a signature of version 2 with HmacSHA256 in the query, or of version 4 in the header"
             raise Refused(HTTPStatus.BAD_REQUEST, message, kind=INCOMPLETE_SIGNATURE)
+        caller = Caller(identity=Identity(user="", roles={}), origin=f"api, {request.remote_addr}")
         found = self._door.signed_by_key(signed, timed=timed)
         if found is None:
             message = "the signature is wrong, or it or its key has expired"
+            self._door.record_refusal(request, caller, "login", message)
             raise Refused(HTTPStatus.FORBIDDEN, message, kind=WRONG_SIGNATURE)
-        caller = Caller(identity=Identity(user="", roles={}), origin=f"api, {request.remote_addr}")
         request.context.ending.enter_context(acting_for(caller))
         service, named = found
         return _Bearer(service, service.head(named.stack_id), named.resource)

@@ -16,6 +16,7 @@ import yaml
 from tests.services.api_process import serving
 from tests.services.openstack_client import Openstack
 from tests.services.process import free_port
+from tests.services.test_openstack_options import type_all, write_files
 from tests.waiting import until
 
 pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
@@ -110,6 +111,14 @@ def test_administrator_lists_the_stacks_of_a_project(url: str, tmp_path: Path) -
     demo.run("stack", "delete", "--yes", "--wait", "listed")
     for client in (demo, admin):
         client.close()
+
+
+def test_every_command_says_what_it_should(url: str, tmp_path: Path) -> None:
+    write_files(tmp_path)
+    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    admin = Openstack(tmp_path, "--os-cloud", "devcloud-admin", OS_CLIENT_CONFIG_FILE=file)
+    type_all(admin)
+    admin.close()
 
 
 def test_what_keystone_has_not_confirmed_is_refused(url: str) -> None:

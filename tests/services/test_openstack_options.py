@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -95,7 +96,7 @@ TABLE: Final = (
     # Lists.
     Row("stack list", "web"),
     Row("stack list --short", "web"),
-    Row("stack list --long --all-projects", "default"),
+    Row("stack list --long --all-projects", "Project"),
     Row("stack list --nested", "nested-inner"),
     Row("stack list --hidden --property name=six --limit 5", "six"),
     Row("stack list --deleted --tags a,b --tag-mode any", "web"),
@@ -254,11 +255,16 @@ print(json.dumps(found))
 """
 
 
+def write_files(directory: Path) -> None:
+    """Write the files that the commands of the table name."""
+    for name, text in FILES.items():
+        (directory / name).write_text(text)
+
+
 @pytest.fixture(scope="module")
 def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Openstack]:
     directory = tmp_path_factory.mktemp("options")
-    for name, text in FILES.items():
-        (directory / name).write_text(text)
+    write_files(directory)
     port = free_port()
     with serving(directory, f"--auth none --port {port}") as (url, _):
         client = Openstack(directory, "--os-auth-type", "none", "--os-endpoint", f"{url}/default")
@@ -267,6 +273,11 @@ def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Openstack]:
 
 
 def test_every_command_says_what_it_should(openstack: Openstack) -> None:
+    type_all(openstack)
+
+
+def type_all(openstack: Openstack) -> None:
+    """Type every command of the table, in a directory that has the files."""
     # An update takes the address of a parameter's file, and no path.
     kept = {"here": openstack.directory.as_uri()}
 

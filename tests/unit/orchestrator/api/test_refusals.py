@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import falcon
 import pytest
+from falcon import testing
 from structlog.testing import capture_logs
 
 from orchestrator.api.door import Door
@@ -84,6 +85,20 @@ def test_wrong_signature_is_recorded_without_it(door: Door, clients: Mapping[str
         assert answer.status == falcon.HTTP_FORBIDDEN
     [entry] = recorded(door, before)
     assert (entry.user, entry.project, entry.action) == ("", "acme", "stack.signal")
+    assert "sesame" not in str(entry)
+
+
+def test_wrong_key_of_a_machine_is_recorded_without_its_signature(
+    door: Door, clients: Mapping[str, Client]
+) -> None:
+    before = count(door)
+    signed = {"AWSAccessKeyId": "key", "SignatureMethod": "HmacSHA256", "SignatureVersion": "2"}
+    for _ in range(3):
+        params = {"Action": "DescribeStackResource", **signed, "Signature": "sesame"}
+        answer = testing.simulate_get(clients[""]._client.app, "/v1/", params=params)
+        assert answer.status == falcon.HTTP_FORBIDDEN
+    [entry] = recorded(door, before)
+    assert (entry.user, entry.action, entry.target) == ("", "login", "GET /v1")
     assert "sesame" not in str(entry)
 
 
