@@ -5,12 +5,12 @@ import click
 from orchestrator.cli.options import example
 
 
-@click.command(epilog=example("isotherm api policy", "isotherm api policy > policy.yaml"))
+@click.command(epilog=example("isotherm api policy"))
 def policy() -> None:
-    """Write a policy file with all rules and their defaults.
+    """Write all rules of the API with their defaults.
 
-    The rules are those of oslo.policy, with Heat's names; each is commented out. The setting api_policy_file names a
-    file with those that are to differ.
+    They are rules of oslo.policy with Heat's names, each commented out, in the form of a policy file. The setting
+    api_policy_file names a file with those that are to differ.
     """
     # Packages that no other command needs.
     from orchestrator.api.installed import require_api

@@ -214,18 +214,18 @@ class CfnWaitConditionHandle(WaitConditionHandle):
 
     description = "Receives the signals for a wait condition, sent with cfn-signal."
     example = """\
-AWSTemplateFormatVersion: 2010-09-09
-Resources:
+heat_template_version: 2018-08-31
+resources:
   handle:
-    Type: AWS::CloudFormation::WaitConditionHandle
+    type: AWS::CloudFormation::WaitConditionHandle
   installed:
-    Type: AWS::CloudFormation::WaitCondition
-    Properties:
-      Handle: {Ref: handle}
+    type: AWS::CloudFormation::WaitCondition
+    properties:
+      Handle: {get_resource: handle}
       Timeout: 600
-Outputs:
+outputs:
   signals:
-    Value: {Fn::GetAtt: [installed, Data]}
+    value: {get_attr: [installed, Data]}
 """
     properties_schema = {}
     attributes_schema = {}
