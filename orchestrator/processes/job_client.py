@@ -16,7 +16,8 @@ from orchestrator.tracing.tracer import OFF, Tracing
 ACCEPT_SECONDS = 15.0
 #: How long the coordinator that took a job may need to begin it: validation may query other systems.
 ANSWER_SECONDS = 300.0
-_PAUSE_SECONDS = 0.05
+#: How long it waits between two looks at first, twice as long each time, and at most: most jobs are begun soon.
+_FIRST_PAUSE_SECONDS, _PAUSE_SECONDS = 0.005, 0.05
 #: After how long without a coordinator a job's sender asks whether those there are belong to another installation.
 _DOUBT_SECONDS = 2.0
 #: How long they have to answer.
@@ -52,6 +53,7 @@ class JobClient:
     def _answer(self, job_id: str, own: str) -> str:
         """Wait until a coordinator has begun a job, and return the stack's id."""
         began, is_taken, is_doubted = time.monotonic(), False, False
+        pause_seconds = _FIRST_PAUSE_SECONDS
         while time.monotonic() < began + (ANSWER_SECONDS if is_taken else ACCEPT_SECONDS):
             row = self._store.stacks.job(job_id)
             if row is None:
@@ -59,7 +61,8 @@ class JobClient:
                 if not is_taken and not is_doubted and time.monotonic() > began + _DOUBT_SECONDS:
                     is_doubted = True
                     self._refuse_foreign_coordinators(own)
-                time.sleep(_PAUSE_SECONDS)
+                time.sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, _PAUSE_SECONDS)
                 continue
             if row.refusal is not None:
                 raise_refusal(row.refusal)

@@ -1,6 +1,7 @@
 """Resources that are signalled from machines: by a signed address, where the installation has an API."""
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -51,22 +52,16 @@ class SignalledResource(RowResource):
 
     def signal_address(self) -> str | None:
         """Return the signed address; None where there is no API, or was none when the resource was made."""
-        if not self.settings.api_url:
-            return None
-        return signed_address(
-            self.settings.api_url,
-            self.state.data,
-            project=self.stack.project,
-            stack=self.stack.name,
-            stack_id=self.stack.id,
-            resource=self.name,
-        )
+        return self._signed(signed_address)
 
     def cfn_signal_address(self) -> str | None:
         """Return the address that ``cfn-signal`` takes, signed for PUT; None as :meth:`signal_address`."""
+        return self._signed(signed_url)
+
+    def _signed(self, sign: Callable[..., str | None]) -> str | None:
         if not self.settings.api_url:
             return None
-        return signed_url(
+        return sign(
             self.settings.api_url,
             self.state.data,
             project=self.stack.project,
