@@ -14,6 +14,7 @@ from orchestrator.api.shapes import PARAMETER_TYPES
 from orchestrator.api.stacks import Face
 from orchestrator.documentation.schema import describe_attributes, describe_properties
 from orchestrator.documentation.wrapping import resource_name, wrapping_template
+from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import SupportStatus
@@ -219,7 +220,10 @@ class TemplateFunctions(Face):
     def on_get(self, request: falcon.Request, response: falcon.Response, version: str, **_: str) -> None:
         """List them, with those of conditions if they are wanted, too."""
         self._door.require(request, "stack.preview")
-        wanted = version_named(version)
+        try:
+            wanted = version_named(version)
+        except InvalidInput as error:
+            raise NotFound(str(error)) from error
         found = {each.name: each for each in describe_functions(wanted)}
         if Query(request).flag("with_condition_func"):
             found |= {each.name: each for each in describe_functions(wanted, in_conditions=True)}

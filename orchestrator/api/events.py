@@ -27,6 +27,8 @@ _QUERY: Final = {
     "nested_depth": NUMBER,
     **dict.fromkeys(("resource_status", "resource_action", "resource_name", "resource_type"), TEXT),
 }
+#: The same of the list of one resource, which has nothing nested in it.
+_OF_RESOURCE: Final = {name: schema for name, schema in _QUERY.items() if name != "nested_depth"}
 _LISTED: Final = wrapped("events", many(named("EventItem")))
 #: The most events that are read at once, whatever the limit.
 _MOST: Final = 10_000
@@ -55,7 +57,7 @@ class Events(Face):
 class ResourceEvents(Face):
     """The events of a resource."""
 
-    @described("events:index", _LISTED, query=_QUERY)
+    @described("events:index", _LISTED, query=_OF_RESOURCE)
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List them; the name of the stack stands for the stack itself."""
         service, stack = self._door.stack(request, "stack.read", path)
@@ -85,7 +87,7 @@ def _number(text: str) -> int | None:
 
 
 def _listed(service: Service, stack: StackView, query: Query, *, resource: str = "") -> list[EventView]:
-    query.unknown(_QUERY)
+    query.unknown(_OF_RESOURCE if resource else _QUERY)
     for key in query.words("sort_keys"):
         if key not in _SORTS:
             raise bad_request(f"a list of events cannot be sorted by {key[:80]!r}; expected event_time")

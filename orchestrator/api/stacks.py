@@ -178,6 +178,8 @@ class UpdatePreview(Face):
     def _answer(
         self, request: falcon.Request, response: falcon.Response, path: Mapping[str, str], *, is_partial: bool
     ) -> None:
+        # What changes in nested stacks is not in a plan, whether it is wanted or not.
+        Query(request).flag("show_nested")
         service, found = self._door.living_stack(request, "stack.preview", path)
         body = self._body(request)
         job: StackJob

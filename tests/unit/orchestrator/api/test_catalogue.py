@@ -51,7 +51,7 @@ def test_language_has_versions_and_functions(client: Client) -> None:
     path = f"/template_versions/{rocky['version']}/functions"
     both = client.get(path, params={"with_condition_func": "true"})["template_functions"]
     assert {"equals", "get_attr"} <= {each["functions"] for each in both}
-    assert client.ask("GET", "/template_versions/rock/functions").status == falcon.HTTP_BAD_REQUEST
+    assert client.ask("GET", "/template_versions/rock/functions").status == falcon.HTTP_NOT_FOUND
 
 
 def test_validation_declares_parameters_as_heat_does(client: Client) -> None:
