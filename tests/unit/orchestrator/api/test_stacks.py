@@ -147,6 +147,7 @@ def test_lists_are_filtered_sorted_and_paged(client: Client) -> None:
 
     assert names() == ["c1", "a1", "b1"]
     assert names(sort_keys="stack_name", sort_dir="asc") == ["a1", "b1", "c1"]
+    assert beta.get("/stacks/detail") == beta.get("/stacks")
     assert names(stack_name="a1") == names(id=paths["a1"].rpartition("/")[2]) == ["a1"]
     assert names(stack_name=["a1", "b1"]) == ["a1", "b1"]
     assert names(tags="red") == ["a1", "b1"]
