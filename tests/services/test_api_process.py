@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from orchestrator.store import migrations
 from tests.services.api_process import serving
+from tests.services.certificates import write_certificate
 from tests.services.engine import running
 from tests.services.servers import PostgresServer, RedisServer
 from tests.unit.docs.pages import Session
@@ -198,3 +200,31 @@ def test_body_in_chunks_counts_like_any_other(api: str) -> None:
         assert (large.status_code, large.json()["error"]["type"]) == (400, "RequestLimitExceeded")
         # A connection on which not all of a body was read serves no further request by what is left of it.
         assert client.get(stacks).status_code == HTTPStatus.OK
+
+
+def test_api_is_served_over_tls(tmp_path: Path) -> None:
+    certificate = write_certificate(tmp_path / "api.pem")
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    with serving(tmp_path, f"--auth none --certificate {certificate}") as (url, _):
+        assert url.startswith("https://127.0.0.1:")
+        made = httpx.post(
+            f"{url}/default/stacks",
+            json={"stack_name": "t", "template": TEMPLATE},
+            verify=trusted,
+            trust_env=False,
+        )
+        assert made.headers["location"].startswith(f"{url}/default/stacks/t/")
+        with pytest.raises(httpx.HTTPError):
+            httpx.get(f"{url.replace('https', 'http')}/default/stacks", trust_env=False)
+
+
+@pytest.mark.parametrize("option", ["", "--behind-proxy"])
+def test_headers_of_a_proxy_are_believed_where_there_is_one(tmp_path: Path, option: str) -> None:
+    said = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "heat.example.com"}
+    with serving(tmp_path, f"--auth none {option}") as (url, _):
+        found = httpx.get(url, headers=said, trust_env=False).json()["versions"][0]["links"][0]["href"]
+        assert found == ("https://heat.example.com/v1/" if option else f"{url}/")
+        body = {"stack_name": "p", "template": TEMPLATE}
+        made = httpx.post(f"{url}/default/stacks", json=body, headers=said, trust_env=False)
+        base = "https://heat.example.com/v1" if option else url
+        assert made.headers["location"].startswith(f"{base}/default/stacks/p/")
