@@ -24,6 +24,7 @@ from orchestrator.model.signed_signals import QUERY_SIGNATURE
 
 log = structlog.get_logger()
 
+_VERSION_TYPE: Final = "application/vnd.openstack.orchestration-v1"
 #: Who is not known, or needs no role as the address is signed.
 NOBODY: Final = Identity(user="", roles={})
 
@@ -53,6 +54,9 @@ class Admission:
         if "\0" in falcon.uri.decode(request.relative_uri):
             # No name has one, and PostgreSQL takes none.
             raise bad_request("expected an address without the character NUL")
+        if _VERSION_TYPE in (request.get_header("Accept") or "") and request.path.count("/") > 1:
+            # Heat's other way to name the version: not in the address, which then begins with the project.
+            request.path = request.path if request.path.startswith("/v1/") else f"/v1{request.path}"
         if (path := path_of_arn(request.path)) is not None:
             raise falcon.HTTPFound(f"{path}?{request.query_string}" if request.query_string else path)
 

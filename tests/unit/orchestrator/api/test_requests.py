@@ -235,6 +235,15 @@ def test_unknown_addresses_have_the_shape_of_every_fault(client: Client) -> None
         assert answer.json["error"]["type"] in ("HTTPNotFound", "EntityNotFound")
 
 
+def test_version_may_be_in_the_accepted_type(client: Client) -> None:
+    bare = testing.TestClient(client._client.app)
+    accepted = {"Accept": "application/vnd.openstack.orchestration-v1+json, application/json"}
+    assert bare.simulate_get("/acme/stacks").status == falcon.HTTP_NOT_FOUND
+    assert "stacks" in bare.simulate_get("/acme/stacks", headers=accepted).json
+    assert "stacks" in bare.simulate_get("/v1/acme/stacks", headers=accepted).json
+    assert "versions" in bare.simulate_get("/", headers=accepted).json
+
+
 def test_every_answer_has_an_id_of_its_own(client: Client) -> None:
     ids = {
         client.ask("GET", path).headers["x-openstack-request-id"]
