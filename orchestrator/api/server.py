@@ -16,6 +16,7 @@ from orchestrator.api.application import make_application, make_keystone_applica
 from orchestrator.api.callers import identifier_of
 from orchestrator.api.door import Door
 from orchestrator.api.kinds import KEYSTONE, NONE
+from orchestrator.config.garbage import settle
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 
@@ -126,6 +127,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
         return make_application(self._door, identify, behind_proxy=serving.behind_proxy, metrics=metrics)
 
     def _ready(self, worker: Worker) -> None:
+        settle()
         scheme = "https" if self._serving.certificate is not None else "http"
         # The port may have been chosen by the system.
         _host, port = worker.sockets[0].sock.getsockname()[:2]
