@@ -41,7 +41,7 @@ _FIELDS: Final = 32
 
 
 class _Bearer(NamedTuple):
-    """Whoever has the key of a resource."""
+    """The sender of a request that is signed with the key of a resource."""
 
     service: Service
     stack: StackView

@@ -10,7 +10,7 @@ import falcon
 from orchestrator.api.addresses import link
 from orchestrator.api.described import described
 from orchestrator.api.faults import Refused
-from orchestrator.api.schemas import MAYBE_TEXT, NUMBER, TEXT, fields, many, words, wrapped
+from orchestrator.api.schemas import LINKS, MAYBE_TEXT, NUMBER, TEXT, fields, many, words, wrapped
 from orchestrator.api.stacks import Face
 from orchestrator.errors import Unavailable
 from orchestrator.store.installation.processes import API
@@ -23,7 +23,7 @@ VERSIONS: Final = wrapped(
             {
                 "id": TEXT,
                 "status": words("CURRENT"),
-                "links": many(fields({"href": TEXT, "rel": TEXT})),
+                "links": LINKS,
             }
         )
     ),

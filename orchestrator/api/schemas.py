@@ -63,13 +63,13 @@ MAYBE_TEXT: Final = maybe(TEXT)
 TIME: Final = maybe({"type": "string", "format": "date-time"})
 #: What is written ``true`` or ``false`` by some clients, and with a capital by others.
 SAID_FLAG: Final[Schema] = {"anyOf": [FLAG, words("true", "false", "True", "False")]}
-_LINKS: Final = many(fields({"href": TEXT, "rel": TEXT}))
+LINKS: Final = many(fields({"href": TEXT, "rel": TEXT}))
 _MINUTES: Final[Schema] = {"type": "number", "minimum": 0}
 _DOCUMENT: Final[Schema] = {"anyOf": [MAP, TEXT]}
 
 _STACK_ITEM: Final[Mapping[str, Schema]] = {
     "id": TEXT,
-    "links": _LINKS,
+    "links": LINKS,
     "stack_name": TEXT,
     "description": TEXT,
     "stack_status": TEXT,
@@ -92,12 +92,12 @@ _RESOURCE_ITEM: Final[Mapping[str, Schema]] = {
     "creation_time": TIME,
     "updated_time": TIME,
     "required_by": many(TEXT),
-    "links": _LINKS,
+    "links": LINKS,
 }
 _EVENT_ITEM: Final[Mapping[str, Schema]] = {
     "id": TEXT,
     "event_time": TIME,
-    "links": _LINKS,
+    "links": LINKS,
     "resource_name": TEXT,
     "logical_resource_id": TEXT,
     "physical_resource_id": TEXT,
@@ -135,7 +135,11 @@ _PREVIEWED_CHANGE: Final = fields(
     }
 )
 _PREVIEWED_STACK: Final[Mapping[str, Schema]] = {
-    **{name: schema for name, schema in _STACK_ITEM.items() if name not in ("stack_user_project_id",)},
+    **{
+        name: schema
+        for name, schema in _STACK_ITEM.items()
+        if name not in ("stack_status", "stack_status_reason", "stack_user_project_id")
+    },
     "id": NOTHING,
 }
 _SHOWN_STACK: Final[Mapping[str, Schema]] = {
@@ -171,7 +175,7 @@ COMPONENTS: Final[Mapping[str, Schema]] = {
     "Stack": fields({**_STACK_ITEM, **_SHOWN_STACK}, {"outputs": many(named("Output"))}),
     "PreviewedStack": fields(
         {
-            **{name: schema for name, schema in _PREVIEWED_STACK.items() if "status" not in name},
+            **_PREVIEWED_STACK,
             **_SHOWN_STACK,
             "resources": many(named("PreviewedResource")),
         }

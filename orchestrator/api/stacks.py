@@ -12,7 +12,7 @@ from orchestrator.api.described import described
 from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request
 from orchestrator.api.reading import ESCAPED, Query, body_of
-from orchestrator.api.schemas import MAP, NUMBER, SAID_FLAG, TEXT, fields, many, named, words, wrapped
+from orchestrator.api.schemas import LINKS, MAP, NUMBER, SAID_FLAG, TEXT, fields, many, named, words, wrapped
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import AdoptJob, StackJob
 from orchestrator.model.stack_filter import StackFilter, StackOrder
@@ -40,9 +40,8 @@ _QUERY: Final = {
     **dict.fromkeys(("owner_id", "tenant"), TEXT),
 }
 _NESTED: Final = {"show_nested": SAID_FLAG}
-_LINK: Final = fields({"href": TEXT, "rel": TEXT})
-_LISTED: Final = fields({"stacks": many(named("StackItem"))}, {"count": NUMBER, "links": many(_LINK)})
-_CREATED: Final = wrapped("stack", fields({"id": TEXT, "links": many(_LINK)}))
+_LISTED: Final = fields({"stacks": many(named("StackItem"))}, {"count": NUMBER, "links": LINKS})
+_CREATED: Final = wrapped("stack", fields({"id": TEXT, "links": LINKS}))
 _STATUSES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
 
 
