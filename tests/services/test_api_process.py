@@ -125,9 +125,7 @@ def test_updates_at_once_leave_one_of_them(api: str) -> None:
         f"{api}/updates/stacks", json={"stack_name": "u", "template": TEMPLATE}, trust_env=False
     )
     address = made.headers["location"]
-    codes = at_once(
-        lambda client, number: client.patch(address, json={"parameters": {"length": 8 + number}}), 20
-    )
+    codes = at_once(lambda client, number: client.patch(address, json={"parameters": {"length": 8 + number}}))
     assert set(codes) <= {202, 409}
     assert codes[202] > 0
     found = rested(address)
@@ -140,7 +138,7 @@ def test_deletes_during_a_create_leave_nothing(api: str) -> None:
         f"{api}/deletes/stacks", json={"stack_name": "d", "template": TEMPLATE}, trust_env=False
     )
     address = made.headers["location"]
-    codes = at_once(lambda client, _: client.delete(address), 20)
+    codes = at_once(lambda client, _: client.delete(address))
     assert set(codes) <= {204, 404}
     assert codes[204] > 0
     assert rested(address)["stack_status"] == "DELETE_COMPLETE"
