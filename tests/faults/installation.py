@@ -12,7 +12,7 @@ import redis
 import sqlalchemy as sa
 
 from orchestrator.config.settings import load_settings
-from orchestrator.model.messages import StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, Progress, StackView
@@ -128,9 +128,19 @@ class Installation:
 
     # -- stacks ------------------------------------------------------------------------------------------------
 
-    def create(self, template: str, name: str = STACK) -> str:
-        """Have a coordinator begin a stack, and return the stack's id."""
-        return self.service.create(StackJob(name=name, template=template)).id
+    def create(self, template: str, name: str = STACK, *, held: str = "") -> str:
+        """Have a coordinator begin a stack, and return the stack's id.
+
+        The resource ``held`` is not made before :meth:`let_on`, so that the stack cannot be over before a fault comes,
+        however quick its workers are.
+        """
+        hooks = {"resource_registry": {"resources": {held: {"hooks": ["pre-create"]}}}}
+        sources = (EnvironmentSource(file="environment", source=json.dumps(hooks)),) if held else ()
+        return self.service.create(StackJob(name=name, template=template, environments=sources)).id
+
+    def let_on(self, stack_id: str, held: str) -> None:
+        """Let the resource be made that was held back."""
+        until(lambda: self.service.clear_hooks(stack_id, held), pause_seconds=LOOK_SECONDS)
 
     def submit(self, template: str) -> None:
         """Put a job into the queue as a foreign program would: nobody looks at the template before, or waits."""

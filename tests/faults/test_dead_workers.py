@@ -53,9 +53,11 @@ def files_template() -> str:
 def test_a_dead_worker_and_an_emptied_broker_cost_a_stack_nothing_but_time(
     installation: Installation,
 ) -> None:
-    stack_id = installation.create(template("layers", SIZE))
+    last = f"r{SIZE - 1}"
+    stack_id = installation.create(template("layers", SIZE), held=last)
     installation.until_done(stack_id, SIZE // 10)
     installation.engine("w1").kill()
+    installation.let_on(stack_id, last)
     with installation.broker() as broker:
         # Those who are left may be done before there is anything to lose.
         for number in range(STACKS):

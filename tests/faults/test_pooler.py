@@ -16,6 +16,8 @@ from tests.services.pgbouncer import PgBouncerServer
 pytestmark = pytest.mark.slow
 
 SIZE = 400
+#: The resource that waits for the faults.
+LAST = f"r{SIZE - 1}"
 
 
 @pytest.fixture
@@ -32,11 +34,12 @@ def installation(tmp_path: Path, redis_url: str, pgbouncer_url: str) -> Iterator
 def test_stacks_are_made_changed_and_deleted_through_few_connections_that_break(
     installation: Installation, pgbouncer_server: PgBouncerServer, postgres_url: str
 ) -> None:
-    stack_id = installation.create(template("layers", SIZE))
+    stack_id = installation.create(template("layers", SIZE), held=LAST)
     installation.until_done(stack_id, SIZE // 10)
     installation.engine("w1").kill()
     installation.until_done(stack_id, SIZE // 4)
     pgbouncer_server.restart()
+    installation.let_on(stack_id, LAST)
     with pgbouncer_server.postgres.connect() as connection:
         sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
         (found,) = connection.execute(sql, [postgres_url.rpartition("/")[2]]).fetchone() or (0,)

@@ -43,7 +43,8 @@ def unhurried_template() -> str:
 def test_a_stack_survives_restarts_of_the_database_and_of_the_broker(
     installation: Installation, postgres_server: PostgresServer, redis_server: RedisServer
 ) -> None:
-    stack_id = installation.create(unhurried_template())
+    last = f"r{LAYERS * WIDTH - 1}"
+    stack_id = installation.create(unhurried_template(), held=last)
     installation.until_done(stack_id, WIDTH)
     postgres_server.stop()
     until(lambda: "the database did not answer; trying again" in installation.log)
@@ -53,6 +54,7 @@ def test_a_stack_survives_restarts_of_the_database_and_of_the_broker(
     installation.until_done(stack_id, 5 * WIDTH)
     postgres_server.crash()
     postgres_server.launch()
+    installation.let_on(stack_id, last)
     assert installation.ended(stack_id).state == "CREATE_COMPLETE"
     everything = {f"r{number}": requires(number) for number in range(LAYERS * WIDTH)}
     assert_made_once_and_in_order(installation.events(stack_id), everything)
