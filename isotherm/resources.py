@@ -14,6 +14,8 @@
     raised when an action has failed permanently; its message is shown to users
 ``RetryableFailure``
     raised when a retry may succeed
+``Busy``
+    raised when the other system cannot do it yet: the step is run again, however often, within a limit of time
 ``NothingDone``
     raised from ``handle_create`` when a retry may succeed and certainly nothing was created
 """
@@ -21,6 +23,7 @@
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import (
     CANNOT_TELL,
+    Busy,
     CannotTell,
     NothingDone,
     PropertyChanges,
@@ -32,6 +35,7 @@ from orchestrator.plugins.steps import (
 
 __all__ = [
     "CANNOT_TELL",
+    "Busy",
     "CannotTell",
     "NothingDone",
     "PropertyChanges",

@@ -387,6 +387,13 @@ class Resource:
         An exception fails the resources that read the attribute, not this one, unless it is retryable.
         """
 
+    def whole(self) -> Mapping[str, Any] | None:
+        """Return the value of ``{get_attr: [name, show]}``: the object as its system shows it, in plain types.
+
+        By default None: a map of all attributes of the schema. Exceptions are those of :meth:`attribute`.
+        """
+        return None
+
     def observe(self) -> Mapping[str, Any] | CannotTell | None:
         """Return the actual properties of the object, or None if it does not exist.
 

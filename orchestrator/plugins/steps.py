@@ -44,6 +44,18 @@ class RetryableFailure(ResourceFailure):
     """A failure after which the step is retried, with growing delays."""
 
 
+class Busy(RetryableFailure):
+    """The other system cannot do it yet, such as what is still in use: the step is run again later.
+
+    That counts as no retry: it goes on until ``busy_limit_seconds`` after the action began, or the stack's timeout.
+    """
+
+    def __init__(self, message: str, seconds: float | None = None) -> None:
+        """``seconds``: the pause that the other system requested; by default it grows from 1 to 10 seconds."""
+        super().__init__(message)
+        self.seconds = seconds
+
+
 class NothingDone(RetryableFailure):
     """A failure after which the step is retried, and which certainly had no effect.
 

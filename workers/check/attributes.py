@@ -92,7 +92,10 @@ def _ask(resource: Resource, path: AttributePath) -> object:
         return resource.attribute_at(path)
     name = str(path[0])
     if name in EVERY_ATTRIBUTE and not resource.accepts_anything:
-        return {each: _value(resource, each) for each in resource.attributes_schema}
+        whole = resource.whole()
+        return (
+            {each: _value(resource, each) for each in resource.attributes_schema} if whole is None else whole
+        )
     return _value(resource, name)
 
 

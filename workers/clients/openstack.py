@@ -105,6 +105,61 @@ class OpenStack(ClientPlugin):
         """
         return self._cloud.proxy(self.service, self._patiently)
 
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        query: Mapping[str, Any] | None = None,
+        microversion: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Send a request to the service, and return the JSON of the answer; None if that has none.
+
+        ``path`` is below the address of the service's version, such as ``/networks``. Reading (GET) is tried again, as
+        often as the settings say; nothing else is.
+
+        Raises:
+            Exception: the service did not answer, or refused; the predicates of this client classify it.
+        """
+        from openstack.exceptions import raise_from_response
+
+        from workers.clients.openstack_attempts import attempted
+
+        proxy = self.proxy()
+
+        def send() -> Any:
+            response = proxy.request(
+                path,
+                method,
+                json=body,
+                params=dict(query or {}),
+                microversion=microversion,
+                headers={"Accept": "application/json", **(headers or {})},
+            )
+            raise_from_response(response)
+            return response.json() if response.content else None
+
+        return self._patiently(send) if method == "GET" else attempted(send)
+
+    def listed(
+        self, path: str, plural: str, query: Mapping[str, Any], *, microversion: str | None = None
+    ) -> list[Any]:
+        """Return the whole of a list, with all of its pages.
+
+        Raises:
+            Exception: as for :meth:`ask`.
+        """
+        found: list[Any] = []
+        while True:
+            answer = self.ask("GET", path, query=query, microversion=microversion)
+            page = answer[plural]
+            found += page
+            if not page or not _has_more(answer, plural):
+                return found
+            query = {**query, "marker": page[-1]["id"]}
+
     def scope(self, entity: str) -> tuple[str, ...]:
         """Return the cloud, its region, and the user: the visible entities depend on the user's roles."""
         return self._cloud.seen_as(KINDS[entity].service)
@@ -174,6 +229,17 @@ class OpenStack(ClientPlugin):
         )
         answer: Answer = retrying(attempted, call)
         return answer
+
+
+def _has_more(answer: Mapping[str, Any], plural: str) -> bool:
+    """Return whether a page of a list says that another follows, in the form of any of the services."""
+    links = answer.get(f"{plural}_links") or ()
+    others = answer.get("links")
+    return (
+        any(link.get("rel") == "next" for link in links)
+        or bool(answer.get("next"))
+        or bool(isinstance(others, Mapping) and others.get("next"))
+    )
 
 
 class _Service(OpenStack):
