@@ -10,6 +10,9 @@
     passed to ``handle_update`` and ``needs_replace``: the properties before and after the update
 ``CANNOT_TELL``, ``CannotTell``
     returned by ``observe`` if the type does not support it; the type of that value, for annotations
+``Sibling``, ``Siblings``, ``reference_of``
+    passed to ``implied_requirements``: the resources of a stack with their properties; and which resource a property
+    refers to by ``get_resource``
 ``ResourceFailure``
     raised when an action has failed permanently; its message is shown to users
 ``RetryableFailure``
@@ -21,6 +24,7 @@
 """
 
 from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.siblings import Sibling, Siblings, reference_of
 from orchestrator.plugins.steps import (
     CANNOT_TELL,
     Busy,
@@ -43,5 +47,8 @@ __all__ = [
     "ResourceFailure",
     "ResourceState",
     "RetryableFailure",
+    "Sibling",
+    "Siblings",
     "Wait",
+    "reference_of",
 ]

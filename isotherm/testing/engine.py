@@ -106,7 +106,8 @@ class Engine:
             coordinator=self._coordinator,
             clients=self._clients,
         )
-        self._shown = StackQueries(self.settings, self.store)
+        #: What there is in the installation, as faces see it.
+        self.queries = StackQueries(self.settings, self.store)
 
     def close(self) -> None:
         """End the installation; what its resources have made stays."""
@@ -194,8 +195,8 @@ class Engine:
             # The broker delivers the job again: it is one and the same.
             self.now += self.store.timings.lease_seconds
         self.settle(signals)
-        stacks = [each for each in self._shown.stacks() if each.name == name]
-        return self._shown.stack(stacks[0].id) if stacks else None
+        stacks = [each for each in self.queries.stacks() if each.name == name]
+        return self.queries.stack(stacks[0].id) if stacks else None
 
     @staticmethod
     def _survives(act: Callable[[], object]) -> bool:

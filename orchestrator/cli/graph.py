@@ -17,7 +17,11 @@ def as_dot(graph: "GraphView", name: str) -> str:
         # A backslash and an n is Graphviz's line end, so it goes in after the names are escaped.
         label = "\\n".join(_dot_text(part)[1:-1] for part in (node.name, node.type, node.state))
         lines.append(f'  {_dot_text(node.name)} [label="{label}", fillcolor="{_colour(node)}"];')
-    lines += [f"  {_dot_text(requirer)} -> {_dot_text(required)};" for requirer, required in graph.edges]
+    implied = dict.fromkeys(graph.implied, ' [style=dashed, label="implied"]')
+    lines += [
+        f"  {_dot_text(requirer)} -> {_dot_text(required)}{implied.get((requirer, required), '')};"
+        for requirer, required in graph.edges
+    ]
     return "\n".join([*lines, "}", ""])
 
 
@@ -29,7 +33,11 @@ def as_mermaid(graph: "GraphView") -> str:
         label = "<br/>".join(_mermaid_text(part) for part in (node.name, node.type, node.state))
         lines.append(f'  {numbers[node.name]}["{label}"]')
         lines.append(f"  style {numbers[node.name]} fill:{_colour(node)}")
-    lines += [f"  {numbers[requirer]} --> {numbers[required]}" for requirer, required in graph.edges]
+    implied = dict.fromkeys(graph.implied, "-. implied .->")
+    lines += [
+        f"  {numbers[requirer]} {implied.get((requirer, required), '-->')} {numbers[required]}"
+        for requirer, required in graph.edges
+    ]
     return "\n".join([*lines, ""])
 
 

@@ -80,7 +80,8 @@ def _with_paths(
 
 def _required(path: str, resource: "ResourcePreview") -> str:
     above = path.removesuffix(resource.name)
-    return ", ".join(above + name for name in resource.requires)
+    marks = dict.fromkeys(resource.implied, " (implied by its type)")
+    return ", ".join(f"{above}{name}{marks.get(name, '')}" for name in resource.requires)
 
 
 def _type(resource: "ResourcePreview") -> str:

@@ -85,6 +85,7 @@ def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> 
         action="CREATE" if definition.external_id is None else "ADOPT",
         properties=_properties(_shown(definition.properties_expression, examined)),
         requires=tuple(sorted(definition.requirements)),
+        implied=tuple(sorted(definition.implied)),
         deletion_policy=definition.deletion_policy,
         resources=_resources(nested) if nested else (),
     )

@@ -4,7 +4,7 @@ The engine calls one step at a time, in any process on any machine, and stores t
 nothing may be kept in memory between two steps. An interrupted step is run again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from hooks.loading.overrides import override_mistakes
@@ -22,6 +22,7 @@ from orchestrator.plugins.mistakes import (
     refuse_mistakes,
 )
 from orchestrator.plugins.properties import Attribute, Property, convert_properties
+from orchestrator.plugins.siblings import Sibling, Siblings
 from orchestrator.plugins.steps import (
     CANNOT_TELL,
     CannotTell,
@@ -424,6 +425,24 @@ class Resource:
         The properties are not converted, and values that are not known yet are ``UNKNOWN``.
         """
         return None
+
+    # -- order -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def implied_requirements(cls, own: Sibling, siblings: Siblings) -> Iterable[str]:
+        """Return the names of further resources of the stack that must be complete before a resource of this type.
+
+        For what a template does not say: a port gets an address from the subnets of its network that exist already.
+        Must depend on nothing but the arguments. Names that the resource requires anyway do not matter, and a
+        requirement that would close a circle is left out.
+        """
+        return ()
+
+    @classmethod
+    def implies_requirements(cls) -> bool:
+        """Return whether the type implements :meth:`implied_requirements`; for the engine."""
+        own, base = cls.implied_requirements.__func__, Resource.implied_requirements.__func__  # type: ignore[attr-defined]
+        return own is not base
 
     # -- validating --------------------------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
         vertex=seen.vertices[no],
         properties=_properties(recorded.fragment),
         requires=_names(wiring, no, wiring.requirements),
+        implied=tuple(_definition(recorded.fragment).get("i", ())),
         required_by=_names(wiring, no, wiring.dependents),
         spans=tuple(Moments(seen).spans.get(no, ())),
         events=tuple(
@@ -61,9 +62,14 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
     )
 
 
+def _definition(fragment: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    definition: Mapping[str, Any] = (fragment or {}).get("definition", {})
+    return definition
+
+
 def _properties(fragment: Mapping[str, Any] | None) -> Mapping[str, object]:
     """Return the properties as in the template, with unresolved functions."""
-    properties = (fragment or {}).get("definition", {}).get("p", {})
+    properties = _definition(fragment).get("p", {})
     # A template may give all properties by one function.
     return properties if isinstance(properties, Mapping) else {"properties": properties}
 

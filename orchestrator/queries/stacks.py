@@ -237,13 +237,29 @@ class StackQueries:
 
         stack = self._find(name)
         template = self._template(stack, self._store.traversals.context(stack.traversal_id))
-        states = {row.name: f"{row.action}_{row.status}" for row in self._store.stacks.resources(stack.id)}
-        graph = Graph({key: each.requirements for key, each in template.resources.items()})
+        rows = self._store.stacks.resources(stack.id)
+        states = {row.name: f"{row.action}_{row.status}" for row in rows}
+        implied = self._implied(stack.id, rows) if rows else {}
+        graph = Graph(
+            {
+                key: each.requirements | implied.get(key, frozenset())
+                for key, each in template.resources.items()
+            }
+        )
+        added = (
+            (key, other) for key, others in implied.items() for other in others if key in template.resources
+        )
         nodes = tuple(
             GraphNode(name=key, type=each.type, state=states.get(key, "INIT_COMPLETE"))
             for key, each in template.resources.items()
         )
-        return GraphView(nodes=nodes, edges=tuple(graph.edges()))
+        return GraphView(nodes=nodes, edges=tuple(graph.edges()), implied=tuple(sorted(added)))
+
+    def _implied(self, stack_id: str, rows: "Sequence[ResourceRow]") -> dict[str, frozenset[str]]:
+        """Return the requirements that types added when the resources were planned, by the resource's name."""
+        planned = self._store.histories.planned(stack_id)
+        definitions = {row.name: planned.get(row.id, {}).get("definition", {}) for row in rows}
+        return {name: frozenset(each["i"]) for name, each in definitions.items() if each.get("i")}
 
     def snapshots(self, name: str) -> list[SnapshotView]:
         """Return a stack's snapshots, oldest first."""

@@ -68,6 +68,8 @@ class ResourceDefinition(Definition):
     version: TemplateVersion
     positions: Positions = field(repr=False, compare=False)
     depends_on: tuple[str, ...] = ()
+    #: The requirements that the resource's type adds to those of the template.
+    implied: frozenset[str] = frozenset()
     #: As written, with calls as one-key maps and with macros expanded; must not be changed.
     properties: Any = field(default_factory=dict)
     #: As :attr:`properties`.
@@ -106,8 +108,8 @@ class ResourceDefinition(Definition):
 
     @cached_property
     def requirements(self) -> frozenset[str]:
-        """The resources that must be complete before this one, by depends_on and by calls."""
-        return frozenset(self.depends_on).union(*(call.dependencies() for call in self.calls))
+        """The resources that must be complete before this one: by depends_on, by calls, and by its type."""
+        return self.implied.union(self.depends_on, *(call.dependencies() for call in self.calls))
 
     @cached_property
     def required_files(self) -> frozenset[str]:
@@ -169,6 +171,7 @@ class ResourceDefinition(Definition):
             "p": self.properties,
             "m": self.metadata,
             "d": list(self.depends_on),
+            "i": sorted(self.implied),
             "x": "" if self.deletion_policy == DELETE else self.deletion_policy,
             "u": self.update_policy,
             "e": self.external_id,
@@ -223,6 +226,7 @@ class ResourceDefinition(Definition):
             version=version,
             positions=positions,
             depends_on=tuple(fragment.get("d", ())),
+            implied=frozenset(fragment.get("i", ())),
             properties=properties,
             metadata=metadata,
             deletion_policy=deletion_policy_of(fragment),

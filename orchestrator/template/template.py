@@ -5,6 +5,8 @@ conditions may decide, are read once the values are known: :meth:`Draft.under` r
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -81,6 +83,15 @@ class Template:
         with evaluation(limits):
             draft = Draft.read(source, file=file, files=files, limits=limits)
             return draft.valid_under(draft.unknown_values() if values is None else values, hidden)
+
+    def with_implied(self, implied: Mapping[str, frozenset[str]]) -> "Template":
+        """Return the template with the requirements that types of resources add, by the resource's name."""
+        if not implied:
+            return self
+        other = copy(self)
+        added = {name: replace(self.resources[name], implied=names) for name, names in implied.items()}
+        other.resources = {**self.resources, **added}
+        return other
 
     def problem(self, path: Path, message: str, hint: str = "") -> Problem:
         """Return a problem at ``path``."""

@@ -37,6 +37,7 @@ from orchestrator.template.nested_templates import (
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.stack_source import stack_source
 from orchestrator.template.template import Draft, Template
+from orchestrator.validation.implied import implied_requirements
 from orchestrator.validation.rules import (
     ReferencedType,
     Types,
@@ -124,11 +125,14 @@ class Examiner:
             self._nested.begin(draft, place.root)
         settled = draft.settle(environment, pseudo=place.pseudo, offline=self._offline, clients=self._clients)
         template = draft.under(settled.parameters.values, settled.parameters.hidden)
-        wrong_references = template.check_references()
-        self.problems += [*settled.problems, *template.problems, *wrong_references, *cycle_problems(template)]
+        wrong = [*template.problems, *template.check_references(), *cycle_problems(template)]
+        self.problems += [*settled.problems, *wrong]
         if self._values_required and place.root is not None:
             self.problems += settled.missing
         examined = self._examined(template, environment, settled.parameters, place)
+        if not wrong:
+            examined = self._with_implied(examined)
+            template = examined.template
         types = self._referenced_types(examined)
         for definition in template.resources.values():
             check_time(partial(template.problem, definition.path))
@@ -158,6 +162,12 @@ class Examiner:
             elif kind is not None and issubclass(kind, StackResource) and definition.external_id is None:
                 nested[name] = self._examine_generated(examined, definition, kind, place)
         return replace(examined, nested={name: each for name, each in nested.items() if each})
+
+    def _with_implied(self, examined: Examined) -> Examined:
+        """Return the examined template with the requirements that types of resources add."""
+        kinds = {name: self._types.get(actual) for name, actual in examined.types.items()}
+        implied = implied_requirements(examined.template.resources, kinds, examined.blank)
+        return replace(examined, template=examined.template.with_implied(implied))
 
     @staticmethod
     def _actual(template: Template, environment: Environment, definition: ResourceDefinition) -> str:

@@ -266,6 +266,8 @@ class ResourceDetails(View):
     #: As in the template, with unresolved functions.
     properties: Mapping[str, object]
     requires: tuple[str, ...]
+    #: Those of ``requires`` that are not in the template, but added by the resource's type.
+    implied: tuple[str, ...]
     required_by: tuple[str, ...]
     spans: tuple[Span, ...]
     #: The last few events about it, newest first: (id, at, state, reason).

@@ -270,6 +270,8 @@ class GraphView(View):
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[tuple[str, str], ...]
+    #: Those of the edges that are not in the template, but added by the type of the requirer.
+    implied: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,6 +310,8 @@ class ResourcePreview(View):
     #: Resolved, as far as possible before resources exist; unknown and secret values are described in words.
     properties: Mapping[str, Any]
     requires: tuple[str, ...]
+    #: Those of ``requires`` that are not in the template, but added by the resource's type.
+    implied: tuple[str, ...] = ()
     deletion_policy: str
     #: The resources of the template that is its type, if it is one.
     resources: "tuple[ResourcePreview, ...]" = ()

@@ -105,7 +105,8 @@ def test_every_type_that_ships_is_tried() -> None:
     names = {
         entry.name
         for entry in entry_points(group="isotherm.resources")
-        if not entry.name.startswith("Testing")
+        # The types of OpenStack are tried in tests/services/openstack.
+        if not entry.name.startswith("Testing") and ".openstack." not in entry.value
     }
     assert names == {*TYPES, *BELOW, *ELSEWHERE}
 

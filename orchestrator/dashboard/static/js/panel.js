@@ -99,7 +99,7 @@ export class Panel {
       vertex.reason && el("p", { class: vertex.state === "failed" ? "trouble" : "note", text: vertex.reason }),
       this.links(vertex),
       this.facts(details),
-      this.neighbours("Requires", details.requires),
+      this.neighbours("Requires", details.requires, new Set(details.implied)),
       this.neighbours("Required by", details.required_by),
       this.spans(details),
       this.events(details, open),
@@ -140,8 +140,9 @@ export class Panel {
     return el("dl", { class: "vertex-facts" }, ...rows);
   }
 
-  neighbours(word, names) {
-    const shown = names.map((name) => el("li", {}, el("button", { type: "button", class: "btn btn-link", text: name, on: { click: () => this.heard.go(name) } })));
+  neighbours(word, names, implied = new Set()) {
+    const note = (name) => (implied.has(name) ? el("span", { class: "muted", text: "implied by its type" }) : null);
+    const shown = names.map((name) => el("li", {}, el("button", { type: "button", class: "btn btn-link", text: name, on: { click: () => this.heard.go(name) } }), note(name)));
     return el("section", { class: "vertex-part" }, el("h3", { text: `${word} (${count(names.length)})` }), names.length ? el("ul", { class: "vertex-names" }, ...shown) : el("p", { class: "muted", text: "nothing" }));
   }
 
