@@ -178,6 +178,10 @@ class Engine:
         """Give a stack a new definition, and return it as it is in the end."""
         return self._run(UpdateJob(name=name, template=template), name, signals)
 
+    def update_or_roll_back(self, name: str, template: str) -> StackView | None:
+        """Give a stack a new definition, which is taken back if it fails; return the stack as it is in the end."""
+        return self._run(UpdateJob(name=name, template=template, rollback=True), name, {})
+
     def operate(self, action: str, name: str) -> StackView | None:
         """Check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack, and return it as it is in the end."""
         return self._run(OPERATE_JOBS[action](name=name), name, {})

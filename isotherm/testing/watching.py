@@ -13,7 +13,7 @@ _ONCE: Final = frozenset({"handle_create", "handle_adopt", "handle_snapshot"})
 _STEPS: Final = tuple(
     name
     for name in dir(Resource)
-    if name in ("find", "resume_create", "observe", "attribute")
+    if name in ("find", "resume_create", "observe", "attribute", "prepare_for_replace")
     or (name.startswith("handle_") and name not in _APART)
     or (name.startswith("check_") and name.endswith("_complete"))
 )

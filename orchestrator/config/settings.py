@@ -260,6 +260,12 @@ class Settings(BaseSettings):
         ge=0,
         description="How often an action is retried after errors that its plugin classifies as retryable.",
     )
+    busy_limit_seconds: float = Field(
+        default=600.0,
+        ge=0,
+        description="How long an action is tried again while another system is busy: what it works on is in use, or it "
+        "limits the rate of requests. Such tries do not count as retries.",
+    )
     cleanup_retry_limit: int = Field(
         default=3,
         ge=0,

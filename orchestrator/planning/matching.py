@@ -96,6 +96,7 @@ class Matcher:
             refusal=refusal,
             step_data=self._step_data(
                 row,
+                others=[each.id for each in rows if each is not row] if is_taken_back else [],
                 is_in_doubt=self._refresh or is_taken_back,
                 is_other=row not in clean and (new_metadata or self._may_be_other(desired, row)),
             ),
@@ -135,7 +136,7 @@ class Matcher:
         """
         if len(rows) == 1 or (clean and self._visited.isdisjoint(desired.requires)):
             return max(clean or rows, key=standing)
-        sound = [row for row in rows if _is_sound(row) and not self._is_renewed(row)]
+        sound = [row for row in rows if (_is_sound(row) or _is_in_doubt(row)) and not self._is_renewed(row)]
         for different in (self._differs, self._differs_for_good):
             if made_for_it := [row for row in sound if not different(desired, row)]:
                 return max(made_for_it, key=standing)
@@ -180,8 +181,12 @@ class Matcher:
         required = [self._by_id[each] for each in row.requires if each in self._by_id]
         return {**data, "certain": data["certain"] and all(map(_is_as_found, required))}
 
-    def _step_data(self, row: ResourceRow, *, is_in_doubt: bool, is_other: bool) -> dict[str, object]:
+    def _step_data(
+        self, row: ResourceRow, *, others: Sequence[str], is_in_doubt: bool, is_other: bool
+    ) -> dict[str, object]:
         data: dict[str, Any] = {"refresh": True} if is_in_doubt else {}
+        if others:
+            data["others"] = others
         if is_other:
             data["reread"] = True
         if row.unhealthy:
@@ -299,6 +304,11 @@ def _is_as_found(row: ResourceRow) -> bool:
 
 def _is_sound(row: ResourceRow) -> bool:
     return _is_complete(row) and not row.unhealthy and not is_suspended(row.action, row.status)
+
+
+def _is_in_doubt(row: ResourceRow) -> bool:
+    """Whether a row was replaced after a worker had died at it: the worker that takes it back looks at its object."""
+    return row.replaced_by is not None and (row.action, row.status) == ("UPDATE", "IN_PROGRESS")
 
 
 def standing(row: ResourceRow | Presence) -> tuple[bool, bool, float]:

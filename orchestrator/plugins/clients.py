@@ -194,6 +194,13 @@ class ClientPlugin(ABC):
         """Return whether the same request may succeed later."""
         return False
 
+    def busy_seconds(self, error: Exception) -> float | None:  # noqa: ARG002  # as above
+        """Return how long to wait if an error means that the system is busy; 0 if that is unknown, None if it is not.
+
+        The step is then run again, as often as needed: see :class:`orchestrator.plugins.steps.Busy`.
+        """
+        return None
+
     def secrets(self) -> Iterable[str]:
         """Return the credentials that no reason, event or log may show, as they are at present.
 
@@ -268,6 +275,15 @@ class ProjectClients:
     def is_retryable(self, error: Exception) -> bool:
         """Return whether one of the clients built so far classifies an error as retryable."""
         return any(client.is_retryable(error) for client in list(self._built.values()))
+
+    def busy_seconds(self, error: Exception) -> float | None:
+        """Return the longest pause that one of the clients built so far requires after an error; None if none does."""
+        found = [client.busy_seconds(error) for client in list(self._built.values())]
+        return max((seconds for seconds in found if seconds is not None), default=None)
+
+    def is_over_limit(self, error: Exception) -> bool:
+        """Return whether one of the clients built so far reads an error as an exceeded quota or rate limit."""
+        return any(client.is_over_limit(error) for client in list(self._built.values()))
 
     def secrets(self) -> frozenset[str]:
         """Return the credentials of the clients built so far; one that fails to name its own is left out."""

@@ -258,6 +258,25 @@ class Resource:
         """
         return True
 
+    # -- replacing ---------------------------------------------------------------------------------------------
+
+    def prepare_for_replace(self) -> bool | Wait:
+        """Give up what the object of another row needs in place of this one: a fixed address, a unique name.
+
+        Called until it returns True, before the replacement is made; ``self.properties`` are those of the replacement.
+        Also called on a replacement before the object that it replaced is taken back, which is then updated in place
+        where :meth:`observe` finds it different. Must be idempotent; the object may be gone.
+
+        Raises:
+            ResourceFailure: it failed.
+        """
+        return True
+
+    @classmethod
+    def prepares_for_replace(cls) -> bool:
+        """Return whether the type implements :meth:`prepare_for_replace`; for the engine."""
+        return cls.prepare_for_replace is not Resource.prepare_for_replace
+
     # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> Any:
@@ -433,8 +452,7 @@ class Resource:
         """Return the names of further resources of the stack that must be complete before a resource of this type.
 
         For what a template does not say: a port gets an address from the subnets of its network that exist already.
-        Must depend on nothing but the arguments. Names that the resource requires anyway do not matter, and a
-        requirement that would close a circle is left out.
+        Must depend on nothing but the arguments. A requirement that would close a circle is left out.
         """
         return ()
 

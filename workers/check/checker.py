@@ -31,6 +31,7 @@ from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.database import UNSTORABLE
 from orchestrator.store.nodes.batches import Ended, NodeBatches
 from orchestrator.store.nodes.claims import Claim, Finished, FinishedBatch, Outcome
+from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
 from orchestrator.tracing.tracer import OFF, Tracing
 from workers.check.batch import PATIENCE_SECONDS, Batch
@@ -277,6 +278,7 @@ class Checker:
             clients=self._clients,
             source=partial(self._source, order.traversal_id),
             applied=partial(self._store.histories.applied, claim.resource_id),
+            rows=self._rows,
         )
         with shared_time(self._limits):
             return take_step(claim, check)
@@ -292,6 +294,10 @@ class Checker:
 
     def _files(self, digests: Mapping[str, str]) -> Mapping[str, str]:
         return LazyFiles(digests, self._file) if digests else {}
+
+    def _rows(self, ids: Sequence[str]) -> list[ResourceRow]:
+        found = map(self._store.stacks.row, ids)
+        return [row for row in found if row is not None]
 
     def _load_source(self, traversal_id: str) -> StackSource:
         template_id, _ = self._store.traversals.definition(traversal_id)

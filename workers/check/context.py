@@ -12,6 +12,7 @@ from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import ChildStack
 from orchestrator.store.nodes.claims import Claim
+from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.template.definitions import ResourceDefinition
 
 
@@ -38,5 +39,7 @@ class CheckContext:
     clients: Clients
     #: Reads the template and the environment of the stack, when one of them is first used.
     source: Callable[[], StackSource] = StackSource
+    #: Reads rows of the stack, by their ids.
+    rows: Callable[[Sequence[str]], Sequence[ResourceRow]] = lambda _: ()
     #: Reads the fragment of the definition that was applied last; None where there is none.
     applied: Callable[[], Mapping[str, Any] | None] = lambda: None

@@ -19,7 +19,7 @@ from orchestrator.planning.decision import Action, restricting
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.plugins.properties import PropertyNotVerified
 from orchestrator.plugins.resource import Resource
-from orchestrator.plugins.steps import NothingDone, ResourceFailure, RetryableFailure
+from orchestrator.plugins.steps import Busy, NothingDone, ResourceFailure, RetryableFailure
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.traversals.operation_rows import TakenOver
 from orchestrator.template.template_resource import kind_of_type
@@ -28,6 +28,7 @@ from workers.check.changing import is_doubted
 from workers.check.creating import with_mark
 from workers.check.operating import is_operation, is_resumed_first
 from workers.check.rebuilding import DRIFT, Attempt
+from workers.check.replacing import prepare_for_replace
 
 log = structlog.get_logger()
 
@@ -111,7 +112,33 @@ class Outcomes:
         """Return the outcome that another resource takes the place of this one, unless the environment restricts it."""
         if refusal := restricting(self._claim.fragment.get("restricted", ()), Action.REPLACE):
             return self.failed(f"{refusal}; it would be needed because {reason}", untouched=True)
+        try:
+            prepare_for_replace(self._attempt)
+        except Busy as error:
+            return self.busy(error)
+        except (Exception, CancelledError) as error:  # noqa: BLE001 (the boundary to other people's code)
+            may_help = isinstance(error, Exception) and self._tried_again(error)
+            said = f"it could not be prepared for its replacement: {typed_message(error)}"
+            return self._again(said) if may_help else self.left_behind(Ending.FAILED, reason=said)
         return self.left_behind(Ending.REPLACE, reason=reason)
+
+    def busy(self, error: Busy) -> Outcome:
+        """Return the outcome that another system cannot do it yet: it is tried again, within a limit of time.
+
+        An action under way continues from where it is.
+        """
+        waited = self._claim.now - self._claim.started_at
+        if waited >= self._check.settings.busy_limit_seconds:
+            return self.failed(f"{text_of(error)} (for {waited:.0f} seconds)")
+        seconds = error.seconds or pause_seconds(waited, self._check.random)
+        return self._later(text_of(error), seconds)
+
+    def _later(self, reason: str, seconds: float) -> Outcome:
+        """Return the outcome that the step is taken again, which counts as no retry."""
+        if self._claim.started and self._attempt.over is None:
+            token = self._claim.token
+            return self.left_behind(Ending.WAITING, reason=reason, seconds=seconds, token=token)
+        return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
 
     def failed(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of an action that failed for good; ``untouched``: it never began."""
@@ -148,6 +175,8 @@ class Outcomes:
         if isinstance(error, TakenOver):
             # Nothing was begun: another process is at it, or died at it and holds it no longer than its lease.
             return self._again(str(error), untouched=untouched)
+        if isinstance(error, Busy):
+            return self.busy(error)
         if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
             return self.retry_or_fail(text_of(error), untouched=untouched)
         return self.failed(text_of(error), untouched=untouched)
@@ -175,17 +204,18 @@ class Outcomes:
 
         Nothing is missing, and nothing has failed. An action under way continues from where it is.
         """
-        reason = str(error)
         seconds = pause_seconds(self._claim.now - self._claim.started_at, self._check.random)
-        if self._claim.started and self._attempt.over is None:
-            return self.left_behind(Ending.WAITING, reason=reason, seconds=seconds, token=self._claim.token)
-        return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
+        return self._later(str(error), seconds)
 
     def raised(self, error: Exception | CancelledError) -> Outcome:
         """Return the outcome of an exception outside the contract, or of an unreachable node."""
         if isinstance(error, NodeError):
             return self.unanswered(error) if error.passing else self.failed(str(error))
         sentence = typed_message(error)
+        if isinstance(error, Exception) and (seconds := self._busy_seconds(error)) is not None:
+            return self.busy(Busy(f"the other system is busy: {sentence}", seconds))
+        if isinstance(error, Exception) and self._is_over_limit(error):
+            return self.failed(f"a quota is exceeded: {sentence}")
         if isinstance(error, Exception) and self._is_worth_another(error):
             return self.retry_or_fail(sentence)
         log.warning("a plugin raised", resource=self._claim.order.key, type=self._claim.type, exc_info=error)
@@ -200,6 +230,23 @@ class Outcomes:
             return bool(resource.is_retryable(error) or resource.clients.is_retryable(error))
         except Exception as fault:
             log.warning("is_retryable raised", resource=self._claim.order.key, exc_info=fault)
+            return False
+
+    def _busy_seconds(self, error: Exception) -> float | None:
+        """Return the pause that a client requires after an error; None if it requires none."""
+        resource = self._attempt.resource
+        try:
+            return None if resource is None else resource.clients.busy_seconds(error)
+        except Exception as fault:
+            log.warning("busy_seconds raised", resource=self._claim.order.key, exc_info=fault)
+            return None
+
+    def _is_over_limit(self, error: Exception) -> bool:
+        resource = self._attempt.resource
+        try:
+            return resource is not None and resource.clients.is_over_limit(error)
+        except Exception as fault:
+            log.warning("is_over_limit raised", resource=self._claim.order.key, exc_info=fault)
             return False
 
     def done(self, resource: Resource, ending: Ending) -> Outcome:

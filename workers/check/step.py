@@ -30,6 +30,7 @@ from workers.check.gate import Unreadable, admitted, broken, refuse_unreadable
 from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
 from workers.check.rebuilding import Attempt
+from workers.check.replacing import take_from_others
 from workers.check.secrets import AttemptSecrets
 
 log = structlog.get_logger()
@@ -199,6 +200,7 @@ class _Step:
         if not changes.names and not resource.always_updates:
             return UNCHANGED, True
         self._begin()
+        take_from_others(self.attempt)
         token = resource.handle_update(changes)
         return token, resource.check_update_complete(token)
 

@@ -189,6 +189,10 @@ class OpenStack(ClientPlugin):
         """Return whether the cloud reported that a quota, or a rate limit, is exceeded."""
         return openstack_errors.is_over_limit(error)
 
+    def busy_seconds(self, error: Exception) -> float | None:
+        """Return how long to wait if the cloud limits the rate of requests, or asks to come back later."""
+        return openstack_errors.busy_seconds(error)
+
     def is_retryable(self, error: Exception) -> bool:
         """Return whether a retry may succeed."""
         return openstack_errors.is_retryable(error)

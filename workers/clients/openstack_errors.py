@@ -67,6 +67,15 @@ def is_retryable(error: Exception) -> bool:
     return status in _TRANSIENT if status is not None else isinstance(error, _unanswered())
 
 
+def busy_seconds(error: Exception) -> float | None:
+    """Return the pause that a cloud requires; 0 if it names none, None if it is not busy."""
+    status, seconds = status_of(error), retry_after_seconds(error)
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return seconds or 0.0
+    may_name_one = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.SERVICE_UNAVAILABLE)
+    return seconds if status in may_name_one else None
+
+
 def is_undiscovered(error: Exception) -> bool:
     """Return whether no version of a service was found, for whatever reason."""
     return isinstance(error, _undiscovered())
