@@ -275,6 +275,8 @@ class StackDefinition:
     asker: str | None = None
     #: Reads the template and the environment, when one of them is first used.
     source: Callable[[], StackSource] = field(default=StackSource, compare=False, repr=False)
+    #: The id of the delegated credential by which its resources act in another system; empty for none.
+    credential: str = ""
 
     @property
     def environment(self) -> Mapping[str, Any]:
@@ -300,6 +302,7 @@ class StackDefinition:
     ) -> Self:
         """Return the stack of a traversal's context, with other fields."""
         given = {name: context[name] for name in ("name", "id", "project", "parameters")}
+        given["credential"] = context.get("credential", "")
         parent = ParentResourceProxy.from_wire(context["parent"]) if "parent" in context else None
         if parent is not None:
             parent = replace(parent, source=partial(_parent_of, source))

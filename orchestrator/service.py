@@ -9,6 +9,7 @@ A method imports itself what it alone needs: most commands call one or two.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -32,10 +33,13 @@ from orchestrator.views.stacks import (
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
+    from orchestrator.engine.delegation import JobKind
     from orchestrator.engine.publisher import Publisher
     from orchestrator.engine.software import SoftwareAdmin
     from orchestrator.model.ec2_signatures import SignedRequest
     from orchestrator.model.messages import AdoptJob, StackJob
+    from orchestrator.planning.preparation import Prepared
+    from orchestrator.plugins.resource import Resource
     from orchestrator.processes.job_client import JobClient
     from orchestrator.processes.registration import Registration
     from orchestrator.queries.observer import Observer
@@ -147,60 +151,87 @@ class Service(Administration):
 
     # -- changing ----------------------------------------------------------------------------------------------
 
-    def create(self, job: "StackJob") -> StackView:
+    def create(self, job: "StackJob", *, token: str = "") -> StackView:
         """Begin to create a stack; return it in progress.
 
+        ``token``: of the caller in another system, for which resources of the stack act there: a credential is
+        delegated to the stack with it, if they do.
+
         Raises:
-            InvalidInput: the job has problems; nothing was stored.
+            InvalidInput: the job has problems, or nothing can be delegated with the token; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
         """
-        if self._embedded is None:
-            # Problems that are found here are reported at once, without a job in the queue.
-            from orchestrator.planning.preparation import prepare
-            from orchestrator.plugins.registry import ResourceTypes
+        if self._embedded is not None and not token:
+            return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
+        # Problems that are found here are reported at once, without a job in the queue.
+        from orchestrator.planning.preparation import prepare
+        from orchestrator.plugins.registry import ResourceTypes
 
-            prepare(job, ResourceTypes.on_demand(), self.settings)
-        return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
+        types = ResourceTypes.on_demand()
+        prepared = prepare(job, types, self.settings)
+        with self._delegated(job, token, prepared, types) as ready:
+            return self._begun(self._jobs.submit(ready, stack=job.name), job.job_id)
 
-    def adopt(self, job: "AdoptJob") -> StackView:
-        """Begin to make a stack of objects that exist already; return it in progress.
+    def adopt(self, job: "AdoptJob", *, token: str = "") -> StackView:
+        """Begin to make a stack of objects that exist already; return it in progress. ``token`` is as for a create.
 
         Raises:
-            InvalidInput: the job has problems; nothing was stored.
+            InvalidInput: the job has problems, or nothing can be delegated with the token; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
         """
-        if self._embedded is None:
-            # As in create.
-            from orchestrator.planning.adoption import adopted_rows
-            from orchestrator.planning.preparation import desired_of, prepare
-            from orchestrator.plugins.registry import ResourceTypes
+        if self._embedded is not None and not token:
+            return self.stack(self._jobs.submit(job, stack=job.name))
+        # As in create.
+        from orchestrator.planning.adoption import adopted_rows
+        from orchestrator.planning.preparation import desired_of, prepare
+        from orchestrator.plugins.registry import ResourceTypes
 
-            types = ResourceTypes.on_demand()
-            prepared = prepare(job, types, self.settings)
-            adopted_rows(prepared, desired_of(prepared), job.resources, types)
-        return self.stack(self._jobs.submit(job, stack=job.name))
+        types = ResourceTypes.on_demand()
+        prepared = prepare(job, types, self.settings)
+        adopted_rows(prepared, desired_of(prepared), job.resources, types)
+        with self._delegated(job, token, prepared, types) as ready:
+            return self.stack(self._jobs.submit(ready, stack=job.name))
 
-    def update(self, job: "StackJob") -> StackView:
-        """Begin to give a stack a new definition; return it in progress.
+    def update(self, job: "StackJob", *, token: str = "") -> StackView:
+        """Begin to give a stack a new definition; return it in progress. ``token`` is as for a create.
+
+        With a token, the stack acts by another credential from now on, and the earlier one is revoked.
 
         Raises:
-            InvalidInput: the job has problems; nothing was changed.
+            InvalidInput: the job has problems, or nothing can be delegated with the token; nothing was changed.
             Conflict: the stack is being deleted or is suspended, or a lifecycle plugin refused.
         """
         from orchestrator.model.messages import UpdateJob
 
-        name = job.name
-        if self._embedded is None:
-            # As in create.
-            from orchestrator.planning.preparation import prepare_update
-            from orchestrator.plugins.registry import ResourceTypes
+        update, name = UpdateJob.of(job), job.name
+        if self._embedded is not None and not token:
+            return self._begun(self._jobs.submit(update, stack=name), job.job_id)
+        # As in create.
+        from orchestrator.planning.preparation import prepare_update
+        from orchestrator.plugins.registry import ResourceTypes
 
-            stack = self._find(job.name)
-            name = stack.name
-            before = self._store.traversals.context(stack.traversal_id)["parameters"]
-            named = replace(job, name=stack.name)
-            prepare_update(named, ResourceTypes.on_demand(), self.settings, stack_id=stack.id, before=before)
-        return self._begun(self._jobs.submit(UpdateJob.of(job), stack=name), job.job_id)
+        stack, types = self._find(job.name), ResourceTypes.on_demand()
+        before = self._store.traversals.context(stack.traversal_id)["parameters"]
+        named = replace(job, name=stack.name)
+        prepared, _ = prepare_update(named, types, self.settings, stack_id=stack.id, before=before)
+        with self._delegated(update, token, prepared, types) as ready:
+            return self._begun(self._jobs.submit(ready, stack=stack.name), job.job_id)
+
+    @contextmanager
+    def _delegated(
+        self, job: "JobKind", token: str, prepared: "Prepared", types: "Mapping[str, type[Resource]]"
+    ) -> "Iterator[JobKind]":
+        if not token:
+            yield job
+            return
+        from orchestrator.engine.delegation import delegated
+        from orchestrator.plugins.clients import Clients
+
+        with (
+            closing(Clients(self.settings)) as clients,
+            delegated(job, token, prepared, types=types, clients=clients, store=self._store) as ready,
+        ):
+            yield ready
 
     def plan_update(self, job: "StackJob") -> UpdatePlan:
         """Return what an update would do; nothing is changed.

@@ -81,7 +81,12 @@ class Engine:
         watched = {name: self.watch.over(kind) for name, kind in (types or {}).items()}
         self.types = ResourceTypes({**ResourceTypes.load(), **watched})
         known = {**ClientPlugins.load(), **(clients or {})}
-        self._clients = Clients(self.settings, known, lambda _: None)
+
+        def delegated(project: str, credential: str) -> tuple[str, Mapping[str, Any]]:
+            return self.store.credentials.options(credential, project=project)
+
+        #: The clients of its processes.
+        self.clients = Clients(self.settings, known, lambda _: None, delegated)
         placing = engine_of(self.settings, store=lambda: self.store, types=lambda: self.types)
         self._coordinator = Coordinator(
             store=self.store,
@@ -90,7 +95,7 @@ class Engine:
             publisher=self,
             name="coordinator",
             plugins=joined(plugins, placing),
-            clients=self._clients,
+            clients=self.clients,
         )
         self._checker = Checker(
             store=self.store,
@@ -104,7 +109,7 @@ class Engine:
             pace=Pace(quick_seconds=-1.0),
             patience_seconds=1e6,
             coordinator=self._coordinator,
-            clients=self._clients,
+            clients=self.clients,
         )
         #: What there is in the installation, as faces see it.
         self.queries = StackQueries(self.settings, self.store)
@@ -112,7 +117,7 @@ class Engine:
     def close(self) -> None:
         """End the installation; what its resources have made stays."""
         self._checker.close()
-        self._clients.close()
+        self.clients.close()
         self.store.close()
         self._state.cleanup()
 
@@ -193,6 +198,10 @@ class Engine:
     def resource(self, stack: str, name: str) -> ResourceRow:
         """Return what is on record of a resource, its private data included."""
         return self.store.stacks.resource(self.store.stacks.find(stack, project="default").id, name)
+
+    def run(self, job: Job) -> None:
+        """Carry out a job of any kind."""
+        self._run(job, job.name, {})
 
     def _run(self, job: Job, name: str, signals: Mapping[str, Mapping[str, Any]]) -> StackView | None:
         while not self._survives(lambda: self._coordinator.begin(job)):

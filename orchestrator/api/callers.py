@@ -53,6 +53,13 @@ def credential_of(request: falcon.Request) -> str:
         return ""
 
 
+def token_of_keystone(request: falcon.Request) -> str:
+    """Return the token of a caller of keystone, with which the caller may delegate; empty for any other caller."""
+    if request.env.get("HTTP_X_IDENTITY_STATUS") != _CONFIRMED:
+        return ""
+    return request.get_header("X-Auth-Token") or ""
+
+
 def caller_of_keystone(request: falcon.Request) -> Identity | None:
     """Return who sends a request, as ``keystonemiddleware.auth_token`` wrote it into the WSGI environment.
 

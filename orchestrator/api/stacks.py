@@ -8,6 +8,7 @@ import falcon
 
 from orchestrator.api import definitions, shapes
 from orchestrator.api.addresses import link
+from orchestrator.api.callers import token_of_keystone
 from orchestrator.api.described import described
 from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request
@@ -93,9 +94,13 @@ class Stacks(Face):
         body = self._body(request)
         operation = "stack.adopt" if body.get("adopt_stack_data") else "stack.create"
         service = self._door.service(request, operation)
-        job = definitions.creation(body, service.settings)
+        job, token = definitions.creation(body, service.settings), token_of_keystone(request)
         try:
-            made = service.adopt(job) if isinstance(job, AdoptJob) else service.create(job)
+            made = (
+                service.adopt(job, token=token)
+                if isinstance(job, AdoptJob)
+                else service.create(job, token=token)
+            )
         except Conflict as error:
             raise Refused(HTTPStatus.CONFLICT, str(error), kind="StackExists") from error
         address = self._door.addresses(request).stack(made.name, made.id)
@@ -140,7 +145,8 @@ class Stack(Face):
     def on_put(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Give it another definition."""
         service, found = self._door.living_stack(request, "stack.update", path)
-        service.update(definitions.full_update(self._body(request), found, service.settings))
+        job = definitions.full_update(self._body(request), found, service.settings)
+        service.update(job, token=token_of_keystone(request))
         response.status = HTTPStatus.ACCEPTED
 
     @described("stacks:update_patch", status=HTTPStatus.ACCEPTED, body=named("PartialUpdate"))
@@ -150,7 +156,8 @@ class Stack(Face):
         rule = "stacks:update_patch" if definitions.changes(body) else "stacks:update_no_change"
         service, found = self._door.living_stack(request, "stack.update", path, rule=rule)
         present = service.definition(found.id)
-        service.update(definitions.partial_update(body, found, present, service.settings))
+        job = definitions.partial_update(body, found, present, service.settings)
+        service.update(job, token=token_of_keystone(request))
         response.status = HTTPStatus.ACCEPTED
 
     @described("stacks:delete", status=HTTPStatus.NO_CONTENT)

@@ -20,6 +20,7 @@ from orchestrator.engine.auto_purge import Housekeeping
 from orchestrator.engine.operation_end import OperationEnds, last_complete
 from orchestrator.engine.project_limits import evaluating, limits_of, refuse_large
 from orchestrator.engine.publisher import Publisher, publish_or_leave
+from orchestrator.engine.revocation import Revocation
 from orchestrator.engine.stack_actions import operate, refuse_suspended
 from orchestrator.engine.traversal_starter import TraversalStarter
 from orchestrator.engine.unchecked import fail_unchecked
@@ -104,6 +105,7 @@ class Coordinator:
             name=name,
         )
         self._housekeeping = Housekeeping(store, settings)
+        self._revocation = Revocation(store, self._clients)
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
@@ -135,6 +137,7 @@ class Coordinator:
         # The definition of a nested stack was validated with that of its root stack.
         clients = None if isinstance(job, NestedJob) else self._clients
         stack_id = _id_of_new_stack(job)
+        self._bind(job, stack_id)
         prepared, plan = plan_job(job, self._types, self._settings, clients, stack_id=stack_id)
         return self._begin.create(job, prepared, plan)
 
@@ -154,11 +157,18 @@ class Coordinator:
         from orchestrator.planning.adoption import adopted_rows
 
         clients = None if isinstance(job, NestedJob) else self._clients
-        prepared = prepare(job, self._types, self._settings, stack_id=_id_of_new_stack(job), clients=clients)
+        stack_id = _id_of_new_stack(job)
+        self._bind(job, stack_id)
+        prepared = prepare(job, self._types, self._settings, stack_id=stack_id, clients=clients)
         desired_resources = desired_of(prepared)
         adopted = adopted_rows(prepared, desired_resources, entries, self._types)
         refuse_owned(self._store, desired_resources, adopted, job.project)
         return self._begin.create(job, prepared, plan_create(desired_resources, action="ADOPT"), adopted)
+
+    def _bind(self, job: StackJob, stack_id: str) -> None:
+        """Give the stack the credential that was delegated to it for this job, before it acts by it."""
+        if job.credential and not isinstance(job, NestedJob):
+            self._store.credentials.bind(job.credential, project=job.project, stack_id=stack_id)
 
     def take_over(self, job: NestedJob, entries: Mapping[str, object]) -> str:
         """Make a nested stack of existing objects, unless the stack exists; return the traversal's id.
@@ -215,6 +225,7 @@ class Coordinator:
             refuse_deleted(stack)
             refuse_nested(stack)
             refuse_suspended(stack)
+            self._bind(job, stack.id)
             if self._begin.update(stack, replace(job, name=stack.name)):
                 return stack.id
             self._fence(stack)
@@ -441,6 +452,7 @@ class Coordinator:
         if unwinds:
             self.unwind(swept.lost)
         self._housekeeping.go_on()
+        self._revocation.go_on()
         return swept
 
     def unwind(self, lost: Sequence[str]) -> None:

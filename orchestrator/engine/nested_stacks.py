@@ -372,6 +372,7 @@ class ResourceChild:
             parameters=text.parameters,
             timeout_minutes=max(min(own_minutes, occasion.seconds_left / 60), _LEAST_MINUTES),
             job_id="",
+            credential=self._stack.credential,
             refresh=occasion.refreshes,
             stack_id=self.id,
             family=Family(

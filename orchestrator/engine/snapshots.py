@@ -159,6 +159,8 @@ def let_go(
     """
     faults = []
     rows = {each.name: each for each in store.stacks.resources(stack.id)}
+    credential = store.traversals.context(stack.traversal_id).get("credential", "")
+    own_clients = clients.of(stack.project, credential)
     for entry in store.snapshots.entries(row):
         present = rows.get(entry.name)
         row_of_type = present if present and present.type == entry.type else None
@@ -172,14 +174,14 @@ def let_go(
             settings=settings,
             stack=stack,
             row=row_of_type,
-            clients=clients.of(stack.project),
+            clients=own_clients,
         )
         try:
             if isinstance(entry.entry, Mapping) and (inside := entry.entry.get(INSIDE)):
                 let_go_inside(store, inside, types, settings, clients=clients)
                 continue
             resource = _resource_of(entry, row_of_type, stack, types, settings)
-            resource.clients = clients.of(stack.project)
+            resource.clients = own_clients
             resource.annotations = store.annotations.when_looked_at(stack.id, entry.name)
             with masking_logs(secrets.masked):
                 resource.handle_delete_snapshot(entry.entry)

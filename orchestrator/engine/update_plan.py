@@ -55,7 +55,8 @@ def _update_plan(
     compared = compare(store, stack, named, types, settings, clients=clients)
     made = [name for name, match in compared.matches.items() if match.row is None]
     refuse_to_add(store, settings, named, {name: compared.prepared.nested.get(name) for name in made})
-    project_clients = ExaminationClients(clients.of(stack.project)) if clients else None
+    credential = compared.prepared.credential
+    project_clients = ExaminationClients(clients.of(stack.project, credential)) if clients else None
     tags = stack.tags if job.tags is None else job.tags
     plan = DryRun(compared, types, Limits.of(settings), store.templates.file, project_clients).plan(
         state, tags

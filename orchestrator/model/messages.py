@@ -135,6 +135,8 @@ _Environments = Annotated[
     _Shape("a list of maps with 'file' and 'source', both text", _are_environments),
 ]
 
+#: The fields of jobs that do not travel while they are empty.
+_NOT_ALWAYS: Final = frozenset({"user", "credential"})
 #: Every kind of job, by the name of the task that carries it.
 JOBS: Final[dict[str, type["Job"]]] = {}
 
@@ -171,7 +173,7 @@ class Job:
 
     def to_wire(self) -> dict[str, Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
-        return {key: value for key, value in asdict(self).items() if value or key != "user"}
+        return {key: value for key, value in asdict(self).items() if value or key not in _NOT_ALWAYS}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Self:
@@ -215,6 +217,8 @@ class StackJob(Job):
     refresh: _Flag = False
     #: The stack's tags; None leaves them as they are.
     tags: _Tags = None
+    #: The id of the credential that was delegated to the stack for this operation; empty for none, or the present one.
+    credential: _Text = ""
 
     @classmethod
     def of(cls, job: "StackJob", **more: Any) -> Self:

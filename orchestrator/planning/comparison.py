@@ -69,6 +69,7 @@ def compare(
         NotVerified: another system that ``clients`` query did not answer.
     """
     context = store.traversals.context(stack.traversal_id)
+    job = replace(job, credential=job.credential or context.get("credential", ""))
     before = context["parameters"] if keeps_immutable else {}
     prepared, desired_resources = prepare_update(
         job,

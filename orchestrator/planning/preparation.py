@@ -77,6 +77,8 @@ class Prepared:
     source: Callable[[], StackSource] = StackSource
     #: Deprecated features that it uses.
     warnings: tuple[Problem, ...] = ()
+    #: The id of the credential by which its resources act in another system; empty for none.
+    credential: str = ""
 
     @property
     def context(self) -> dict[str, Any]:
@@ -90,6 +92,7 @@ class Prepared:
             **({"description": self.template.description} if self.template.description else {}),
             "has_outputs": bool(self.template.outputs),
             **({} if self.facade is None else {"parent": self.facade.to_wire()}),
+            **({"credential": self.credential} if self.credential else {}),
             **({"warnings": [each.to_wire() for each in self.warnings]} if self.warnings else {}),
         }
 
@@ -208,6 +211,7 @@ def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
         event_sinks=tuple(each.value for each in examined.environment.event_sinks),
         source=examined.blank.source,
         warnings=warnings_of(examined, types),
+        credential=job.credential,
     )
 
 

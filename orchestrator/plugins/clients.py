@@ -17,7 +17,7 @@ from hooks.loading.overrides import override_mistakes, place_of
 from hooks.values.nearest import Nearest
 from hooks.values.secret_texts import texts_in
 from orchestrator.config.settings import Settings
-from orchestrator.errors import InvalidInput, PluginMistake, Problem
+from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.loading import PluginsByName, PluginsOnDemand, load_classes
@@ -41,6 +41,13 @@ NAMESPACE = "isotherm.clients"
 PROJECTS: Final = "projects"
 
 
+#: Returns, for a project and the id of a credential, the client plugin that this is for, and the options in place of
+#: those of the settings; raises NotFound.
+Delegated = Callable[[str, str], tuple[str, Mapping[str, Any]]]
+#: How many delegated credentials a process has clients for at once.
+MOST_DELEGATED: Final = 256
+
+
 class ClientMisconfigured(InvalidInput):
     """A client cannot be built: a setting is wrong or missing, or its library is not installed."""
 
@@ -52,6 +59,8 @@ class ClientContext:
     project: str
     #: The settings of the process, for clients whose system is part of the installation itself; may be None.
     settings: Settings | None = field(default=None, repr=False, compare=False)
+    #: The id of the delegated credential that it acts by; empty: it acts as the settings say.
+    credential: str = ""
 
 
 class LookupCache(Protocol):
@@ -166,6 +175,24 @@ class ClientPlugin(ABC):
             EntityNotFound: there is none.
             AmbiguousName: there are several.
             Exception: the system could not be queried.
+        """
+
+    def delegate(self, token: str, name: str) -> Mapping[str, Any]:  # noqa: ARG002  # as above
+        """Make a lasting credential of the user with this token, called ``name``; return the options that stand for it.
+
+        A client with these options, in place of those of the settings, acts for the user in the project of the token.
+
+        Raises:
+            ClientMisconfigured: the system has no such credentials.
+            Exception: it refused, or did not answer.
+        """
+        raise self.misconfigured("delegation", "this client cannot act for the users of the API")
+
+    def revoke(self) -> None:  # noqa: B027  # most have nothing to revoke
+        """Delete the credential that :meth:`delegate` made and that this client acts by; again is fine.
+
+        Raises:
+            Exception: the system refused, or did not answer.
         """
 
     def probe(self) -> str:
@@ -313,12 +340,17 @@ class Clients:
         settings: Settings,
         plugins: Mapping[str, type[ClientPlugin]] | None = None,
         caches: Callable[[str], LookupCache | None] | None = None,
+        delegated: Delegated | None = None,
     ) -> None:
-        """Keep the arguments. By default: the installed plugins, and the caches that the settings define, by client."""
+        """Keep the arguments. By default: the installed plugins, and the caches that the settings define, by client.
+
+        ``delegated`` reads the credentials that callers have delegated; without it, there are none.
+        """
+        self._delegated = delegated
         self._settings = settings
         self._plugins = None if plugins is None else ClientPlugins(plugins)
         self._given_caches = caches
-        self._projects: dict[str, ProjectClients] = {}
+        self._projects: dict[tuple[str, str], ProjectClients] = {}
         self._lock = threading.Lock()
 
     @cached_property
@@ -330,12 +362,35 @@ class Clients:
 
         return ConstraintCaches(self._settings).of
 
-    def of(self, project: str) -> ProjectClients:
-        """Return the clients of a project."""
+    def of(self, project: str, credential: str = "") -> ProjectClients:
+        """Return the clients of a project; with the id of a delegated ``credential``, those that act by it.
+
+        The clients of the credentials that were used last are kept.
+        """
+        key = (project, credential)
         with self._lock:
-            if project not in self._projects:
-                self._projects[project] = ProjectClients(ClientContext(project, self._settings), self._build)
-            return self._projects[project]
+            found = self._projects.pop(key, None)
+            if found is None:
+                found = ProjectClients(ClientContext(project, self._settings, credential), self._build)
+            # The last is that which was used last.
+            self._projects[key] = found
+            others = [each for each in self._projects if each[1]] if credential else []
+            closed = [self._projects.pop(each) for each in others[:-MOST_DELEGATED]]
+        for clients in closed:
+            clients.close()
+        return found
+
+    def drop(self, project: str, credential: str) -> None:
+        """Close the clients that act by a delegated credential."""
+        with self._lock:
+            clients = self._projects.pop((project, credential), None)
+        if clients is not None:
+            clients.close()
+
+    def _options_of(self, section: str, context: ClientContext) -> Mapping[str, Any]:
+        """Return the options of the credential that clients act by, if it is for this section."""
+        for_client, options = (self._delegated or _unreadable)(context.project, context.credential)
+        return options if for_client == section else {}
 
     def close(self) -> None:
         """Close all clients' connections."""
@@ -350,6 +405,8 @@ class Clients:
         section, configured = kind.section(), self._settings.clients
         try:
             options = options_of(kind, configured.get(section, {}), context.project)
+            if context.credential:
+                options |= self._options_of(section, context)
             return kind(context, options, self._caches(name) if kind.entities else None)
         except ClientMisconfigured as error:
             if section in configured:
@@ -359,6 +416,10 @@ class Clients:
             slip = f"there is settings.clients.{near}: is it meant?" if near else ""
             hint = slip or f"it has no settings under [clients.{section}], see docs/clients.md"
             raise ClientMisconfigured([replace(problem, hint=hint) for problem in error.problems]) from error
+
+
+def _unreadable(_project: str, _credential: str) -> tuple[str, Mapping[str, Any]]:
+    raise NotFound("this process reads no delegated credentials")
 
 
 def options_of(kind: type[ClientPlugin], section: Mapping[str, object], project: str) -> dict[str, Any]:

@@ -74,6 +74,9 @@ class Resource:
     #: The name of the property that refers to another resource whose *current* metadata this one reads (a wait
     #: condition reads its handle's signals); see :attr:`watched_metadata`.
     watches: ClassVar[str | None] = None
+    #: The client plugin by which it acts in the caller's project of another system, with what the caller delegated to
+    #: the stack (:meth:`orchestrator.plugins.clients.ClientPlugin.delegate`); empty for none.
+    acts_by: ClassVar[str] = ""
     #: The names of attributes that this type itself reads of the resources that its properties refer to, as far as they
     #: have them (a multipart message reads the texts of configs, where the template gives only their ids):
     #: ``self.stack.resource(NAME).attributes()`` returns them.

@@ -133,7 +133,10 @@ class Runtime:
             # The caches are made at the first use.
             return self.caches.of(client)
 
-        return Clients(self.settings, caches=cache_of)
+        def delegated(project: str, credential: str) -> tuple[str, Mapping[str, object]]:
+            return self.store.credentials.options(credential, project=project)
+
+        return Clients(self.settings, caches=cache_of, delegated=delegated)
 
     @cached_property
     def caches(self) -> "ProcessCaches":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.store.history.past import Past
     from orchestrator.store.installation.audit_log import AuditLog
     from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, NodeCounters
+    from orchestrator.store.installation.credentials import DelegatedCredentials
     from orchestrator.store.installation.identity import Identity
     from orchestrator.store.installation.jobs_in_flight import TakenJobs
     from orchestrator.store.installation.processes import Processes
@@ -104,6 +105,7 @@ class Store:
         "installation.audit_log:AuditLog", lambda store: (*store.parts, store.has_audit_events)
     )
     project_limits: "ProjectLimitRows" = part("installation.project_limits:ProjectLimitRows")
+    credentials: "DelegatedCredentials" = part("installation.credentials:DelegatedCredentials")
     software: "Software" = part("installation.software:Software")
 
     def __init__(

@@ -71,7 +71,7 @@ def examine_job(
         problems += sink_problems(environment.event_sinks, settings, offline=offline)
     # A value that an invalid environment contains is not missing.
     values_required = values_required and not faults
-    project_clients = ExaminationClients(clients.of(job.project)) if clients else None
+    project_clients = ExaminationClients(clients.of(job.project, job.credential)) if clients else None
     examiner = Examiner(
         types,
         settings,

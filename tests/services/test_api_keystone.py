@@ -3,6 +3,7 @@ may do what a member may, and ``devcloud-admin``, an administrator.
 """
 
 import fcntl
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -61,6 +62,10 @@ def registered(clouds: dict[str, Any], tmp_path_factory: pytest.TempPathFactory)
         "ISOTHERM_CONFIG": str(directory / "isotherm.toml"),
         "ISOTHERM_API_URL": f"http://127.0.0.1:{port}/v1",
         "ISOTHERM_API_POLICY_FILE": str(directory / "policy.yaml"),
+        # The user of the settings is not the one for whom stacks act.
+        "ISOTHERM_CLIENTS": json.dumps(
+            {"openstack": {"cloud": "devcloud-admin", "config_file": os.environ["OS_CLIENT_CONFIG_FILE"]}}
+        ),
     }
     admin: Any = openstack.connect(cloud="devcloud-admin").identity
     service = admin.create_service(name="isotherm-test", type="orchestration")
@@ -123,6 +128,46 @@ def test_administrator_lists_the_stacks_of_a_project(url: str, tmp_path: Path) -
     demo.run("stack", "delete", "--yes", "--wait", "listed")
     for client in (demo, admin):
         client.close()
+
+
+NETWORK = """
+heat_template_version: 2018-08-31
+parameters: {tags: {type: comma_delimited_list, default: "a"}}
+resources:
+  outer:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 1
+      resource_def: {type: OS::Neutron::Net, properties: {name: of-the-caller, tags: {get_param: tags}}}
+"""
+
+
+def credentials(user: Any) -> set[str]:
+    """Return the ids of a user's application credentials."""
+    identity = user.identity
+    return {each.id for each in identity.application_credentials(user=user.session.get_user_id())}
+
+
+def test_stack_acts_for_its_caller_by_a_credential_that_goes_with_it(url: str, tmp_path: Path) -> None:
+    (tmp_path / "network.yaml").write_text(NETWORK)
+    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=file)
+    user: Any = openstack.connect(cloud="devcloud")
+    before = credentials(user)
+    demo.run("stack", "create", "--wait", "-t", "network.yaml", "net")
+    (network,) = user.network.networks(name="of-the-caller")
+    assert network.project_id == user.session.get_project_id()
+    (first,) = credentials(user) - before
+    # An update brings another credential, and the first one goes.
+    demo.run("stack", "update", "--wait", "--existing", "--parameter", "tags=b", "net")
+    assert user.network.get_network(network.id).tags == ["b"]
+    until(lambda: first not in credentials(user))
+    assert len(credentials(user) - before) == 1
+    # Without a token, the stack goes on with what it has: nobody asks for more than to delete it.
+    demo.run("stack", "delete", "--yes", "--wait", "net")
+    assert list(user.network.networks(name="of-the-caller")) == []
+    until(lambda: credentials(user) == before)
+    demo.close()
 
 
 def test_every_command_says_what_it_should(url: str, tmp_path: Path) -> None:

@@ -143,7 +143,8 @@ class Attempt:
     @property
     def clients(self) -> ProjectClients:
         """The clients of the stack's project."""
-        return self.check.clients.of(self.check.context["project"])
+        context = self.check.context
+        return self.check.clients.of(context["project"], context.get("credential", ""))
 
     @cached_property
     def inputs(self) -> Sequence[NodeData]:

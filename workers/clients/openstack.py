@@ -42,6 +42,13 @@ class OpenStack(ClientPlugin):
             type=PropertyType.STRING,
             description="The region; by default the one that clouds.yaml names, or its first.",
         ),
+        "application_credential_id": Property(
+            type=PropertyType.STRING,
+            description="The id of an application credential to log in with, in place of the login in clouds.yaml.",
+        ),
+        "application_credential_secret": Property(
+            type=PropertyType.STRING, description="Its secret.", sensitive=True
+        ),
         "timeout_seconds": Property(
             type=PropertyType.NUMBER,
             description="How long a request may take to connect, and the cloud to answer.",
@@ -76,6 +83,8 @@ class OpenStack(ClientPlugin):
             cloud=options["cloud"],
             config_file=options.get("config_file") or "",
             region=options.get("region") or "",
+            application_credential_id=options.get("application_credential_id") or "",
+            application_credential_secret=options.get("application_credential_secret") or "",
             timeout_seconds=float(options["timeout_seconds"]),
             shared_seconds=self.shared_seconds,
         )
@@ -172,6 +181,46 @@ class OpenStack(ClientPlugin):
     def secrets(self) -> Iterable[str]:
         """Return the secret options of the login in clouds.yaml, and the token."""
         return self._cloud.secrets()
+
+    def delegate(self, token: str, name: str) -> Mapping[str, Any]:
+        """Make an application credential of the user, in the project and with the roles of the token.
+
+        It is unrestricted: it may make and delete application credentials, and so be revoked by itself.
+        """
+        own = {"X-Auth-Token": token}
+        keystone = self._cloud.proxy("identity", self._patiently)
+        shown = self._sent(keystone, "GET", "/auth/tokens", headers={**own, "X-Subject-Token": token})
+        path = f"/users/{shown['token']['user']['id']}/application_credentials"
+        wanted = {"name": name, "unrestricted": True, "description": "Made for a stack, and deleted with it."}
+        made = self._sent(keystone, "POST", path, headers=own, json={"application_credential": wanted})
+        found = made["application_credential"]
+        return {
+            "application_credential_id": found["id"],
+            "application_credential_secret": found["secret"],
+        }
+
+    def revoke(self) -> None:
+        """Delete the application credential that it logs in with; one that does not let in any more is fine."""
+        from keystoneauth1.exceptions import NotFound, Unauthorized
+
+        try:
+            keystone = self._cloud.proxy("identity", self._patiently)
+            user = keystone.session.get_user_id()
+            credential = self.options["application_credential_id"]
+            self._sent(keystone, "DELETE", f"/users/{user}/application_credentials/{credential}")
+        except (NotFound, Unauthorized):
+            return
+        except Exception as error:
+            if not self.is_not_found(error):
+                raise
+
+    @staticmethod
+    def _sent(proxy: Any, method: str, path: str, **given: Any) -> Any:
+        from openstack.exceptions import raise_from_response
+
+        response = proxy.request(path, method, authenticated="headers" not in given, **given)
+        raise_from_response(response)
+        return response.json() if response.content else None
 
     def probe(self) -> str:
         """Log in; return the cloud and the user."""

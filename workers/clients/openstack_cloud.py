@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet, WeakValueDictionary
@@ -55,6 +55,9 @@ class Access:
     config_file: str = ""
     #: Empty: the file's.
     region: str = ""
+    #: Logs in with this application credential; empty: as the entry says.
+    application_credential_id: str = ""
+    application_credential_secret: str = field(default="", repr=False)
     #: For each request: to connect, and for each part of the answer.
     timeout_seconds: float = 10.0
     #: How long the outcome of a login or a discovery, a failure included, serves those who ask later.
@@ -273,6 +276,8 @@ def _load(access: Access) -> "CloudRegion":
         known = config.get_cloud_names() if config.config_filename else []
         if access.cloud not in known:
             raise _unknown(access.cloud, known, config.config_filename)
+        if access.application_credential_id:
+            _log_in_with(config.cloud_config["clouds"][access.cloud], access)
         return config.get_one(
             cloud=access.cloud, region_name=access.region or None, api_timeout=access.timeout_seconds
         )
@@ -284,6 +289,16 @@ def _load(access: Access) -> "CloudRegion":
         # The message of the error may quote a part of the file.
         message = f"openstacksdk cannot make sense of what the file says ({type(error).__name__})"
         raise BadAccess("cloud", message) from error
+
+
+def _log_in_with(entry: dict[str, Any], access: Access) -> None:
+    """Change an entry of a clouds.yaml, as it was read, so that it logs in with an application credential."""
+    entry["auth_type"] = "v3applicationcredential"
+    entry["auth"] = {
+        "auth_url": entry["auth"]["auth_url"],
+        "application_credential_id": access.application_credential_id,
+        "application_credential_secret": access.application_credential_secret,
+    }
 
 
 def _unknown(cloud: str, known: list[str], file: str | None) -> BadAccess:

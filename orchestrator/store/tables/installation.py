@@ -229,6 +229,22 @@ project_evaluation = sa.Table(
     sa.Column("seconds", sa.Double, nullable=False),
 )
 
+#: Credentials that callers have delegated, by which stacks act in other systems.
+delegated_credential = sa.Table(
+    "delegated_credential",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("project", sa.Text, nullable=False),
+    #: The client plugin that acts by it.
+    sa.Column("client", sa.Text, nullable=False),
+    #: The root stack whose resources act by it; NULL before it begins.
+    sa.Column("stack_id", sa.Text),
+    #: Options of the client plugin, packed.
+    sa.Column("options", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Index("ix_delegated_credential_stack_id", "stack_id"),
+)
+
 #: Software configs, which never change.
 software_config = sa.Table(
     "software_config",

@@ -27,6 +27,7 @@ class CloudObject(Resource):
     a crash), :meth:`seen` (the value of a property as the service has it).
     """
 
+    acts_by = "openstack"
     #: The client plugin of the service: ``neutron``, ``nova``, ``cinder``, ``glance`` or ``keystone``.
     client_name: ClassVar[str]
     collection: ClassVar[Collection]

@@ -448,4 +448,16 @@ CREATE INDEX ix_software_deployment_project_server_id ON software_deployment (pr
 
 CREATE INDEX ix_software_deployment_config_id ON software_deployment (config_id)
 
-INSERT INTO alembic_version VALUES ('0022')
+CREATE TABLE delegated_credential (
+	id TEXT NOT NULL, 
+	project TEXT NOT NULL, 
+	client TEXT NOT NULL, 
+	stack_id TEXT, 
+	options BLOB NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	CONSTRAINT pk_delegated_credential PRIMARY KEY (id)
+)
+
+CREATE INDEX ix_delegated_credential_stack_id ON delegated_credential (stack_id)
+
+INSERT INTO alembic_version VALUES ('0023')
