@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from orchestrator.errors import typed_message
 from orchestrator.plugins.clients import Clients
-from orchestrator.store.installation.credentials import DelegatedCredential
 from orchestrator.store.store import Store
+
+if TYPE_CHECKING:
+    from orchestrator.store.installation.credentials import DelegatedCredential
 
 log = structlog.get_logger()
 
@@ -25,7 +27,8 @@ class Revocation:
     ) -> None:
         """``clock`` is monotonic, in seconds."""
         self._store, self._clients, self._clock = store, clients, clock
-        self._look_at = 0.0
+        # Not at once: most commands are over by then.
+        self._look_at = clock() + LOOK_SECONDS
 
     def go_on(self) -> None:
         """Revoke what is unused, if it is time to look. Errors are logged; the next look tries again."""
@@ -44,7 +47,7 @@ class Revocation:
                     reason=typed_message(error),
                 )
 
-    def _is_used(self, credential: DelegatedCredential) -> bool:
+    def _is_used(self, credential: "DelegatedCredential") -> bool:
         stack = self._store.stacks.by_id(credential.stack_id) if credential.stack_id else None
         if stack is None or stack.deleted_at is not None:
             return False
@@ -52,7 +55,7 @@ class Revocation:
             return True
         return self._store.traversals.context(stack.traversal_id).get("credential") == credential.id
 
-    def _revoke(self, credential: DelegatedCredential) -> None:
+    def _revoke(self, credential: "DelegatedCredential") -> None:
         client = self._clients.of(credential.project, credential.id).get(credential.client)
         client.revoke()
         self._store.credentials.remove(credential.id)

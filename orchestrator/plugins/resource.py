@@ -4,24 +4,19 @@ The engine calls one step at a time, in any process on any machine, and stores t
 nothing may be kept in memory between two steps. An interrupted step is run again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from hooks.loading.overrides import override_mistakes
 from hooks.values.frozen import FrozenDict
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
-from orchestrator.errors import NotFound, PluginMistake, typed_message
+from orchestrator.errors import NotFound
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugin, Clients, ProjectClients
-from orchestrator.plugins.group_declarations import properties_groups
 from orchestrator.plugins.groups import PropertiesGroup
 from orchestrator.plugins.machine_requirements import MachineRequirements
-from orchestrator.plugins.mistakes import (
-    attribute_mistakes,
-    property_mistakes,
-    refuse_mistakes,
-)
-from orchestrator.plugins.properties import Attribute, Property, convert_properties
+from orchestrator.plugins.properties import Attribute, Property, PropertyError
+from orchestrator.plugins.resource_declarations import checked_groups
 from orchestrator.plugins.siblings import Sibling, Siblings
 from orchestrator.plugins.steps import (
     CANNOT_TELL,
@@ -32,7 +27,7 @@ from orchestrator.plugins.steps import (
     Wait,
 )
 from orchestrator.plugins.support import SUPPORTED, SupportStatus
-from orchestrator.plugins.translation import Rule, rule_mistakes
+from orchestrator.plugins.translation import Rule
 
 
 class Resource:
@@ -89,31 +84,7 @@ class Resource:
             PluginMistake: they have mistakes; with all of them.
         """
         super().__init_subclass__(**kwargs)
-        owner = f"{cls.__module__}:{cls.__qualname__}"
-        refuse_mistakes(
-            owner,
-            [
-                *override_mistakes(cls, Resource),
-                *property_mistakes(cls.properties_schema, "properties_schema"),
-                *property_mistakes(cls.update_policy_schema, "update_policy_schema"),
-                *attribute_mistakes(cls.attributes_schema, "attributes_schema"),
-            ],
-        )
-        refuse_mistakes(owner, cls._translation_mistakes())
-        try:
-            cls.properties_groups = properties_groups(
-                cls.properties_groups_schema, cls.properties_schema, accepts_anything=cls.accepts_anything
-            )
-        except PluginMistake as error:
-            refuse_mistakes(owner, [str(error)])
-
-    @classmethod
-    def _translation_mistakes(cls) -> Iterator[str]:
-        try:
-            nothing = convert_properties(cls.properties_schema, {}, constraints=False)
-            yield from rule_mistakes(cls.properties_schema, cls.translation_rules(nothing))
-        except Exception as error:  # noqa: BLE001 (the boundary to plugins)
-            yield f"translation_rules fails where no property is given: {typed_message(error)}"
+        cls.properties_groups = checked_groups(cls, Resource)
 
     def __init__(
         self,
@@ -494,6 +465,17 @@ class Resource:
         Raises:
             PropertyError: a property is wrong; with its path.
         """
+
+    @classmethod
+    def unsupported(cls, given: Mapping[str, Any], clients: NamedClients) -> Iterable[PropertyError]:
+        """Return an error for each given property, or the type (path ``()``), that the other system does not support.
+
+        Called when a stack is validated, if nothing else is wrong.
+
+        Raises:
+            Exception: the system could not be queried.
+        """
+        return ()
 
     @classmethod
     def is_retryable(cls, error: Exception) -> bool:

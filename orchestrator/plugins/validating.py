@@ -8,6 +8,7 @@ constraints and the type's translation rules, then the type's properties groups,
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from orchestrator.errors import PluginMistake, typed_message
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.examination_clients import ExaminationClients
 from orchestrator.plugins.groups import group_errors
@@ -48,7 +49,22 @@ def property_faults(
         kind.validate_written(made.properties)
     except PropertyError as error:
         return [_as_written(error, made)]
-    return []
+    return [] if clients is None else _unsupported(kind, made, clients)
+
+
+def _unsupported(kind: type[Resource], made: Translated, clients: NamedClients) -> list[PropertyError]:
+    """Return an error for each given property that another system does not support.
+
+    Raises:
+        PropertyNotVerified: the system could not be queried.
+    """
+    try:
+        return [_as_written(error, made) for error in kind.unsupported(made.given, clients)]
+    except PluginMistake:
+        raise
+    except Exception as error:
+        message = f"it is not known what the other system supports: {typed_message(error)}"
+        raise PropertyNotVerified(PropertyError((), message)) from error
 
 
 def schema_faults(kind: type[Resource], given: Mapping[str, object]) -> list[PropertyError]:

@@ -93,6 +93,7 @@ class OpenStack(ClientPlugin):
         except BadAccess as error:
             raise self.misconfigured(error.option, error.message, error.hint) from error
         self._version: str | None = None
+        self._extensions: frozenset[str] | None = None
 
     @property
     def api_version(self) -> str:
@@ -181,6 +182,17 @@ class OpenStack(ClientPlugin):
     def secrets(self) -> Iterable[str]:
         """Return the secret options of the login in clouds.yaml, and the token."""
         return self._cloud.secrets()
+
+    def extensions(self) -> frozenset[str]:
+        """Return the aliases of the extensions that the service has; they are read once.
+
+        Raises:
+            Exception: the service did not answer.
+        """
+        if self._extensions is None:
+            listed = self.ask("GET", "/extensions")["extensions"]
+            self._extensions = frozenset(str(each["alias"]) for each in listed)
+        return self._extensions
 
     def delegate(self, token: str, name: str) -> Mapping[str, Any]:
         """Make an application credential of the user, in the project and with the roles of the token.

@@ -1,10 +1,12 @@
 """Base of the resource types of OpenStack: an object of a service, made, read, changed and deleted over its API."""
 
 from collections.abc import Collection as Names
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from orchestrator.errors import PluginMistake
+from orchestrator.plugins.asking import NamedClients
+from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import Busy, CannotTell, PropertyChanges, ResourceFailure, Wait
 from workers.clients.openstack import OpenStack
@@ -53,6 +55,22 @@ class CloudObject(Resource):
         super().__init__(**given)
         #: The object as read in this step; None: not read yet.
         self._shown: tuple[dict[str, Any] | None] | None = None
+
+    # -- validating --------------------------------------------------------------------------------------------
+
+    @classmethod
+    def unsupported(cls, given: Mapping[str, Any], clients: NamedClients) -> Iterator[PropertyError]:
+        """Yield an error for each given property that needs an extension or microversion which is missing."""
+        client: Any = clients.get(cls.client_name)
+        for name, alias in _needed(cls.extensions, given):
+            if alias not in client.extensions():
+                yield _missing(name, f"the service ({cls.client_name}) has no extension {alias!r}")
+        for name, version in _needed(cls.microversions, given):
+            if _numbers(client.api_version) < _numbers(version):
+                yield _missing(
+                    name,
+                    f"the service ({cls.client_name}) has version {client.api_version}, before {version}",
+                )
 
     # -- the service -------------------------------------------------------------------------------------------
 
@@ -270,3 +288,16 @@ class CloudObject(Resource):
         shown = self.whole()
         value = shown.get(self.shown_as.get(name, name))
         return without_token(value) if name == "description" and self.has_description else value
+
+
+def _needed(needs: Mapping[str, str], given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    return ((name, what) for name, what in needs.items() if not name or given.get(name) is not None)
+
+
+def _missing(name: str, found: str) -> PropertyError:
+    what = f"the property {name!r}" if name else "the type"
+    return PropertyError((name,) if name else (), f"{what} is not supported here: {found}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
