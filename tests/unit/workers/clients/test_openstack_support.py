@@ -41,7 +41,7 @@ class Wire(CloudObject):
 
 
 def faults(given: Mapping[str, Any], *extensions: str) -> list[str]:
-    found: list[PropertyError] = property_faults(Wire, given, clients=Clients(Service(*extensions)))  # type: ignore[arg-type]
+    found: list[PropertyError] = property_faults(Wire, given, clients=Clients(Service(*extensions)))
     return [each.message for each in found]
 
 
