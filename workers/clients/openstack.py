@@ -246,6 +246,10 @@ class OpenStack(ClientPlugin):
         """Return whether the cloud reported that something exists already, or is in the wrong state."""
         return openstack_errors.is_conflict(error)
 
+    def is_forbidden(self, error: Exception) -> bool:
+        """Return whether the cloud reported that the user may not do something, other than for a quota."""
+        return openstack_errors.is_forbidden(error)
+
     def is_over_limit(self, error: Exception) -> bool:
         """Return whether the cloud reported that a quota, or a rate limit, is exceeded."""
         return openstack_errors.is_over_limit(error)

@@ -91,6 +91,10 @@ KINDS: Final[Mapping[str, Kind]] = {
     "port": _kind("network", "port"),
     "router": _kind("network", "router"),
     "security group": _kind("network", "security_group", path="/security-groups"),
+    "subnet pool": _kind("network", "subnetpool", lists="subnet_pools"),
+    "address scope": _kind("network", "address_scope", path="/address-scopes"),
+    "segment": _kind("network", "segment"),
+    "QoS policy": _kind("network", "policy", path="/qos/policies", lists="qos_policies"),
     "volume": _kind("block_storage", "volume", queries=_BRIEFLY),
     "volume snapshot": _kind("block_storage", "snapshot", queries=_BRIEFLY),
     # Private ones are listed for an administrator on request only; for flavors openstacksdk requests it.

@@ -1,7 +1,11 @@
 """The comparison of what a service shows with what a template gives: only what is given counts."""
 
-from collections.abc import Mapping
-from typing import Any
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+_MAC: Final = re.compile(r"[0-9a-f]{2}([:-])(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}", re.IGNORECASE)
 
 
 def as_given(given: Any, found: Any) -> Any:
@@ -28,3 +32,38 @@ def _items_as_given(given: list[Any], found: list[Any]) -> list[Any]:
             rest.pop(place)
             matched.append(each)
     return [*matched, *rest]
+
+
+def spelled_as_given(given: Any, found: Any) -> Any:
+    """Return what was found, with each address that is also given as it is spelled there.
+
+    Services write addresses of IPv6 and of hardware in their own way.
+    """
+    spelled = {address: text for text in _texts(given) if (address := _address(text))}
+    return _spelled(found, spelled) if spelled else found
+
+
+def _spelled(found: Any, spelled: Mapping[object, str]) -> Any:
+    if isinstance(found, Mapping):
+        return {name: _spelled(value, spelled) for name, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [_spelled(value, spelled) for value in found]
+    return spelled.get(_address(found), found) if isinstance(found, str) else found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (Mapping, list, tuple)):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
+def _address(text: str) -> object:
+    """Return what equals the same of another spelling of an address; None if the text is none."""
+    if _MAC.fullmatch(text):
+        return text.lower().replace("-", ":")
+    try:
+        return ipaddress.ip_interface(text), "/" in text
+    except ValueError:
+        return None
