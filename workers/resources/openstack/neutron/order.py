@@ -5,6 +5,7 @@ from typing import Any
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.siblings import Siblings
+from workers.resources.openstack.neutron.router_interface import RouterInterface
 from workers.resources.openstack.neutron.subnet import Subnet
 
 
@@ -16,3 +17,12 @@ def same(value: object, other: object) -> bool:
 def subnets_of(network: Any, siblings: Siblings) -> Iterator[str]:
     """Yield the names of the subnets of a network, which is given as in properties."""
     return (subnet.name for subnet in siblings.of(Subnet) if same(network, subnet.properties.get("network")))
+
+
+def interfaces_of(router: Any, siblings: Siblings) -> Iterator[str]:
+    """Yield the names of the interfaces of a router, which is given as in properties."""
+    return (
+        interface.name
+        for interface in siblings.of(RouterInterface)
+        if same(router, interface.properties.get("router"))
+    )
