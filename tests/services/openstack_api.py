@@ -75,6 +75,10 @@ _COLLECTIONS: Mapping[tuple[str, str], _Collection] = {
     ("network", "ports"): _Collection(one="port", many="ports"),
     ("network", "routers"): _Collection(one="router", many="routers"),
     ("network", "security-groups"): _Collection(one="security_group", many="security_groups"),
+    ("network", "subnetpools"): _Collection(one="subnetpool", many="subnetpools"),
+    ("network", "address-scopes"): _Collection(one="address_scope", many="address_scopes"),
+    ("network", "segments"): _Collection(one="segment", many="segments"),
+    ("network", "qos-policies"): _Collection(one="policy", many="policies"),
     ("volume", "volumes"): _Collection(one="volume", many="volumes"),
     ("volume", "snapshots"): _Collection(one="snapshot", many="snapshots"),
     ("volume", "types"): _Collection(one="volume_type", many="volume_types", owned="all", lists_names=False),
@@ -195,7 +199,8 @@ class OpenStackApi(HttpApi):
         if asked.tenant is None:
             return _Answer(HTTPStatus.UNAUTHORIZED, {"error": {"code": 401, "message": "who are you?"}})
         user = self.users[asked.tenant]
-        parts = below.removeprefix(f"{version}/").split("/")
+        # The one collection of these that is below another path.
+        parts = below.removeprefix(f"{version}/").replace("qos/policies", "qos-policies").split("/")
         collection = _COLLECTIONS.get((service, parts[0]))
         if not below.startswith(f"{version}/") or collection is None or len(parts) > 2:
             return _NOT_FOUND

@@ -1,7 +1,7 @@
 """An external network for tests, which only an administrator can make."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,16 +15,16 @@ from tests.services.openstack.cloud import FILE
 OUTSIDE: Final = f"isotherm-outside-{uuid.uuid4().hex[:8]}"
 CIDR: Final = "203.0.113.0/24"
 #: A network inside, its subnet, a router with a gateway to the outside, and its connection to the subnet.
-NET: Final = {"type": "OS::Neutron::Net"}
-SUBNET: Final = {
+NET: Final[Mapping[str, Any]] = {"type": "OS::Neutron::Net"}
+SUBNET: Final[Mapping[str, Any]] = {
     "type": "OS::Neutron::Subnet",
     "properties": {"network": {"get_resource": "net"}, "cidr": "10.4.0.0/24"},
 }
-ROUTER: Final = {
+ROUTER: Final[Mapping[str, Any]] = {
     "type": "OS::Neutron::Router",
     "properties": {"external_gateway_info": {"network": OUTSIDE}},
 }
-INTERFACE: Final = {
+INTERFACE: Final[Mapping[str, Any]] = {
     "type": "OS::Neutron::RouterInterface",
     "properties": {"router": {"get_resource": "router"}, "subnet": {"get_resource": "subnet"}},
 }

@@ -1,6 +1,7 @@
 """``OS::Neutron::FloatingIP`` and ``OS::Neutron::FloatingIPAssociation`` on a real network service."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 import pytest
 
@@ -12,7 +13,7 @@ from workers.resources.openstack.neutron.floating_ip_association import Floating
 __all__ = ["outside"]
 PORT = {"type": "OS::Neutron::Port", "properties": {"network": {"get_resource": "net"}}}
 ADDRESS = {"type": "OS::Neutron::FloatingIP", "properties": {"floating_network": OUTSIDE}}
-INSIDE = {
+INSIDE: Final[Mapping[str, Any]] = {
     "net": NET,
     "subnet": SUBNET,
     "router": ROUTER,

@@ -64,7 +64,7 @@ PROPERTIES: Final = {
         text,
         "With `REPLACE_ALWAYS`, every change replaces the port.",
         default="AUTO",
-        constraints=(AllowedValues(["REPLACE_ALWAYS", "AUTO"]),),
+        constraints=(AllowedValues(("REPLACE_ALWAYS", "AUTO")),),
         support_status=_POLICY_STATUS,
     ),
     "dns_name": _changeable(text, "Its DNS name.", constraints=(Custom("dns_name"),)),

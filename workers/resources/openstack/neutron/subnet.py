@@ -27,7 +27,7 @@ AUTO: Final = "auto"
 _NO_GATEWAY: Final = frozenset({"", "~"})
 _NETWORK: Final = (Custom("neutron.network"),)
 _ADDRESS: Final = (Custom("ip_addr"),)
-_IPV6_MODE: Final = (AllowedValues(["dhcpv6-stateful", "dhcpv6-stateless", "slaac"]),)
+_IPV6_MODE: Final = (AllowedValues(("dhcpv6-stateful", "dhcpv6-stateless", "slaac")),)
 _POOL: Final = {
     "start": text("Its first address.", required=True, constraints=_ADDRESS),
     "end": text("Its last address.", required=True, constraints=_ADDRESS),
@@ -80,7 +80,7 @@ resources:
         "value_specs": VALUE_SPECS,
         "name": text("Its name.", update_allowed=True),
         "ip_version": integer(
-            "The version of the protocol: 4 or 6.", default=4, constraints=(AllowedValues([4, 6]),)
+            "The version of the protocol: 4 or 6.", default=4, constraints=(AllowedValues((4, 6)),)
         ),
         "dns_nameservers": listing("The addresses of its DNS servers.", default=[], update_allowed=True),
         "gateway_ip": text(
