@@ -97,6 +97,10 @@ KINDS: Final[Mapping[str, Kind]] = {
     "QoS policy": _kind("network", "policy", path="/qos/policies", lists="qos_policies"),
     "volume": _kind("block_storage", "volume", queries=_BRIEFLY),
     "volume snapshot": _kind("block_storage", "snapshot", queries=_BRIEFLY),
+    "volume backup": _kind("block_storage", "backup", queries=_BRIEFLY),
+    "QoS specification": _kind(
+        "block_storage", "qos_specs", path="/qos-specs", lists="qos_specs", narrowed=None
+    ),
     # Private ones are listed for an administrator on request only; for flavors openstacksdk requests it.
     "volume type": _kind(
         "block_storage",

@@ -1,0 +1,150 @@
+"""``OS::Cinder::VolumeAttachment``: a volume that is attached to a server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.plugins.custom import Custom
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.translation import Resolve, Rule
+from workers.resources.openstack.cinder.attaching import Attaching, Place
+from workers.resources.openstack.cinder.cinder_object import CinderObject
+from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
+from workers.resources.schemas import text
+
+#: Where it was last attached, or is about to be: kept with the resource, as an interrupted update may not know it.
+_PLACE = "place"
+#: The parts of an update.
+_DETACHING, _ATTACHING, _ATTACHED = "detach", "attach", "wait"
+
+
+class VolumeAttachment(CinderObject):
+    """An attachment, whose id is that of the volume; it is found by its server and its volume."""
+
+    description = "A volume that is attached to a server."
+    example = """\
+heat_template_version: 2021-04-16
+parameters:
+  server: {type: string}
+resources:
+  data:
+    type: OS::Cinder::Volume
+    properties: {size: 10}
+  attached:
+    type: OS::Cinder::VolumeAttachment
+    properties:
+      instance_uuid: {get_param: server}
+      volume_id: {get_resource: data}
+"""
+    has_description = False
+    properties_schema = {
+        "instance_uuid": text("The id of the server.", required=True, update_allowed=True),
+        "volume_id": text(
+            "The id or name of the volume.",
+            required=True,
+            update_allowed=True,
+            constraints=(Custom("cinder.volume"),),
+        ),
+        "mountpoint": text(
+            "The device name that the server is to give it, such as /dev/vdb; many hypervisors choose another.",
+            update_allowed=True,
+        ),
+    }
+
+    @classmethod
+    def translation_rules(cls, properties: Mapping[str, Any]) -> list[Rule]:  # noqa: ARG003 (the contract's)
+        """Return that the volume may be given by its name."""
+        return [Resolve(path=("volume_id",), client="openstack", entity="volume")]
+
+    @property
+    def _attaching(self) -> Attaching:
+        return Attaching(nova=self.openstack("nova"), cinder=self.service)
+
+    @property
+    def _wanted(self) -> Place:
+        return Place(
+            server=self.properties["instance_uuid"],
+            volume=self.properties["volume_id"],
+            device=self.properties["mountpoint"] or None,
+        )
+
+    @property
+    def _place(self) -> Place:
+        """Where it is, as far as is known: where it was last attached, or the properties say."""
+        kept = self.state.data.get(_PLACE)
+        return Place(**kept) if kept else self._wanted
+
+    def show(self) -> dict[str, Any] | None:
+        """Return the attachment as the compute service shows it."""
+        if self._shown is None:
+            self._shown = (self._attaching.shown(self._place) if self.state.physical_id else None,)
+        return self._shown[0]
+
+    def handle_create(self) -> None:
+        """Begin to attach the volume."""
+        self._attach()
+
+    def find(self) -> str | None:
+        """Return the id of the attachment, if there is one of this server and volume."""
+        found = self._attaching.shown(self._wanted)
+        return self._wanted.volume if found else None
+
+    def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+        """Return whether it is attached, for both services."""
+        self.state.data[_PLACE] = self._wanted.to_token()
+        return self._attaching.is_attached(self._wanted)
+
+    def handle_update(self, changes: PropertyChanges) -> str:  # noqa: ARG002 (the contract's signature)
+        """Begin to detach the volume where it is, if anything differs from how it was attached."""
+        if self._place == self._wanted:
+            return _ATTACHING
+        self._attaching.detach(self._place)
+        return _DETACHING
+
+    def check_update_complete(self, token: Any) -> bool | Wait:
+        """Wait until it is detached, attach it anew, and wait until it is attached."""
+        if token == _DETACHING:
+            if (detached := self._attaching.is_detached(self._place)) is not True:
+                return detached
+            # Kept before it is attached: whoever comes after a crash detaches it there.
+            self.state.data[_PLACE] = self._wanted.to_token()
+            self.state.physical_id = self._wanted.volume
+            return Wait(0, token=_ATTACHING)
+        if token == _ATTACHING:
+            self._attach()
+            return Wait(LOOK_SECONDS, token=_ATTACHED)
+        return self._attaching.is_attached(self._wanted)
+
+    def needs_replace_failed(self) -> bool:
+        """Return that it is attached anew by an update."""
+        return False
+
+    def handle_delete(self) -> bool:
+        """Begin to detach the volume; the server may be gone."""
+        if self.state.physical_id is None and self.find() is None:
+            return False
+        self._attaching.detach(self._place)
+        return True
+
+    def check_delete_complete(self, token: Any) -> bool | Wait:
+        """Return whether it is detached, for both services."""
+        return self._attaching.is_detached(self._place) if token else True
+
+    def handle_check(self) -> None:
+        """Check that the block storage service has it, too.
+
+        Raises:
+            ResourceFailure: it has not.
+        """
+        if self._attaching.is_attached(self._place) is not True:
+            raise ResourceFailure("the volume is not attached")
+
+    def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
+        """Return a property as the compute service has it; the device is the hypervisor's choice."""
+        names = {"instance_uuid": "serverId", "volume_id": "volumeId"}
+        return shown[names[name]] if name in names else UNSEEN
+
+    def _attach(self) -> None:
+        self._attaching.attach(self._wanted)
+        self.state.physical_id = self._wanted.volume
+        self.state.data[_PLACE] = self._wanted.to_token()
+        self._shown = None
