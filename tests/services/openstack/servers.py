@@ -31,5 +31,5 @@ def servers(count: int) -> Iterator[list[str]]:
             cloud.compute.delete_server(server, ignore_missing=True)
         for server in made:
             cloud.compute.wait_for_delete(server, interval=0.5, wait=120)
-        cloud.image.delete_image(image, ignore_missing=True)
+        cloud.image.delete_image(image.id, ignore_missing=True)
         admin.compute.delete_flavor(flavor, ignore_missing=True)

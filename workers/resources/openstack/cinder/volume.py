@@ -1,7 +1,7 @@
 """``OS::Cinder::Volume``: a volume of the block storage service."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.definition import is_unknown
@@ -11,31 +11,24 @@ from orchestrator.plugins.properties import PropertyError, PropertyType
 from orchestrator.plugins.steps import Busy, PropertyChanges, ResourceFailure, Wait
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.plugins.translation import Replace, Resolve, Rule
-from workers.resources.openstack.cinder.attaching import Attaching, Place
 from workers.resources.openstack.cinder.cinder_object import (
-    BACKUPS,
     SNAPSHOTS,
-    VOLUME_TYPES,
     VOLUMES,
-    CinderObject,
     as_texts,
     texts_as_given,
 )
 from workers.resources.openstack.cinder.volume_snapshots import BACKUP, SNAPSHOT, VolumeSnapshots
+from workers.resources.openstack.cinder.volume_steps import RESTORED, SETTLED, VolumeSteps
 from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
 from workers.resources.schemas import boolean, integer, live, mapping, text
 
-#: Statuses of volumes that do not change any more by themselves.
-_SETTLED = frozenset({"available", "in-use"})
 #: Metadata that the service adds.
 _ADDED = frozenset({"readonly", "attached_mode"})
-#: The first microversion in which a volume can be made of a backup, and one that is attached can grow.
-_FROM_BACKUP, _GROWS_ATTACHED, _REVERTS = "3.47", "3.42", "3.40"
-#: The backup that is in the volume, so that an update after a crash does not restore it again.
-_RESTORED = "restored_backup"
+#: The first microversion in which a volume can be made of a backup.
+_FROM_BACKUP = "3.47"
 
 
-class Volume(CinderObject):
+class Volume(VolumeSteps):
     """A volume: empty, or from an image, a snapshot, another volume or a backup.
 
     An update that the service refuses for attached volumes detaches it meanwhile. A snapshot of the stack makes a
@@ -204,9 +197,9 @@ outputs:
         if (ready := self.is_ready()) is not True:
             return ready
         if self.properties["backup_id"]:
-            self.state.data[_RESTORED] = self.properties["backup_id"]
-        if self._needs_read_only(self.whole()):
-            self._act("os-update_readonly_flag", readonly=self.properties["read_only"])
+            self.state.data[RESTORED] = self.properties["backup_id"]
+        if self.needs_read_only(self.whole()):
+            self.act("os-update_readonly_flag", readonly=self.properties["read_only"])
         return True
 
     def failure(self, shown: Mapping[str, Any]) -> str:
@@ -241,125 +234,23 @@ outputs:
         wanted = as_texts(self.properties["metadata"])
         kept = {name: value for name, value in shown["metadata"].items() if name in _ADDED - wanted.keys()}
         if shown["metadata"] != {**kept, **wanted}:
-            self.service.ask("PUT", f"{self._path}/metadata", body={"metadata": wanted})
+            self.service.ask("PUT", f"{self.path}/metadata", body={"metadata": wanted})
             self.changed()
         backup = self.properties["backup_id"]
         steps = []
-        if backup and self.state.data.get(_RESTORED) != backup:
+        if backup and self.state.data.get(RESTORED) != backup:
             steps.append("restore")
         steps += ["extend", "retype"]
-        if self._needs_read_only(shown):
+        if self.needs_read_only(shown):
             steps.append("read_only")
         if {"restore", "read_only"} & set(steps):
-            return self._detached_for(*steps, source=backup)
+            return self.detached_for(*steps, source=backup)
         return {"steps": steps, "sent": False, "places": [], "source": None}
 
     def changed_values(self, changes: PropertyChanges) -> dict[str, Any]:
         """Return the new name and description; all else has requests of its own."""
         body = super().changed_values(changes)
         return {name: body[name] for name in ("name", "description") if name in body}
-
-    def check_update_complete(self, token: Any) -> bool | Wait:
-        """Carry out the steps, one after the other; return whether all are done."""
-        while token["steps"]:
-            step, *rest = token["steps"]
-            done: bool | Wait = getattr(self, f"_{step}")(token)
-            if done is not True:
-                return done
-            token = {**token, "steps": rest, "sent": False}
-        return True
-
-    def _detached_for(self, *steps: str, source: str | None) -> dict[str, Any]:
-        """Return the token for steps that need the volume detached: it is attached again after them."""
-        places = [place.to_token() for place in self._attaching.places(self.whole())]
-        steps = ("detach", *steps, "attach") if places else steps
-        return {"steps": list(steps), "sent": False, "places": places, "source": source}
-
-    def _begun(self, token: Any, what: str, *, needed: bool, send: Callable[[], None]) -> bool | Wait:
-        """Send a request once, unless it is needed no longer, and wait until the volume is settled.
-
-        Raises:
-            ResourceFailure: it failed, or had no effect.
-        """
-        status = self.whole()["status"]
-        if status in self.failed_statuses:
-            raise ResourceFailure(f"it could not {what}: {self.failure(self.whole())}")
-        if status not in _SETTLED:
-            return Wait(LOOK_SECONDS, token=token)
-        if not needed:
-            return True
-        if token["sent"]:
-            raise ResourceFailure(f"it could not {what}: the service gave it up")
-        send()
-        return Wait(LOOK_SECONDS, token={**token, "sent": True})
-
-    def _extend(self, token: Any) -> bool | Wait:
-        shown, size = self.whole(), self.properties["size"]
-        version = _GROWS_ATTACHED if shown["status"] == "in-use" else None
-        return self._begun(
-            token,
-            "grow",
-            needed=size is not None and shown["size"] < size,
-            send=lambda: self._act("os-extend", version, new_size=size),
-        )
-
-    def _retype(self, token: Any) -> bool | Wait:
-        wanted = self.properties["volume_type"]
-        return self._begun(
-            token,
-            f"be of type {wanted}",
-            needed=bool(wanted) and not self._is_of_type(wanted),
-            send=lambda: self._act("os-retype", new_type=wanted, migration_policy="never"),
-        )
-
-    def _read_only(self, token: Any) -> bool | Wait:
-        return self._begun(
-            token,
-            "be made read-only or writable",
-            needed=self._needs_read_only(self.whole()),
-            send=lambda: self._act("os-update_readonly_flag", readonly=self.properties["read_only"]),
-        )
-
-    def _restore(self, token: Any) -> bool | Wait:
-        path, body = (
-            f"{BACKUPS.at(token['source'])}/restore",
-            {"restore": {"volume_id": self.state.physical_id}},
-        )
-        done = self._begun(
-            token,
-            f"be restored from the backup {token['source']}",
-            needed=not token["sent"],
-            send=lambda: self._changed_by(path, body),
-        )
-        if done is True:
-            self.state.data[_RESTORED] = token["source"]
-        return done
-
-    def _revert(self, token: Any) -> bool | Wait:
-        return self._begun(
-            token,
-            f"be reverted to the snapshot {token['source']}",
-            needed=not token["sent"],
-            send=lambda: self._act("revert", _REVERTS, snapshot_id=token["source"]),
-        )
-
-    def _detach(self, token: Any) -> bool | Wait:
-        places = [Place(**each) for each in token["places"]]
-        if not token["sent"]:
-            for place in places:
-                self._attaching.detach(place)
-        self.changed()
-        waits = [done for place in places if (done := self._attaching.is_detached(place)) is not True]
-        return Wait(LOOK_SECONDS, token={**token, "sent": True}) if waits else True
-
-    def _attach(self, token: Any) -> bool | Wait:
-        places = [Place(**each) for each in token["places"]]
-        if not token["sent"]:
-            for place in places:
-                self._attaching.attach(place)
-        self.changed()
-        waits = [done for place in places if (done := self._attaching.is_attached(place)) is not True]
-        return Wait(LOOK_SECONDS, token={**token, "sent": True}) if waits else True
 
     # -- deleting ----------------------------------------------------------------------------------------------
 
@@ -380,7 +271,7 @@ outputs:
         if shown["status"] == "error_deleting":
             raise ResourceFailure(self.failure(shown))
         if shown["status"] == "in-use":
-            servers = ", ".join(place.server for place in self._attaching.places(shown))
+            servers = ", ".join(place.server for place in self.attaching.places(shown))
             raise Busy(f"it cannot be deleted yet: it is attached to {servers or 'a server'}")
         if shown["status"] == "deleting" or shown["status"] in self.busy_statuses:
             return Wait(LOOK_SECONDS)
@@ -416,7 +307,7 @@ outputs:
             ResourceFailure: it is gone, or is a snapshot of another volume.
         """
         if BACKUP in entry:
-            return self._detached_for("restore", source=entry[BACKUP])
+            return self.detached_for("restore", source=entry[BACKUP])
         if SNAPSHOTS.show(self.service, entry[SNAPSHOT]) is None:
             raise ResourceFailure(
                 f"the snapshot {entry[SNAPSHOT]} is gone: it is deleted together with its volume"
@@ -425,11 +316,20 @@ outputs:
             raise ResourceFailure(
                 f"the snapshot {entry[SNAPSHOT]} is of the volume {entry['volume']}, which this one replaced"
             )
-        return self._detached_for("revert", source=entry[SNAPSHOT])
+        return self.detached_for("revert", source=entry[SNAPSHOT])
 
     def check_restore_complete(self, token: Any) -> bool | Wait:
         """Carry out the steps of a restore."""
         return self.check_update_complete(token)
+
+    @property
+    def _snapshots(self) -> VolumeSnapshots:
+        return VolumeSnapshots(cinder=self.service, volume=str(self.state.physical_id), uuid=self.state.uuid)
+
+    @property
+    def _snapshot_name(self) -> str:
+        """The name of what one snapshot of the stack makes, the same when it is begun again."""
+        return f"{self.unique_name[:200]}-{int(self.state.started_at * 1_000_000):x}"
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -439,7 +339,7 @@ outputs:
         Raises:
             ResourceFailure: it cannot.
         """
-        if (shown := self.show()) and shown["status"] not in _SETTLED:
+        if (shown := self.show()) and shown["status"] not in SETTLED:
             raise ResourceFailure(self.failure(shown))
 
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
@@ -450,7 +350,7 @@ outputs:
             return shown["metadata"].get("readonly") == "True"
         if name == "volume_type":
             given = self.properties[name]
-            return given if self._is_of_type(given) else shown[name]
+            return given if self.is_of_type(given) else shown[name]
         return UNSEEN if name == "backup_id" else super().seen(name, shown)
 
     def attribute(self, name: str) -> Any:
@@ -465,38 +365,3 @@ outputs:
         if name in ("size", "encrypted", "attachments"):
             return str(value)
         return value
-
-    # -- requests ----------------------------------------------------------------------------------------------
-
-    @property
-    def _path(self) -> str:
-        return VOLUMES.at(str(self.state.physical_id))
-
-    @property
-    def _attaching(self) -> Attaching:
-        return Attaching(nova=self.openstack("nova"), cinder=self.service)
-
-    @property
-    def _snapshots(self) -> VolumeSnapshots:
-        return VolumeSnapshots(cinder=self.service, volume=str(self.state.physical_id), uuid=self.state.uuid)
-
-    @property
-    def _snapshot_name(self) -> str:
-        """The name of what one snapshot of the stack makes, the same when it is begun again."""
-        return f"{self.unique_name[:200]}-{int(self.state.started_at * 1_000_000):x}"
-
-    def _act(self, action: str, microversion: str | None = None, **values: Any) -> None:
-        self._changed_by(f"{self._path}/action", {action: values}, microversion)
-
-    def _changed_by(self, path: str, body: Mapping[str, Any], microversion: str | None = None) -> None:
-        self.service.ask("POST", path, body=body, microversion=microversion)
-        self.changed()
-
-    def _needs_read_only(self, shown: Mapping[str, Any]) -> bool:
-        wanted = self.properties["read_only"]
-        return wanted is not None and wanted != (shown["metadata"].get("readonly") == "True")
-
-    def _is_of_type(self, given: str) -> bool:
-        """Return whether it is of a type, by its id or name; the service shows the name."""
-        name = self.whole()["volume_type"]
-        return given == name or (VOLUME_TYPES.show(self.service, given) or {}).get("name") == name

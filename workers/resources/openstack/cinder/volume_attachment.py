@@ -79,19 +79,28 @@ resources:
             self._shown = (self._attaching.shown(self._place) if self.state.physical_id else None,)
         return self._shown[0]
 
-    def handle_create(self) -> None:
-        """Begin to attach the volume."""
-        self._attach()
+    def handle_create(self) -> str:
+        """Record where it is to be attached; the check attaches it, so that nothing is done that is not on record.
+
+        Raises:
+            ResourceFailure: it is attached there by somebody else.
+        """
+        if self._attaching.shown(self._wanted) is not None:
+            raise ResourceFailure("the volume is attached to the server already")
+        self._note_place()
+        return _ATTACHING
 
     def find(self) -> str | None:
-        """Return the id of the attachment, if there is one of this server and volume."""
-        found = self._attaching.shown(self._wanted)
-        return self._wanted.volume if found else None
+        """Return the id on record, which is there before the volume is attached."""
+        return self.state.physical_id
 
-    def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
-        """Return whether it is attached, for both services."""
-        self.state.data[_PLACE] = self._wanted.to_token()
-        return self._attaching.is_attached(self._wanted)
+    def resume_create(self) -> str:
+        """Return that it is attached, unless that is done."""
+        return _ATTACHING
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Attach it, and wait until it is attached for both services."""
+        return self.check_update_complete(token)
 
     def handle_update(self, changes: PropertyChanges) -> str:  # noqa: ARG002 (the contract's signature)
         """Begin to detach the volume where it is, if anything differs from how it was attached."""
@@ -106,11 +115,10 @@ resources:
             if (detached := self._attaching.is_detached(self._place)) is not True:
                 return detached
             # Kept before it is attached: whoever comes after a crash detaches it there.
-            self.state.data[_PLACE] = self._wanted.to_token()
-            self.state.physical_id = self._wanted.volume
+            self._note_place()
             return Wait(0, token=_ATTACHING)
         if token == _ATTACHING:
-            self._attach()
+            self._attaching.attach(self._wanted)
             return Wait(LOOK_SECONDS, token=_ATTACHED)
         return self._attaching.is_attached(self._wanted)
 
@@ -120,7 +128,7 @@ resources:
 
     def handle_delete(self) -> bool:
         """Begin to detach the volume; the server may be gone."""
-        if self.state.physical_id is None and self.find() is None:
+        if self.state.physical_id is None:
             return False
         self._attaching.detach(self._place)
         return True
@@ -143,8 +151,7 @@ resources:
         names = {"instance_uuid": "serverId", "volume_id": "volumeId"}
         return shown[names[name]] if name in names else UNSEEN
 
-    def _attach(self) -> None:
-        self._attaching.attach(self._wanted)
+    def _note_place(self) -> None:
         self.state.physical_id = self._wanted.volume
         self.state.data[_PLACE] = self._wanted.to_token()
         self._shown = None
