@@ -20,7 +20,7 @@ class TestQuota(CloudConformance):
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
     def _project(cls) -> Iterator[None]:
-        identity = openstack.connect(cloud=cls.cloud).identity
+        identity: Any = openstack.connect(cloud=cls.cloud).identity
         cls.project = identity.create_project(name=f"quota-{uuid.uuid4().hex[:8]}").id
         yield
         identity.delete_project(cls.project)

@@ -32,7 +32,12 @@ class AdminConformance(CloudConformance):
 
 class TestVolumeType(AdminConformance):
     type = VolumeType
-    properties = {"name": f"type-{RUN}", "is_public": False, "projects": ["demo"], "metadata": {"a": "1", "b": 2}}
+    properties = {
+        "name": f"type-{RUN}",
+        "is_public": False,
+        "projects": ["demo"],
+        "metadata": {"a": "1", "b": 2},
+    }
     changes = {"name": f"other-{RUN}", "projects": ["admin"], "metadata": {"b": "3"}}
 
     def test_projects_and_extra_specifications_are_those_given(self) -> None:
@@ -58,7 +63,9 @@ class TestQoSSpecs(AdminConformance):
             engine.create("s", self._template())
             engine.update("s", self._template("specs"))
             found = self.named("/qos-specs", "qos_specs")
-            assert [(each["specs"], each["consumer"]) for each in found] == [({"total_iops_sec": "200"}, "both")]
+            assert [(each["specs"], each["consumer"]) for each in found] == [
+                ({"total_iops_sec": "200"}, "both")
+            ]
             engine.delete("s")
 
     def test_one_of_somebody_else_with_its_name_is_left_alone(self) -> None:

@@ -67,3 +67,14 @@ def _address(text: str) -> object:
         return ipaddress.ip_interface(text), "/" in text
     except ValueError:
         return None
+
+
+def as_texts(given: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return a map of texts, which is what services keep as metadata."""
+    return {name: value if isinstance(value, str) else str(value) for name, value in (given or {}).items()}
+
+
+def texts_as_given(given: Mapping[str, Any], found: Mapping[str, str]) -> dict[str, Any]:
+    """Return metadata as it was found, with the values as they are given where their texts are the same."""
+    wanted = as_texts(given)
+    return {name: given[name] if wanted.get(name) == text else text for name, text in found.items()}

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
-from workers.resources.openstack.cinder.cinder_object import CinderObject, as_texts, texts_as_given
+from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.comparing import as_texts, texts_as_given
 from workers.resources.schemas import mapping, text
 
 QOS_SPECS: Final = Collection(path="/qos-specs", key="qos_specs", plural="qos_specs")

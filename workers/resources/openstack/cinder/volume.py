@@ -14,12 +14,11 @@ from orchestrator.plugins.translation import Replace, Resolve, Rule
 from workers.resources.openstack.cinder.cinder_object import (
     SNAPSHOTS,
     VOLUMES,
-    as_texts,
-    texts_as_given,
 )
 from workers.resources.openstack.cinder.volume_snapshots import BACKUP, SNAPSHOT, VolumeSnapshots
 from workers.resources.openstack.cinder.volume_steps import RESTORED, SETTLED, VolumeSteps
 from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
+from workers.resources.openstack.comparing import as_texts, texts_as_given
 from workers.resources.schemas import boolean, integer, live, mapping, text
 
 #: Metadata that the service adds.

@@ -11,9 +11,8 @@ from orchestrator.plugins.translation import Resolve, Rule
 from workers.resources.openstack.cinder.cinder_object import (
     VOLUME_TYPES,
     CinderObject,
-    as_texts,
-    texts_as_given,
 )
+from workers.resources.openstack.comparing import as_texts, texts_as_given
 from workers.resources.openstack.tokens import token_of
 from workers.resources.schemas import boolean, listing, mapping, text
 
