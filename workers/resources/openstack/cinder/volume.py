@@ -22,7 +22,7 @@ from workers.resources.openstack.comparing import as_texts, texts_as_given
 from workers.resources.schemas import boolean, integer, live, mapping, text
 
 #: Metadata that the service adds.
-_ADDED = frozenset({"readonly", "attached_mode"})
+_ADDED = frozenset({"readonly", "attached_mode", "src_backup_id"})
 #: The first microversion in which a volume can be made of a backup.
 _FROM_BACKUP = "3.47"
 
