@@ -5,14 +5,15 @@ from typing import Any
 
 from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.steps import ResourceFailure
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure
 from orchestrator.plugins.translation import Resolve, Rule
 from workers.resources.openstack.cinder.cinder_object import VOLUME_TYPES, CinderObject
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import integer, text
 
 
-class EncryptedVolumeType(CinderObject):
+class EncryptedVolumeType(CinderObject, RecordedFirst):
     """The encryption of a volume type, which has one at most; its id is that of the type."""
 
     description = "How volumes of a type are encrypted, set by an administrator."
@@ -68,27 +69,31 @@ resources:
             self._shown = (self._read() if self.state.physical_id else None,)
         return self._shown[0]
 
-    def handle_create(self) -> None:
-        """Record the type's id as its own; the check sets the encryption.
+    def record(self) -> None:
+        """Record the type's id as its own.
 
         Raises:
-            ResourceFailure: somebody else has set one.
+            ResourceFailure: somebody else has set an encryption.
         """
         self.state.physical_id = self.properties["volume_type"]
-        if self.show() is not None:
+        if self._read() is not None:
             self.state.physical_id = None
             raise ResourceFailure("the volume type has an encryption already")
 
-    def check_create_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
+    def make(self, token: Any) -> bool:  # noqa: ARG002 (the base's signature)
         """Set the encryption, unless that is done."""
         if self.show() is None:
             self._encryptions.create(self.service, self.values(self.properties_schema.keys()))
             self.changed()
         return True
 
-    def find(self) -> str | None:
-        """Return the id on record, which is there before the encryption is set."""
-        return self.state.physical_id
+    def handle_update(self, changes: PropertyChanges) -> None:
+        """Change what differs."""
+        self.change(self.changed_values(changes))
+
+    def check_update_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
+        """Return that it was changed at once."""
+        return True
 
     def change(self, body: Mapping[str, Any]) -> None:
         """Change the encryption, if anything differs."""

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.translation import Resolve, Rule
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.cinder.qos_specs import QOS_SPECS
+from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import listing, text
 
 #: The key of the ids of all types that may have the specification because of this resource.
@@ -16,7 +16,7 @@ _TYPES: Final = "volume_types"
 _SPECS: Final = "qos_specs"
 
 
-class QoSAssociation(CinderObject):
+class QoSAssociation(CinderObject, RecordedFirst):
     """The relation of a QoS specification to volume types; the resource's own id is the id of its row."""
 
     description = "Volume types that have a QoS specification, given to them by an administrator."
@@ -70,18 +70,18 @@ resources:
             self._shown = (shown if ours else None,)
         return self._shown[0]
 
-    def handle_create(self) -> None:
-        """Record its id; the check gives the specification to the types."""
+    def record(self) -> None:
+        """Record its id, the specification and the types."""
         self.state.physical_id = self.state.uuid
         self.state.data[_SPECS] = self.properties["qos_specs"]
-        self.state.data[_TYPES] = sorted(self.properties["volume_types"])
+        self.record_changes()
 
-    def find(self) -> str | None:
-        """Return that nothing is to be found: the types that have it already are left as they are."""
-        return self.state.physical_id
+    def record_changes(self) -> None:
+        """Record the types that may have it from now on."""
+        self.state.data[_TYPES] = sorted(self._ours | set(self.properties["volume_types"]))
 
-    def check_create_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
-        """Give the specification to the types that do not have it."""
+    def make(self, token: Any) -> bool:  # noqa: ARG002 (the base's signature)
+        """Give the specification to the types that lack it, and take it from those that are no longer named."""
         wanted, has = set(self.properties["volume_types"]), set(self._associated() or ())
         for each in sorted(wanted - has):
             self._ask("associate", each)
@@ -90,14 +90,6 @@ resources:
         self.state.data[_TYPES] = sorted(wanted)
         self.changed()
         return True
-
-    def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002 (the contract's signature)
-        """Record the types that may have it from now on; the check changes them."""
-        self.state.data[_TYPES] = sorted(self._ours | set(self.properties["volume_types"]))
-
-    def check_update_complete(self, token: Any) -> bool:
-        """Give the specification to the types that lack it, and take it from those that are no longer named."""
-        return self.check_create_complete(token)
 
     def needs_replace_failed(self) -> bool:
         """Return that an update completes it."""

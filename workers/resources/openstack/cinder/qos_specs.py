@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.steps import PropertyChanges, ResourceFailure
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.comparing import as_texts, texts_as_given
+from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import mapping, text
 
 QOS_SPECS: Final = Collection(path="/qos-specs", key="qos_specs", plural="qos_specs")
@@ -16,7 +17,7 @@ _CONSUMER: Final = "consumer"
 _NAME: Final = "name"
 
 
-class QoSSpecs(CinderObject):
+class QoSSpecs(CinderObject, RecordedFirst):
     """A QoS specification. Most clouds let administrators alone make one."""
 
     description = "A QoS specification of volumes, which administrators make."
@@ -45,8 +46,8 @@ resources:
         body = super().values(names)
         return {**as_texts(body.pop("specs", None)), **body}
 
-    def handle_create(self) -> None:
-        """Record that it is made by this resource; the check makes it.
+    def record(self) -> None:
+        """Record its name: the id is chosen by the service.
 
         Raises:
             ResourceFailure: another has its name.
@@ -55,19 +56,21 @@ resources:
             raise ResourceFailure(f"there is a QoS specification {self.physical_name} already")
         self.state.data[_NAME] = self.physical_name
 
-    def check_create_complete(self, token: Any) -> bool | Wait:
-        """Make it, unless that is done."""
+    def make(self, token: Any) -> bool:  # noqa: ARG002 (the base's signature)
+        """Make it, unless that is done, and record its id."""
         if self.state.physical_id is None:
             made = self._named()
             if made is None:
-                super().handle_create()
-            else:
-                self.state.physical_id = str(made["id"])
-        return super().check_create_complete(token)
+                made = self.collection.create(self.service, self.values(self.properties_schema.keys()))
+            self.state.physical_id = str(made["id"])
+            self.changed()
+        return True
 
-    def found(self) -> dict[str, Any] | None:
-        """Return what has the name that this resource has begun to make."""
-        return self._named() if self.state.data.get(_NAME) == self.physical_name else None
+    def find(self) -> str | None:
+        """Return the id on record, or that of what has the name on record."""
+        if self.state.physical_id is None and self.state.data.get(_NAME) == self.physical_name:
+            return str(found["id"]) if (found := self._named()) else None
+        return self.state.physical_id
 
     def _named(self) -> dict[str, Any] | None:
         listed = self.collection.listed(self.service)
@@ -81,6 +84,10 @@ resources:
             path = f"{self.collection.at(str(self.state.physical_id))}/delete_keys"
             self.service.ask("PUT", path, body={"keys": gone})
             self.changed()
+
+    def check_update_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
+        """Return that it was changed at once."""
+        return True
 
     def change(self, body: Mapping[str, Any]) -> None:
         """Send a change, whose answer is a part of the object only."""

@@ -11,6 +11,7 @@ from orchestrator.plugins.steps import PropertyChanges, ResourceFailure
 from orchestrator.plugins.translation import Resolve, Rule
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import integer, text
 
 #: The key of the id of the project: a deletion knows it by the name only that a template gives.
@@ -18,7 +19,7 @@ _PROJECT: Final = "project"
 _limit = partial(integer, update_allowed=True, constraints=(Range(min=-1),))
 
 
-class Quota(CinderObject):
+class Quota(CinderObject, RecordedFirst):
     """Limits of a project: those that are given; the others are left alone. A deletion sets all to the defaults."""
 
     description = "Limits of a project in the block storage service, set by an administrator."
@@ -74,19 +75,15 @@ resources:
             self._shown = (self.collection.show(self.service, self._project),)
         return self._shown[0]
 
-    def handle_create(self) -> None:
-        """Record its name and the project's id; the check sets the limits."""
+    def record(self) -> None:
+        """Record its name, and the id of the project."""
         self.state.physical_id = self.unique_name
         self.state.data[_PROJECT] = self.properties["project"]
 
-    def check_create_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
+    def make(self, token: Any) -> bool:  # noqa: ARG002 (the base's signature)
         """Set the limits."""
         self._set(self._given)
         return True
-
-    def find(self) -> str | None:
-        """Return nothing: the limits are set again."""
-        return self.state.physical_id
 
     def check_update_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
         """Return that the limits were set at once."""

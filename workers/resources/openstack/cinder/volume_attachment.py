@@ -4,20 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.steps import ResourceFailure, Wait
 from orchestrator.plugins.translation import Resolve, Rule
 from workers.resources.openstack.cinder.attaching import Attaching, Place
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
+from workers.resources.openstack.recorded_first import RECORDED, RecordedFirst
 from workers.resources.schemas import text
 
 #: Where it was last attached, or is about to be: kept with the resource, as an interrupted update may not know it.
 _PLACE = "place"
-#: The parts of an update.
-_DETACHING, _ATTACHING, _ATTACHED = "detach", "attach", "wait"
+#: The tokens when the request to attach it, or to detach it, was sent.
+_ATTACHED, _DETACHED = "attached", "detached"
 
 
-class VolumeAttachment(CinderObject):
+class VolumeAttachment(CinderObject, RecordedFirst):
     """An attachment, whose id is that of the volume; it is found by its server and its volume."""
 
     description = "A volume that is attached to a server."
@@ -79,8 +80,8 @@ resources:
             self._shown = (self._attaching.shown(self._place) if self.state.physical_id else None,)
         return self._shown[0]
 
-    def handle_create(self) -> str:
-        """Record where it is to be attached; the check attaches it, so that nothing is done that is not on record.
+    def record(self) -> None:
+        """Record where it is to be attached.
 
         Raises:
             ResourceFailure: it is attached there by somebody else.
@@ -88,39 +89,26 @@ resources:
         if self._attaching.shown(self._wanted) is not None:
             raise ResourceFailure("the volume is attached to the server already")
         self._note_place()
-        return _ATTACHING
 
-    def find(self) -> str | None:
-        """Return the id on record, which is there before the volume is attached."""
-        return self.state.physical_id
-
-    def resume_create(self) -> str:
-        """Return that it is attached, unless that is done."""
-        return _ATTACHING
-
-    def check_create_complete(self, token: Any) -> bool | Wait:
-        """Attach it, and wait until it is attached for both services."""
-        return self.check_update_complete(token)
-
-    def handle_update(self, changes: PropertyChanges) -> str:  # noqa: ARG002 (the contract's signature)
-        """Begin to detach the volume where it is, if anything differs from how it was attached."""
-        if self._place == self._wanted:
-            return _ATTACHING
-        self._attaching.detach(self._place)
-        return _DETACHING
-
-    def check_update_complete(self, token: Any) -> bool | Wait:
-        """Wait until it is detached, attach it anew, and wait until it is attached."""
-        if token == _DETACHING:
-            if (detached := self._attaching.is_detached(self._place)) is not True:
-                return detached
-            # Kept before it is attached: whoever comes after a crash detaches it there.
-            self._note_place()
-            return Wait(0, token=_ATTACHING)
-        if token == _ATTACHING:
-            self._attaching.attach(self._wanted)
+    def make(self, token: Any) -> bool | Wait:
+        """Attach it where that is on record, and wait until it is attached for both services."""
+        if token == RECORDED:
+            self._attaching.attach(self._place)
+            self._shown = None
             return Wait(LOOK_SECONDS, token=_ATTACHED)
-        return self._attaching.is_attached(self._wanted)
+        return self._attaching.is_attached(self._place)
+
+    def make_changes(self, token: Any) -> bool | Wait:
+        """Detach it where it is, if it is to be elsewhere; record where; and attach it there."""
+        if self._place == self._wanted:
+            return self.make(token)
+        if token == RECORDED:
+            self._attaching.detach(self._place)
+        if self._attaching.is_detached(self._place) is not True:
+            return Wait(LOOK_SECONDS, token=_DETACHED)
+        # Recorded before it is attached: whoever comes after a crash detaches it there.
+        self._note_place()
+        return Wait(0, token=RECORDED)
 
     def needs_replace_failed(self) -> bool:
         """Return that it is attached anew by an update."""

@@ -36,7 +36,7 @@ class VolumeSteps(CinderObject):
     def detached_for(self, *steps: str, source: str | None) -> dict[str, Any]:
         """Return the token for steps that need the volume detached: it is attached again after them."""
         places = [place.to_token() for place in self.attaching.places(self.whole())]
-        steps = ("detach", *steps, "attach") if places else steps
+        steps = ("record", "detach", *steps, "attach") if places else steps
         return {"steps": list(steps), "sent": False, "places": places, "source": source}
 
     def _begun(self, token: Any, what: str, *, needed: bool, send: Callable[[], None]) -> bool | Wait:
@@ -56,6 +56,10 @@ class VolumeSteps(CinderObject):
             raise ResourceFailure(f"it could not {what}: the service gave it up")
         send()
         return Wait(LOOK_SECONDS, token={**token, "sent": True})
+
+    def _record(self, token: Any) -> bool | Wait:
+        """Let the engine store where it is attached, before it is not any more."""
+        return bool(token["sent"]) or Wait(0, token={**token, "sent": True})
 
     def _extend(self, token: Any) -> bool | Wait:
         shown, size = self.whole(), self.properties["size"]

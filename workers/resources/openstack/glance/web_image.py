@@ -6,10 +6,11 @@ from typing import Any, Final
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Range
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
-from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN, CloudObject
+from orchestrator.plugins.steps import ResourceFailure, Wait
+from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.comparing import as_texts, texts_as_given
+from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import boolean, integer, listing, mapping, text
 
 _METHOD: Final = "web-download"
@@ -30,7 +31,7 @@ _IMAGE_ID: Final = AllowedPattern(
 )
 
 
-class WebImage(CloudObject):
+class WebImage(RecordedFirst):
     """An image, whose id is chosen before it is made: that which is given, or the id of the resource's row."""
 
     description = "An image that the image service downloads from a web server."
@@ -111,8 +112,8 @@ resources:
 
     # -- creating ----------------------------------------------------------------------------------------------
 
-    def handle_create(self) -> None:
-        """Record the id; the check makes the image.
+    def record(self) -> None:
+        """Record the id.
 
         Raises:
             ResourceFailure: the image service downloads nothing, or there is an image of this id.
@@ -129,11 +130,7 @@ resources:
         self.state.physical_id = image_id
         self.state.data[_NAMES] = sorted(self._further)
 
-    def find(self) -> str | None:
-        """Return the id on record, which is there before the image is."""
-        return self.state.physical_id
-
-    def check_create_complete(self, token: Any) -> bool | Wait:
+    def make(self, token: Any) -> bool | Wait:
         """Make the image, have it downloaded, and wait for it; then share it, or deactivate it.
 
         Raises:
@@ -190,11 +187,11 @@ resources:
 
     # -- updating ----------------------------------------------------------------------------------------------
 
-    def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002 (the contract's signature)
-        """Record the names of properties that it may have from now on; the check sets them."""
+    def record_changes(self) -> None:
+        """Record the names of properties that it may have from now on."""
         self.state.data[_NAMES] = sorted({*self._names, *self._further})
 
-    def check_update_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+    def make_changes(self, token: Any) -> bool:  # noqa: ARG002 (the base's signature)
         """Change what differs."""
         shown = self.whole()
         wanted = {name: self.properties[name] for name in _CHANGED if self.properties[name] is not None}
