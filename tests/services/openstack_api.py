@@ -81,6 +81,8 @@ _COLLECTIONS: Mapping[tuple[str, str], _Collection] = {
     ("network", "qos-policies"): _Collection(one="policy", many="policies"),
     ("volume", "volumes"): _Collection(one="volume", many="volumes"),
     ("volume", "snapshots"): _Collection(one="snapshot", many="snapshots"),
+    ("volume", "backups"): _Collection(one="backup", many="backups"),
+    ("volume", "qos-specs"): _Collection(one="qos_specs", many="qos_specs", owned="all", lists_names=False),
     ("volume", "types"): _Collection(one="volume_type", many="volume_types", owned="all", lists_names=False),
     ("identity", "projects"): _Collection(one="project", many="projects", owned="all"),
     ("identity", "users"): _Collection(one="user", many="users", owned="all"),

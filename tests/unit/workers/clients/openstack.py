@@ -26,6 +26,8 @@ PLACES = {
     "QoS policy": ("network", "qos-policies"),
     "volume": ("volume", "volumes"),
     "volume snapshot": ("volume", "snapshots"),
+    "volume backup": ("volume", "backups"),
+    "QoS specification": ("volume", "qos-specs"),
     "volume type": ("volume", "types"),
     "project": ("identity", "projects"),
     "user": ("identity", "users"),
