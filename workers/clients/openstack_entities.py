@@ -113,9 +113,12 @@ KINDS: Final[Mapping[str, Kind]] = {
     "project": _kind("identity", "project", uuids=False, domains=True),
     "user": _kind("identity", "user", uuids=False, domains=True),
     "role": _kind("identity", "role", uuids=False, domains=True),
+    "group": _kind("identity", "group", uuids=False, domains=True),
+    "domain": _kind("identity", "domain", uuids=False),
+    "service": _kind("identity", "service", uuids=False),
+    # Regions have no name besides their id.
+    "region": _kind("identity", "region", uuids=False, narrowed=None),
 }
-
-_DOMAIN: Final = _kind("identity", "domain", uuids=False)
 
 
 def look_up(proxy: object, entity: str, text: str) -> str:
@@ -128,7 +131,7 @@ def look_up(proxy: object, entity: str, text: str) -> str:
     """
     kind = KINDS[entity]
     if kind.domains and (parts := _WITH_DOMAIN.fullmatch(text)):
-        domain = _look_up(proxy, "domain", _DOMAIN, parts["domain"], {})
+        domain = _look_up(proxy, "domain", KINDS["domain"], parts["domain"], {})
         return _look_up(proxy, entity, kind, parts["name"], {"domain_id": domain})
     return _look_up(proxy, entity, kind, text, {})
 

@@ -51,3 +51,7 @@ CinderVolumeType = _constraint("cinder.vtype", "volume type", "A type of volumes
 KeystoneProject = _constraint("keystone.project", "project", f"A project; {_OF_A_DOMAIN}")
 KeystoneUser = _constraint("keystone.user", "user", f"A user; {_OF_A_DOMAIN}")
 KeystoneRole = _constraint("keystone.role", "role", f"A role; {_OF_A_DOMAIN}")
+KeystoneGroup = _constraint("keystone.group", "group", f"A group of users; {_OF_A_DOMAIN}")
+KeystoneDomain = _constraint("keystone.domain", "domain", "A domain.")
+KeystoneService = _constraint("keystone.service", "service", "A service of the catalogue.")
+KeystoneRegion = _constraint("keystone.region", "region", "A region, by its id.")
