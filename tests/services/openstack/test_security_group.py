@@ -54,7 +54,7 @@ class TestSecurityGroup(CloudConformance):
             assert self.rules(group) == {("egress", "IPv4", "udp")}
             self.stack(engine, "update", SSH)
             assert self.rules(group) == {*ALL, ("ingress", "IPv4", "tcp")}
-            assert engine.operate("CHECK", "rules").state == "CHECK_COMPLETE"
+            self._is(engine.operate("CHECK", "rules"), "CHECK_COMPLETE")
             assert engine.delete("rules") is None
 
     def test_rules_made_by_hand_are_drift_and_those_of_other_resources_are_not(self) -> None:
@@ -62,15 +62,15 @@ class TestSecurityGroup(CloudConformance):
             group = self.stack(engine, "create", SSH)
             rule = {"type": "OS::Neutron::SecurityGroupRule", "properties": {"security_group": group}}
             other = json.dumps({"heat_template_version": "2021-04-16", "resources": {"rule": rule}})
-            assert engine.create("other", other).state == "CREATE_COMPLETE"
-            assert engine.operate("CHECK", "rules").state == "CHECK_COMPLETE"
+            self._is(engine.create("other", other), "CREATE_COMPLETE")
+            self._is(engine.operate("CHECK", "rules"), "CHECK_COMPLETE")
             body = {"security_group_id": group, "direction": "ingress", "protocol": "udp"}
             made = self.service().post("/security-group-rules", json={"security_group_rule": body})
             assert made.status_code == 201
-            assert engine.operate("CHECK", "rules").state == "CHECK_FAILED"
+            self._is(engine.operate("CHECK", "rules"), "CHECK_FAILED")
             self.stack(engine, "update", SSH, {"protocol": "icmp"})
             assert self.rules(group) == {*ALL, ("ingress", "IPv4", "tcp"), ("ingress", "IPv4", "icmp")}
-            assert engine.operate("CHECK", "other").state == "CHECK_COMPLETE"
+            self._is(engine.operate("CHECK", "other"), "CHECK_COMPLETE")
             assert engine.delete("other") is None
             assert engine.delete("rules") is None
 
