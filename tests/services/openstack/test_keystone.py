@@ -1,0 +1,192 @@
+"""The types of the identity service, on a real one."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, ClassVar
+
+import openstack
+import pytest
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.plugins.properties import PropertyError
+from tests.services.openstack.cloud import FILE, CloudConformance
+from workers.resources.openstack.keystone.domain import Domain
+from workers.resources.openstack.keystone.endpoint import Endpoint
+from workers.resources.openstack.keystone.group import Group
+from workers.resources.openstack.keystone.links import refuse_wrong_roles
+from workers.resources.openstack.keystone.project import Project
+from workers.resources.openstack.keystone.region import Region
+from workers.resources.openstack.keystone.role import Role
+from workers.resources.openstack.keystone.role_assignments import GroupRoleAssignment, UserRoleAssignment
+from workers.resources.openstack.keystone.service import Service
+from workers.resources.openstack.keystone.user import User
+
+IN_PROJECT = {"role": "reader", "project": {"get_resource": "project"}}
+IN_DOMAIN = {"role": "member", "domain": "Default"}
+PROJECT = {"type": "OS::Keystone::Project", "properties": {"name": "conformance-place"}}
+GROUP = {"type": "OS::Keystone::Group", "properties": {"name": "conformance-holder"}}
+USER = {"type": "OS::Keystone::User", "properties": {"name": "conformance-holder"}}
+
+
+class KeystoneConformance(CloudConformance):
+    """The contract, for types of which only the names of these tests count."""
+
+    cloud = "devcloud-admin"
+    names: ClassVar[str] = "name"
+    query: ClassVar[Mapping[str, str]] = {}
+
+    def objects(self) -> Collection[str]:
+        """Return the ids of objects with the names of this test."""
+        kind = self.type.collection
+        listed = self.service().get(kind.path, params=self.query).json()[kind.plural]
+        return [each["id"] for each in listed if str(each.get(self.names)).startswith("conformance-it")]
+
+
+class TestProject(KeystoneConformance):
+    type = Project
+    properties = {"name": "conformance-it", "description": "a", "tags": ["y", "x"]}
+    changes = {"name": "conformance-it-b", "description": "", "tags": ["z"]}
+
+
+class TestProjectInAnotherDomain(KeystoneConformance):
+    type = Project
+    others = {"domain": {"type": "OS::Keystone::Domain", "properties": {"name": "conformance-domain"}}}
+    properties = {"name": "conformance-it", "domain": {"get_resource": "domain"}, "enabled": False}
+    changes = {"domain": "Default"}
+
+    test_a_crash_of_any_other_operation_does_no_harm = None  # type: ignore[assignment]
+    test_a_crash_makes_nothing_twice_and_loses_nothing = None  # type: ignore[assignment]
+
+
+class TestUser(KeystoneConformance):
+    type = User
+    others = {"project": PROJECT, "group": GROUP}
+    properties = {
+        "name": "conformance-it",
+        "email": "it@example.org",
+        "password": "first",
+        "default_project": {"get_resource": "project"},
+        "groups": [{"get_resource": "group"}],
+        "roles": [IN_PROJECT, IN_DOMAIN],
+    }
+    changes = {"password": "second", "groups": [], "roles": [IN_DOMAIN]}
+
+    def test_roles_that_are_not_wanted_any_more_end_and_those_of_others_stay(self) -> None:
+        identity = self.service()
+        with self._engine() as engine:
+
+            def held() -> list[str]:
+                user, project = (engine.resource("s", name).physical_id for name in ("it", "project"))
+                roles = identity.get(f"/projects/{project}/users/{user}/roles").json()["roles"]
+                return sorted(each["name"] for each in roles)
+
+            engine.create("s", self._template())
+            assert held() == ["reader"]
+            user, project = (engine.resource("s", name).physical_id for name in ("it", "project"))
+            admin = identity.find_role("admin").id
+            identity.put(f"/projects/{project}/users/{user}/roles/{admin}")
+            engine.update("s", self._template("roles"))
+            assert held() == ["admin"]
+            self._is(engine.operate("CHECK", "s"), "CHECK_COMPLETE")
+            assert engine.delete("s") is None
+
+
+class TestGroup(KeystoneConformance):
+    type = Group
+    others = {"project": PROJECT}
+    properties = {"name": "conformance-it", "description": "a", "roles": [IN_PROJECT]}
+    changes = {"name": "conformance-it-b", "roles": [IN_PROJECT, IN_DOMAIN]}
+
+
+class TestRole(KeystoneConformance):
+    type = Role
+    properties = {"name": "conformance-it"}
+    changes = {"name": "conformance-it-b"}
+    query = {"domain_id": "default"}
+
+
+class AssignmentConformance(KeystoneConformance):
+    """The contract, for roles of what another resource made."""
+
+    def objects(self) -> Collection[str]:
+        """Return the roles of the user or group of this test."""
+        identity, kind = self.service(), self.type.holder  # type: ignore[attr-defined]
+        held = identity.get(f"/{kind}s", params={"name": "conformance-holder"}).json()[f"{kind}s"]
+        query = [{f"{kind}.id": each["id"]} for each in held]
+        found = [identity.get("/role_assignments", params=each).json()["role_assignments"] for each in query]
+        return [json.dumps(each["links"], sort_keys=True) for listed in found for each in listed]
+
+
+class TestUserRoleAssignment(AssignmentConformance):
+    type = UserRoleAssignment
+    others = {"project": PROJECT, "user": USER}
+    properties = {"user": {"get_resource": "user"}, "roles": [IN_PROJECT]}
+    changes = {"roles": [IN_DOMAIN]}
+
+
+class TestGroupRoleAssignment(AssignmentConformance):
+    type = GroupRoleAssignment
+    others = {"project": PROJECT, "group": GROUP}
+    properties = {"group": {"get_resource": "group"}, "roles": [IN_PROJECT]}
+    changes = {"roles": [{**IN_PROJECT, "role": "member"}]}
+
+
+class TestDomain(KeystoneConformance):
+    type = Domain
+    properties = {"name": "conformance-it", "description": "a"}
+    changes = {"name": "conformance-it-b", "enabled": False}
+
+
+class TestRegion(KeystoneConformance):
+    type = Region
+    properties = {"id": "conformance-it a", "description": "a", "parent_region": "RegionOne"}
+    changes = {"id": "conformance-it-b", "description": "b", "enabled": False}
+    names = "id"
+
+
+class TestRegionWithoutAnId(KeystoneConformance):
+    type = Region
+    properties: Mapping[str, Any] = {}
+
+    def objects(self) -> Collection[str]:
+        """Return the ids of all regions."""
+        return [each["id"] for each in self.service().get("/regions").json()["regions"]]
+
+
+class TestService(KeystoneConformance):
+    type = Service
+    properties = {"name": "conformance-it", "type": "a"}
+    changes = {"name": "conformance-it-b", "type": "b", "enabled": False}
+
+
+class TestEndpoint(KeystoneConformance):
+    type = Endpoint
+    others = {"service": {"type": "OS::Keystone::Service", "properties": {"type": "conformance"}}}
+    properties = {
+        "name": "conformance-it",
+        "service": {"get_resource": "service"},
+        "interface": "public",
+        "url": "https://a",
+        "region": "RegionOne",
+    }
+    changes = {"url": "https://b", "interface": "admin"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    yield
+    if not FILE:
+        return
+    identity = openstack.connect(cloud="devcloud-admin").identity
+    for plural in ("projects", "users", "groups", "domains", "services", "endpoints"):
+        listed = identity.get(f"/{plural}").json()[plural]
+        assert [each["name"] for each in listed if each.get("name", "").startswith("conformance-")] == []
+
+
+def test_a_role_is_for_a_project_or_a_domain() -> None:
+    role = {"role": "r", "project": None, "domain": None}
+    for wrong in (role, {**role, "project": "p", "domain": "d"}):
+        with pytest.raises(PropertyError, match="either"):
+            refuse_wrong_roles({"roles": [wrong]})
+    for right in (None, UNKNOWN, [UNKNOWN], [{**role, "domain": UNKNOWN}], [{**role, "project": "p"}]):
+        refuse_wrong_roles({"roles": right})
