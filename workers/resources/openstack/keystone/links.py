@@ -32,6 +32,8 @@ ROLES: Final = listing(
     ),
     update_allowed=True,
 )
+#: The token of an action whose relations are remembered.
+_REMEMBERED: Final = "remembered"
 ROLE_RULES: Final = tuple(resolved(name, "roles", name) for name in ("role", "project", "domain"))
 
 
@@ -76,26 +78,21 @@ class Linked(KeystoneObject):
         return set(self.state.data.get("links", ()))
 
     def check_create_complete(self, token: Any) -> bool | Wait:
-        """Return whether it is there; then it has its relations."""
+        """Return whether it is there, with its relations."""
         ready = super().check_create_complete(token)
-        if ready is True:
-            self._link()
-        return ready
+        return self._linked(token) if ready is True else ready
 
     def handle_update(self, changes: PropertyChanges) -> bool:
-        """Change the object, and remember the relations before any is made; return whether they change."""
+        """Change the object, and remember the relations it had; return whether they change."""
         super().handle_update(changes)
         given_before = {name: value for name, value in changes.before.items() if value is not None}
-        before = self.links({**self.properties, **given_before})
-        self.state.data["links"] = sorted({*self.remembered, *before, *self.links(self.properties)})
+        self._remember(self.links({**self.properties, **given_before}))
         return bool(self.linked_by & changes.names)
 
     def check_update_complete(self, token: Any) -> bool | Wait:
-        """Return whether it can be used again; then it has its relations."""
+        """Return whether it can be used again, with its relations."""
         ready = super().check_update_complete(token)
-        if ready is True and token:
-            self._link()
-        return ready
+        return self._linked(token) if ready is True and token else ready
 
     def has_link(self, link: str) -> bool:
         """Return whether a relation is there."""
@@ -115,14 +112,22 @@ class Linked(KeystoneObject):
             if not self.service.is_not_found(error):
                 raise
 
-    def _link(self) -> None:
+    def _remember(self, links: Iterable[str]) -> None:
+        self.state.data["links"] = sorted({*self.remembered, *links})
+
+    def _linked(self, token: Any) -> bool | Wait:
+        """Return True once it has its relations, none of which is made before it is remembered in the store."""
         wanted = set(self.links(self.properties))
+        if token != _REMEMBERED:
+            self._remember(wanted)
+            return Wait(0.0, _REMEMBERED)
         for link in sorted(wanted):
             self.service.ask("PUT", link)
         for link in sorted(self.remembered - wanted):
             self.end_link(link)
         self.state.data["links"] = sorted(wanted)
         self.changed()
+        return True
 
 
 def _address(*parts: str) -> str:

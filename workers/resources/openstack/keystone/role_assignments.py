@@ -39,9 +39,8 @@ class _RoleAssignment(Linked):
             yield role_link(f"{self.holder}s", properties[self.holder], role)
 
     def handle_create(self) -> None:
-        """Remember the roles before any is given."""
+        """Take the row's id; the roles are given when they are remembered."""
         self.state.physical_id = self.state.uuid
-        self.state.data["links"] = sorted(self.links(self.properties))
 
     def found(self) -> None:
         """Return None: whatever was given may be given again."""

@@ -1,11 +1,15 @@
 """``OS::Neutron::AddressScope``: a scope in which addresses are unique."""
 
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.custom import Custom
+from orchestrator.plugins.steps import Wait
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
 from workers.resources.schemas import boolean, integer, text
+
+#: The token of a create whose object is on record.
+_STORED: Final = "stored"
 
 
 class AddressScope(NeutronObject):
@@ -53,9 +57,12 @@ resources:
         """Return the scope with the unique name."""
         return next(iter(self.collection.listed(self.service, name=self.unique_name)), None)
 
-    def check_create_complete(self, token: Any) -> Any:
-        """Return whether it is there; then it has its own name."""
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Return whether it is there, with its own name, which it gets only when its id is in the store."""
         ready = super().check_create_complete(token)
-        if ready is True and self.whole()["name"] != self.physical_name:
-            self.change({"name": self.physical_name})
-        return ready
+        if ready is not True or self.whole()["name"] == self.physical_name:
+            return ready
+        if token != _STORED:
+            return Wait(0.0, _STORED)
+        self.change({"name": self.physical_name})
+        return True
