@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
-from workers.clients.openstack import Neutron, OpenStack
+from workers.clients.openstack import OpenStack
 
 #: A collection's path, and what follows it: the id of an object, and a part of that or an action.
 _PATH = re.compile(
@@ -19,9 +19,12 @@ class Missing(Exception):
     """There is no such object."""
 
 
-class Memory(Neutron):
+class Memory(OpenStack):
     """The client ``neutron``."""
 
+    name = "neutron"
+    settings_of = OpenStack.name
+    entities = frozenset()
     #: By collection and id, what is there; and all requests, for tests to read.
     there: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {}
     sent: ClassVar[list[tuple[str, str, Any]]] = []

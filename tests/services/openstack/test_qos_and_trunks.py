@@ -122,12 +122,7 @@ class TestTrunk(MemoryConformance):
             {"port": "child", "segmentation_type": "vlan", "segmentation_id": 3},
             {"port": "other", "segmentation_type": "vlan", "segmentation_id": 2},
         ],
-        "port": "another",
     }
-
-    # A change of the port is refused.
-    test_a_crash_of_an_update_leaves_what_was_wanted = None  # type: ignore[assignment]
-    test_calls_that_come_twice_or_late_do_no_harm = None  # type: ignore[assignment]
 
     def test_only_ports_that_differ_are_taken_out_and_put_in(self) -> None:
         with self._engine() as engine:
@@ -145,13 +140,8 @@ class TestTrunk(MemoryConformance):
         self._is(engine.update("s", self._template("sub_ports")), "UPDATE_COMPLETE")
         return [(path.rpartition("/")[2], body) for method, path, body in Memory.sent if method == "PUT"]
 
-
-class TestTrunkWithAnotherOfEachPort(TestTrunk):
-    changes = {"sub_ports": [{"port": "new", "segmentation_type": "vlan", "segmentation_id": 1}]}
-    test_a_crash_of_an_update_leaves_what_was_wanted = (  # type: ignore[assignment]
-        MemoryConformance.test_a_crash_of_an_update_leaves_what_was_wanted
-    )
-    test_calls_that_come_twice_or_late_do_no_harm = (  # type: ignore[assignment]
-        MemoryConformance.test_calls_that_come_twice_or_late_do_no_harm
-    )
-    test_only_ports_that_differ_are_taken_out_and_put_in = None  # type: ignore[assignment]
+    def test_the_port_that_carries_the_others_stays_the_same(self) -> None:
+        with self._engine() as engine:
+            self._is(engine.create("s", self._template()), "CREATE_COMPLETE")
+            self._is(engine.update("s", self._template().replace("parent", "another")), "UPDATE_FAILED")
+            assert engine.delete("s") is None
