@@ -88,6 +88,9 @@ _COLLECTIONS: Mapping[tuple[str, str], _Collection] = {
     ("identity", "users"): _Collection(one="user", many="users", owned="all"),
     ("identity", "roles"): _Collection(one="role", many="roles", owned="all"),
     ("identity", "domains"): _Collection(one="domain", many="domains", owned="all"),
+    ("identity", "groups"): _Collection(one="group", many="groups", owned="all"),
+    ("identity", "services"): _Collection(one="service", many="services", owned="all"),
+    ("identity", "regions"): _Collection(one="region", many="regions", owned="all", lists_names=False),
 }
 _VERSIONS: Mapping[str, tuple[str, str, str]] = {
     # Service: the path of its version, its greatest microversion, its least.

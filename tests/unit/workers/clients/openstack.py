@@ -32,6 +32,10 @@ PLACES = {
     "project": ("identity", "projects"),
     "user": ("identity", "users"),
     "role": ("identity", "roles"),
+    "group": ("identity", "groups"),
+    "domain": ("identity", "domains"),
+    "service": ("identity", "services"),
+    "region": ("identity", "regions"),
 }
 
 

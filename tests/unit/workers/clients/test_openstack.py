@@ -136,6 +136,9 @@ def test_odd_names_are_names_like_others(name: str, api: OpenStackApi, root: Ope
     api.have("volume", "types", name="lvm")
     for kind in WITH_IDS:
         place = PLACES[kind]
+        if (kind, name) == ("domain", "default"):
+            # It is there.
+            continue
         api.have(*place, name="web", of="root")
         with pytest.raises(EntityNotFound):
             root.look_up(kind, name)
