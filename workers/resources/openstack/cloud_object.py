@@ -96,8 +96,17 @@ class CloudObject(Resource):
         """Return the object as the service shows it, read once per step; None if it does not exist."""
         if self._shown is None:
             object_id = self.state.physical_id
-            self._shown = (self.collection.show(self.service, object_id) if object_id else None,)
+            self._shown = (self.read(object_id) if object_id else None,)
         return self._shown[0]
+
+    def read(self, object_id: str) -> dict[str, Any] | None:
+        """Return an object of the collection, as the service shows it now; None if it does not exist."""
+        return self.collection.show(self.service, object_id, **self.query)
+
+    @property
+    def query(self) -> Mapping[str, Any]:
+        """What requests for the object have besides its id."""
+        return {}
 
     def changed(self, shown: dict[str, Any] | None = None) -> None:
         """Note that the object is not as read before; ``shown`` is how it is now, if that is known."""
@@ -234,7 +243,7 @@ class CloudObject(Resource):
         if self.state.physical_id is None:
             return False
         try:
-            was_there = self.collection.delete(self.service, self.state.physical_id)
+            was_there = self.collection.delete(self.service, self.state.physical_id, **self.query)
         except Exception as error:
             if self.service.is_conflict(error):
                 raise Busy(f"it cannot be deleted yet: {error}") from error

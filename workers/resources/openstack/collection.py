@@ -33,10 +33,10 @@ class Collection:
         answer = client.ask("POST", self.path, body=self._wrapped(values), microversion=self.microversion)
         return self._unwrapped(answer)
 
-    def show(self, client: OpenStack, object_id: str) -> dict[str, Any] | None:
+    def show(self, client: OpenStack, object_id: str, **query: Any) -> dict[str, Any] | None:
         """Return an object; None if it does not exist."""
         try:
-            answer = client.ask("GET", self.at(object_id), microversion=self.microversion)
+            answer = client.ask("GET", self.at(object_id), query=query, microversion=self.microversion)
         except Exception as error:
             if client.is_not_found(error):
                 return None
@@ -57,10 +57,10 @@ class Collection:
         )
         return self._unwrapped(answer)
 
-    def delete(self, client: OpenStack, object_id: str) -> bool:
+    def delete(self, client: OpenStack, object_id: str, **query: Any) -> bool:
         """Begin to delete an object; return whether it existed."""
         try:
-            client.ask("DELETE", self.at(object_id), microversion=self.microversion)
+            client.ask("DELETE", self.at(object_id), query=query, microversion=self.microversion)
         except Exception as error:
             if client.is_not_found(error):
                 return False

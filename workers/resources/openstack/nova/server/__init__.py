@@ -1,0 +1,1 @@
+"""``OS::Nova::Server``, by the parts of a server."""

@@ -1,0 +1,386 @@
+"""``OS::Nova::Server``: a server."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.plugins.siblings import Sibling, Siblings
+from orchestrator.plugins.steps import Busy, PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
+from workers.resources.openstack.nova.nova_object import NovaObject
+from workers.resources.openstack.nova.server import attributes, networks, schema, snapshots
+from workers.resources.openstack.nova.server.block_devices import (
+    block_devices,
+    boots_from_volume,
+    check_block_devices,
+)
+from workers.resources.openstack.nova.server.ports import Ports
+from workers.resources.openstack.nova.server.updating import CHANGEABLE, Updating
+from workers.resources.openstack.nova.server.user_data import encoded, resolved
+from workers.resources.openstack.nova.server.watch import SERVERS, Shown, instant, since, watch_of
+
+#: The first version with tags in the request; later ones take no files.
+_CREATED_AS: Final = "2.52"
+_MARK: Final = "isotherm:"
+#: Properties that are sent under these names as they are, if they are given.
+_SENT_AS: Final = {
+    "flavor": "flavorRef",
+    "key_name": "key_name",
+    "availability_zone": "availability_zone",
+    "config_drive": "config_drive",
+    "diskConfig": "OS-DCF:diskConfig",
+    "admin_pass": "adminPass",
+    "image": "imageRef",
+}
+#: Statuses that mean that it is no longer there.
+_GONE: Final = frozenset({"DELETED", "SOFT_DELETED"})
+_POLICIES: Final = {
+    "flavor": "flavor_update_policy",
+    "image": "image_update_policy",
+    "user_data": "user_data_update_policy",
+}
+
+
+class Server(NovaObject):
+    """A server of the compute service, found after a crash by a tag, which the attributes do not show."""
+
+    description = "A server."
+    example = """\
+heat_template_version: 2021-04-16
+parameters:
+  image: {type: string, default: cirros}
+  network: {type: string, default: private}
+resources:
+  server:
+    type: OS::Nova::Server
+    properties:
+      image: {get_param: image}
+      flavor: m1.tiny
+      networks: [{network: {get_param: network}}]
+      user_data_format: RAW
+      user_data: |
+        #!/bin/sh
+        echo ready
+outputs:
+  addresses: {value: {get_attr: [server, networks]}}
+"""
+    collection = SERVERS
+    entity = "server"
+    longest_name = 53
+    failed_statuses = frozenset({"error", "deleted", "soft_deleted"})
+    microversions = {"": _CREATED_AS}
+    reads = frozenset({"config"})
+    properties_schema = schema.PROPERTIES
+    attributes_schema = schema.ATTRIBUTES
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        #: When this step began, and whether it has changed the server.
+        self._began = time.monotonic()
+        self._has_acted = False
+
+    @classmethod
+    def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
+        """Let old names stand for new ones, and names for ids."""
+        return schema.rules()
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check the disks and the networks."""
+        check_block_devices(properties)
+        networks.check_networks(properties)
+
+    @classmethod
+    def implied_requirements(cls, own: Sibling, siblings: Siblings) -> Iterable[str]:
+        """Return the subnets of its networks, which give it its addresses."""
+        return networks.subnets_before(own, siblings)
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    def poll(self, token: Any) -> Shown | None:
+        """Return the server as it is after the change that a token tells of, by a look that polls share."""
+        server_id = str(self.state.physical_id)
+        shown = watch_of(self.service).server(self.service, server_id, self._since(token))
+        self._shown = (shown,)
+        return shown
+
+    def waiting(self, token: Any, **more: Any) -> Wait:
+        """Return that the action goes on: the next look is later than any change of this step."""
+        moment = instant()
+        if not self._has_acted:
+            moment[1] = self._since(token)
+        kept = token if isinstance(token, Mapping) else {}
+        return Wait(LOOK_SECONDS, token={**kept, **more, "after": moment})
+
+    def _since(self, token: Any) -> float:
+        return since(token.get("after") if isinstance(token, Mapping) else None, self._began)
+
+    def act(self, action: str, body: Any = None, *, microversion: str | None = None) -> Any:
+        """Request an action on the server.
+
+        Raises:
+            Busy: it is busy with another.
+        """
+        path = f"{self.collection.at(str(self.state.physical_id))}/action"
+        self._has_acted = True
+        try:
+            answer = self.service.ask("POST", path, body={action: body}, microversion=microversion)
+        except Exception as error:
+            if self.service.is_conflict(error):
+                raise Busy(f"{action}: {error}") from error
+            raise
+        finally:
+            self.changed()
+        return answer
+
+    def failure(self, shown: Mapping[str, Any]) -> str:
+        """Return why it failed, in the words of the service."""
+        fault = shown.get("fault") or (self.read(str(shown["id"])) or {}).get("fault") or {}
+        said = fault.get("message")
+        code = f" (code {fault['code']})" if fault.get("code") else ""
+        return (
+            f"its status is {shown['status']}: {said}{code}" if said else f"its status is {shown['status']}"
+        )
+
+    def refuse_failed(self, shown: Shown | None) -> Shown:
+        """Return a server that is there, and in order.
+
+        Raises:
+            ResourceFailure: it is gone, or failed.
+        """
+        if shown is None or shown["status"] in _GONE:
+            raise ResourceFailure("the server is gone")
+        if shown["status"] == "ERROR":
+            raise ResourceFailure(self.failure(shown))
+        return shown
+
+    @property
+    def ports(self) -> Ports:
+        """Its ports."""
+        return Ports(
+            nova=self.service,
+            neutron=self.openstack("neutron"),
+            names=self.client("openstack"),
+            token=self.state.uuid,
+            name=self.name,
+            security_groups=self.properties["security_groups"] or (),
+        )
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags that are given, and the one by which it is found."""
+        return [*(self.properties["tags"] or ()), f"{_MARK}{self.state.uuid}"]
+
+    # -- creating ----------------------------------------------------------------------------------------------
+
+    def handle_create(self) -> Any:
+        """Make the ports that the service does not make by itself, and the server."""
+        answer = self.service.ask("POST", "/servers", body=self._request(), microversion=_CREATED_AS)
+        self.state.physical_id = str(answer["server"]["id"])
+        self._has_acted = True
+        self.changed()
+
+    def _request(self) -> dict[str, Any]:
+        given = self.properties
+        server = {sent: given[name] for name, sent in _SENT_AS.items() if given[name] not in (None, "")}
+        server |= {"name": self.physical_name, "tags": self.tags}
+        server["networks"] = self.ports.requested(given["networks"])
+        if devices := block_devices(given):
+            server["block_device_mapping_v2"] = devices
+        if given["security_groups"]:
+            server["security_groups"] = [{"name": each} for each in given["security_groups"]]
+        if given["metadata"]:
+            server["metadata"] = schema.texts_of(given["metadata"])
+        if user_data := self._user_data():
+            server["user_data"] = user_data
+        if given["personality"]:
+            server["personality"] = schema.files_of(given["personality"])
+        hints = {name: value for name, value in (given["scheduler_hints"] or {}).items() if value is not None}
+        return {"server": server, **({"os:scheduler_hints": hints} if hints else {})}
+
+    def _user_data(self) -> str:
+        given, kind = self.properties["user_data"] or "", self.properties["user_data_format"]
+        return encoded(kind, resolved(given, self.stack.resources.values()), self.state.metadata)
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Return whether it is active."""
+        return self._is("ACTIVE", token)
+
+    def _is(self, status: str, token: Any) -> bool | Wait:
+        if self._has_acted:
+            return self.waiting(token)
+        shown = self.refuse_failed(self.poll(token))
+        is_there = shown["status"] == status and not shown.get("OS-EXT-STS:task_state")
+        return True if is_there else self.waiting(token)
+
+    def found(self) -> dict[str, Any] | None:
+        """Return the server with the tag of this row."""
+        listed = self.collection.listed(self.service, tags=f"{_MARK}{self.state.uuid}")
+        return listed[0] if listed else None
+
+    # -- updating ----------------------------------------------------------------------------------------------
+
+    def needs_replace(self, changes: PropertyChanges) -> bool:
+        """Return whether a policy has it replaced, or the image of a server changes that boots from a volume."""
+        # What is null before is not known: an interrupted update is resumed, which was in place.
+        known = {name for name in changes.names if changes.before.get(name) is not None}
+        if any(name in known and changes.after[policy] == "REPLACE" for name, policy in _POLICIES.items()):
+            return True
+        return "image" in known and (not changes.after["image"] or boots_from_volume(changes.after))
+
+    def handle_update(self, changes: PropertyChanges) -> Any:
+        """Return what is to be changed; each change is made when those before it are complete."""
+        before, after = changes.before.get("networks"), changes.after["networks"]
+        names = changes.names & CHANGEABLE
+        if not before and not after:
+            names -= {"networks"}
+        return {
+            "names": sorted(names),
+            "ports": networks.dropped(before, after, "port"),
+            "floating_ips": networks.dropped(before, after, "floating_ip"),
+        }
+
+    def check_update_complete(self, token: Any) -> bool | Wait:
+        """Make the next change, and return whether there is none left."""
+        return Updating(self, token).go_on(self.refuse_failed(self.poll(token)))
+
+    # -- deleting ----------------------------------------------------------------------------------------------
+
+    def handle_delete(self) -> bool:
+        """Begin to delete it, and free its floating IPs."""
+        self._has_acted = True
+        for_ports = [each for each in self.properties["networks"] or () if each.get("floating_ip")]
+        if for_ports and self.state.physical_id is not None:
+            self.ports.disassociate([str(each["floating_ip"]) for each in for_ports])
+        return super().handle_delete()
+
+    def check_delete_complete(self, token: Any) -> bool | Wait:
+        """Return whether it is gone, and with it the ports that were made for it."""
+        kept = token if isinstance(token, Mapping) else {"was_there": bool(token)}
+        if kept["was_there"]:
+            if self._has_acted:
+                return self.waiting(kept)
+            shown = self.poll(kept)
+            if shown is not None and shown["status"] not in _GONE:
+                if shown["status"] == "ERROR" and not shown.get("OS-EXT-STS:task_state"):
+                    raise ResourceFailure(self.failure(shown))
+                return self.waiting(kept)
+        self.ports.delete_own()
+        return True
+
+    def prepare_for_replace(self) -> bool | Wait:
+        """Detach its ports, which its replacement may have."""
+        shown = self.show()
+        if shown is None:
+            return True
+        return True if self.ports.detach_all(shown) else Wait(LOOK_SECONDS)
+
+    # -- other actions -----------------------------------------------------------------------------------------
+
+    def handle_check(self) -> None:
+        """Look whether it is active.
+
+        Raises:
+            ResourceFailure: it is not.
+        """
+        shown = self.refuse_failed(self.show())
+        if shown["status"] != "ACTIVE":
+            raise ResourceFailure(f"its status is {shown['status']}, not ACTIVE")
+
+    def handle_suspend(self) -> None:
+        """Begin to suspend it."""
+        shown = self.refuse_failed(self.show())
+        if shown["status"] != "SUSPENDED" and shown.get("OS-EXT-STS:task_state") != "suspending":
+            self.act("suspend")
+
+    def check_suspend_complete(self, token: Any) -> bool | Wait:
+        """Return whether it is suspended."""
+        return self._is("SUSPENDED", token)
+
+    def handle_resume(self) -> None:
+        """Begin to resume it."""
+        shown = self.refuse_failed(self.show())
+        if shown["status"] == "SUSPENDED" and shown.get("OS-EXT-STS:task_state") != "resuming":
+            self.act("resume")
+
+    def check_resume_complete(self, token: Any) -> bool | Wait:
+        """Return whether it is active."""
+        return self._is("ACTIVE", token)
+
+    def handle_snapshot(self) -> Any:
+        """Begin to make an image of it; return the image's id."""
+        self.refuse_failed(self.show())
+        name = f"{self.unique_name}-{round(self.state.started_at * 1000)}"
+        return {"image": snapshots.image_of(self, self.openstack("glance"), name)}
+
+    def check_snapshot_complete(self, token: Any) -> bool | Wait:
+        """Return whether the image is complete."""
+        return True if snapshots.is_complete(self.openstack("glance"), token["image"]) else Wait(LOOK_SECONDS)
+
+    def handle_restore(self, entry: Any) -> None:
+        """Begin to rebuild it from the image of a snapshot."""
+        body = {"imageRef": entry["image"]}
+        # Its image then differs from the property, which is as it was given.
+        self.state.data["restored"] = {"from": entry["image"], "instead_of": self.properties["image"]}
+        self.act("rebuild", body)
+
+    def check_restore_complete(self, token: Any) -> bool | Wait:
+        """Return whether it is active again."""
+        return self._is("ACTIVE", token)
+
+    def handle_delete_snapshot(self, entry: Any) -> None:
+        """Delete the image of a snapshot."""
+        snapshots.delete(self.openstack("glance"), entry["image"])
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def image_of(self, shown: Mapping[str, Any]) -> str:
+        """Return the id of its image; after a restore, that of the property in whose place it is."""
+        image = str((shown.get("image") or {}).get("id", ""))
+        restored = self.state.data.get("restored") or {}
+        return str(restored["instead_of"]) if image and restored.get("from") == image else image
+
+    def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
+        """Return a property as the service has it."""
+        given = self.properties[name]
+        if name in ("name", "key_name"):
+            return shown[name]
+        if name == "image":
+            return self.image_of(shown) or UNSEEN
+        if name == "networks":
+            return networks.observed(given, self.ports.cards(str(shown["id"]))) if given else UNSEEN
+        seen = {
+            "flavor": lambda: shown["flavor"]["id"],
+            "metadata": lambda: given if schema.texts_of(given) == shown["metadata"] else shown["metadata"],
+            "tags": lambda: given if sorted(given) == sorted(_own_tags(shown)) else _own_tags(shown),
+            "config_drive": lambda: shown["config_drive"] == "True",
+        }
+        return seen[name]() if name in seen else UNSEEN
+
+    def whole(self) -> dict[str, Any]:
+        """Return the server as the service shows it, without the tag by which it is found."""
+        shown = super().whole()
+        return {**shown, "tags": _own_tags(shown)}
+
+    def attribute(self, name: str) -> Any:
+        """Return an attribute of the server, read from the services."""
+        shown = self.whole()
+        server_id = str(shown["id"])
+
+        def network(network_id: str) -> Shown:
+            return attributes.network_with_subnets(self.openstack("neutron"), network_id)
+
+        read: Mapping[str, Callable[[], Any]] = {
+            "addresses": lambda: attributes.addresses_of(shown, self.ports.cards(server_id), network),
+            "networks": lambda: attributes.networks_of(shown, self.ports.cards(server_id)),
+            "first_address": lambda: attributes.first_address_of(shown),
+            "instance_name": lambda: shown.get("OS-EXT-SRV-ATTR:instance_name"),
+            "console_urls": lambda: attributes.console_urls(self.service, server_id),
+            "os_collect_config": lambda: self.state.metadata.get("os-collect-config", {}),
+        }
+        return read[name]() if name in read else shown.get(name)
+
+
+def _own_tags(shown: Mapping[str, Any]) -> list[str]:
+    return [tag for tag in shown.get("tags") or () if not tag.startswith(_MARK)]
