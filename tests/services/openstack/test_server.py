@@ -26,7 +26,7 @@ class Surroundings:
                 f"{self.name}-{kind}", data=b"image", disk_format="raw", container_format="bare"
             )
             self._made.append(lambda image=image: self._user.image.delete_image(image.id))
-            flavor = self._admin.compute.create_flavor(name=f"{self.name}-{kind}", ram=64, vcpus=1, disk=0)
+            flavor = self._admin.compute.create_flavor(name=f"{self.name}-{kind}", ram=64, vcpus=1, disk=1)
             self._made.append(lambda flavor=flavor: self._admin.compute.delete_flavor(flavor.id))
             network = self._user.network.create_network(name=f"{self.name}-{kind}")
             self._made.append(lambda network=network: self._user.network.delete_network(network.id))
@@ -84,6 +84,5 @@ class TestServer(CloudConformance):
     def objects(self) -> list[str]:
         """Return the servers, and the ports that were made for them."""
         servers = self.service().get("/servers").json()["servers"]
-        ports = self.service("neutron").get("/ports").json()["ports"]
-        own = [each["id"] for each in ports if "[isotherm:" in each["description"]]
-        return [*(each["id"] for each in servers), *own]
+        ports = self.service("network").get("/ports").json()["ports"]
+        return [each["id"] for each in [*servers, *ports] if each["name"].startswith(("s-it-", "it-port-"))]

@@ -350,7 +350,7 @@ outputs:
             return self.image_of(shown) or UNSEEN
         if name == "networks":
             return networks.observed(given, self.ports.cards(str(shown["id"]))) if given else UNSEEN
-        seen = {
+        seen: Mapping[str, Callable[[], Any]] = {
             "flavor": lambda: shown["flavor"]["id"],
             "metadata": lambda: given if schema.texts_of(given) == shown["metadata"] else shown["metadata"],
             "tags": lambda: given if sorted(given) == sorted(_own_tags(shown)) else _own_tags(shown),
