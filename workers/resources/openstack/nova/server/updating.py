@@ -1,9 +1,11 @@
 """The update of a server in place: one change after the other, each once those before it are complete."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.plugins.steps import ResourceFailure, Wait
+from workers.clients.openstack_errors import status_of
 from workers.resources.openstack.nova.server.schema import texts_of
 
 if TYPE_CHECKING:
@@ -40,8 +42,7 @@ class Updating:
         if shown.get("OS-EXT-STS:task_state") or shown["status"] in _PASSING:
             return self._server.waiting(self._token)
         if shown["status"] == "VERIFY_RESIZE":
-            self._server.act("confirmResize")
-            return self._server.waiting(self._token)
+            return self._confirm()
         begun = self._resize(shown) or self._rebuild(shown)
         if begun:
             return begun
@@ -58,6 +59,16 @@ class Updating:
             body["OS-DCF:diskConfig"] = self._given["diskConfig"]
         self._server.act("resize", body)
         return self._server.waiting(self._token, resized=True)
+
+    def _confirm(self) -> Wait:
+        if not self._token.get("confirmed"):
+            try:
+                self._server.act("confirmResize")
+            except Exception as error:
+                # It is confirmed already, by a step that died: its status remains until that is done.
+                if status_of(error) != HTTPStatus.BAD_REQUEST:
+                    raise
+        return self._server.waiting(self._token, confirmed=True)
 
     def _rebuild(self, shown: Shown) -> Wait | None:
         image = self._server.image_of(shown)
