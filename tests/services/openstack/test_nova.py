@@ -1,14 +1,20 @@
 """The small types of the compute service, on a real one."""
 
+import json
 import secrets
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import openstack
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate
 
-from tests.services.openstack.cloud import CloudConformance
+from isotherm.testing.engine import Engine
+from tests.services.openstack.cloud import FILE, CloudConformance
 from workers.resources.openstack.nova.flavor import Flavor
+from workers.resources.openstack.nova.generated_keys import generated
 from workers.resources.openstack.nova.host_aggregate import HostAggregate
 from workers.resources.openstack.nova.key_pair import KeyPair
 from workers.resources.openstack.nova.quota import Quota
@@ -76,3 +82,67 @@ class TestQuota(CloudConformance):
             quotas.get(f"/os-quota-sets/{self.project}{end}").json()["quota_set"] for end in ("", "/defaults")
         )
         return [self.project] if now != default else []
+
+
+def _template(name: str, **properties: Any) -> str:
+    key = {"type": "OS::Nova::KeyPair", "properties": {"name": name, **properties}}
+    outputs = {each: {"value": {"get_attr": ["key", each]}} for each in KeyPair.attributes_schema}
+    return json.dumps({"heat_template_version": "2021-04-16", "resources": {"key": key}, "outputs": outputs})
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    settings = {"clients": {"openstack": {"cloud": "devcloud", "config_file": FILE}}}
+    with closing(Engine(settings=settings)) as made:
+        yield made
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    """Return a name for key pairs, none of which is left."""
+    made = f"isotherm-{secrets.token_hex(4)}"
+    yield made
+    openstack.connect(cloud="devcloud").compute.delete_keypair(made)
+
+
+class TestKeys:
+    """What is special about key pairs."""
+
+    pytestmark = CloudConformance.pytestmark
+
+    def test_a_generated_key_is_the_private_one_of_the_service_s(self, engine: Engine, name: str) -> None:
+        made = engine.create("s", _template(name, save_private_key=True))
+        assert made is not None
+        keys = {each.key: each.value for each in made.outputs}
+        private = load_pem_private_key(keys["private_key"].encode(), None)
+        public = private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+        shown = openstack.connect(cloud="devcloud").compute.get_keypair(name)
+        assert public == keys["public_key"] == shown.public_key
+        assert engine.delete("s") is None
+
+    def test_a_certificate_is_generated_too(self, engine: Engine, name: str) -> None:
+        made = engine.create("s", _template(name, type="x509"))
+        assert made is not None
+        assert made.state == "CREATE_COMPLETE", made.reason
+        assert "private_key" not in engine.resource("s", "key").data
+        shown = openstack.connect(cloud="devcloud").compute.get_keypair(name)
+        assert load_pem_x509_certificate(shown.public_key.encode())
+        assert engine.delete("s") is None
+
+    def test_a_foreign_key_pair_is_left_alone(self, engine: Engine, name: str) -> None:
+        key = generated("ssh", name).public
+        openstack.connect(cloud="devcloud").compute.create_keypair(name=name, public_key=key)
+        made = engine.create("s", _template(name, public_key=key))
+        assert made is not None
+        assert made.state == "CREATE_FAILED"
+        assert engine.delete("s") is None
+        assert openstack.connect(cloud="devcloud").compute.get_keypair(name).public_key == key
+
+    def test_a_replacement_may_have_the_name_of_the_old_one(self, engine: Engine, name: str) -> None:
+        engine.create("s", _template(name))
+        made = engine.update("s", _template(name, public_key=generated("ssh", name).public))
+        assert made is not None
+        assert made.state == "UPDATE_COMPLETE", made.reason
+        shown = openstack.connect(cloud="devcloud").compute.get_keypair(name)
+        assert {each.key: each.value for each in made.outputs}["public_key"] == shown.public_key
+        assert engine.delete("s") is None

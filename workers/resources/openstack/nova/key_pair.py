@@ -78,9 +78,16 @@ outputs:
     def is_ready(self) -> bool | Wait:
         """Return whether it is there; a private key that is not to be kept is forgotten then."""
         ready = super().is_ready()
-        if ready is True and not self.properties["save_private_key"]:
-            self.state.data.pop("private_key", None)
+        if ready is True:
+            self.state.data["serial"] = (self.show() or {}).get("id")
+            if not self.properties["save_private_key"]:
+                self.state.data.pop("private_key", None)
         return ready
+
+    def show(self) -> dict[str, Any] | None:
+        """Return the key pair; None if it is gone, even where another has its name now."""
+        shown, serial = super().show(), self.state.data.get("serial")
+        return shown if shown and serial in (None, shown.get("id")) else None
 
     def values(self, names: Any) -> dict[str, Any]:
         """Return the body of the request, with the key that was given or generated."""
@@ -100,9 +107,14 @@ outputs:
         """Return the name, by which the service knows it."""
         return str(shown["name"])
 
+    def handle_delete(self) -> bool:
+        """Delete it, and no other that has its name now: its replacement may."""
+        return super().handle_delete() if self.show() else False
+
     def prepare_for_replace(self) -> bool | Wait:
-        """Delete it, as its replacement may have the same name."""
-        self.handle_delete()
+        """Delete it, if its replacement has the same name."""
+        if self.properties["name"] == self.state.physical_id:
+            self.handle_delete()
         return True
 
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
