@@ -1,7 +1,10 @@
 """``OS::Nova::Server`` on a real compute service."""
 
+import json
 import secrets
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from itertools import count
 from typing import Any
 
@@ -9,6 +12,7 @@ import openstack
 import pytest
 
 from isotherm.testing.engine import Engine
+from orchestrator.model.messages import DeleteSnapshotJob, RestoreJob, SnapshotJob
 from tests.services.openstack.cloud import FILE, CloudConformance
 from workers.resources.openstack.nova.server.server import Server
 
@@ -35,6 +39,8 @@ class Surroundings:
             self._user.network.create_subnet(
                 name=f"{self.name}-{kind}", network_id=network.id, ip_version=4, cidr="10.77.0.0/24"
             )
+        huge = self._admin.compute.create_flavor(name=f"{self.name}-huge", ram=64, vcpus=2000, disk=1)
+        self._made.append(lambda: self._admin.compute.delete_flavor(huge.id))
         port = self._user.network.create_port(name=f"{self.name}-port", network_id=network.id)
         self._made.append(lambda: self._user.network.delete_port(port.id))
 
@@ -128,3 +134,116 @@ class TestCrashesOfServers(ServerConformance):
             if not engine.watch.crashed:
                 engine.watch.disarm()
                 return
+
+
+class TestWhole:
+    """What is special about servers, with the service looked at afterwards."""
+
+    pytestmark = CloudConformance.pytestmark
+
+    @pytest.fixture(autouse=True)
+    def _set_up(self, surroundings: Surroundings) -> Iterator[None]:
+        self.name = surroundings.name
+        self.cloud: Any = openstack.connect(cloud="devcloud")
+        settings = {"clients": {"openstack": {"cloud": "devcloud", "config_file": FILE}}}
+        with closing(Engine(settings=settings, poll_seconds=0.3)) as self.engine:
+            try:
+                yield
+            finally:
+                assert self.engine.delete("s") is None
+
+    def template(self, **properties: Any) -> str:
+        given = {"image": f"{self.name}-one", "flavor": f"{self.name}-one", "user_data_format": "RAW"}
+        given |= {"networks": [{"network": f"{self.name}-one"}]}
+        config = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "#!/bin/sh\\necho hello\\n"}}
+        server = {"type": "OS::Nova::Server", "properties": {**given, **properties}}
+        outputs = {each: {"value": {"get_attr": ["it", each]}} for each in ("show", "tags", "addresses")}
+        resources = {"config": config, "it": server}
+        return json.dumps({"heat_template_version": "2021-04-16", "resources": resources, "outputs": outputs})
+
+    def made(self, made: Any, state: str) -> dict[str, Any]:
+        """Return the server of a stack that is in this state, as the service shows it to its user."""
+        assert made is not None
+        assert made.state == state, made.reason
+        answer = self.cloud.compute.get(f"/servers/{self.id}", microversion="2.26").json()
+        return dict(answer["server"])
+
+    @property
+    def id(self) -> str:
+        return str(self.engine.resource("s", "it").physical_id)
+
+    def test_its_token_is_a_tag_that_is_not_shown(self) -> None:
+        stack = self.engine.create("s", self.template(tags=["web"]))
+        server = self.made(stack, "CREATE_COMPLETE")
+        assert sorted(server["tags"]) == sorted(["web", f"isotherm:{self.engine.resource('s', 'it').id}"])
+        assert stack is not None
+        outputs = {each.key: each.value for each in stack.outputs}
+        assert outputs["tags"] == outputs["show"]["tags"] == ["web"]
+        [network] = self.cloud.network.networks(name=f"{self.name}-one")
+        [port] = self.cloud.network.ports(device_id=self.id)
+        for key in (network.id, network.name):
+            assert [each["port"] for each in outputs["addresses"][key]] == [port.id]
+
+    def test_a_server_that_fails_says_why(self) -> None:
+        made = self.engine.create("s", self.template(flavor=f"{self.name}-huge"))
+        assert made is not None
+        assert made.state == "CREATE_FAILED"
+        assert "No valid host" in made.reason
+
+    def test_other_user_data_replaces_it_unless_that_is_ignored(self) -> None:
+        port = {"networks": [{"port": f"{self.name}-port"}]}
+        self.made(self.engine.create("s", self.template(**port)), "CREATE_COMPLETE")
+        first = self.id
+        given = {**port, "user_data": {"get_resource": "config"}}
+        ignored = {**given, "user_data_update_policy": "IGNORE"}
+        self.made(self.engine.update("s", self.template(**ignored)), "UPDATE_COMPLETE")
+        assert self.id == first
+        self.made(
+            self.engine.update("s", self.template(**{**given, "user_data": "other"})), "UPDATE_COMPLETE"
+        )
+        assert self.id != first
+        [card] = self.cloud.compute.server_interfaces(self.id)
+        assert card.port_id == self.cloud.network.find_port(f"{self.name}-port").id
+
+    def test_metadata_name_image_and_networks_change_in_place(self) -> None:
+        self.made(self.engine.create("s", self.template(metadata={"a": "1", "b": "2"})), "CREATE_COMPLETE")
+        first = self.id
+        changes = {"metadata": {"b": 3, "c": [4]}, "name": f"{self.name}-x", "image": f"{self.name}-two"}
+        changed = self.engine.update("s", self.template(**changes, networks=[], admin_pass="x7-Quiet"))
+        server = self.made(changed, "UPDATE_COMPLETE")
+        assert self.id == first
+        assert server["metadata"] == {"b": "3", "c": "[4]"}
+        assert server["name"] == f"{self.name}-x"
+        assert server["image"]["id"] == self.cloud.image.find_image(f"{self.name}-two").id
+
+    def test_a_snapshot_is_an_image_from_which_it_is_restored(self) -> None:
+        self.made(self.engine.create("s", self.template()), "CREATE_COMPLETE")
+        stop = threading.Event()
+        # The hypervisor of the cloud for tests never fills the image of a snapshot.
+        thread = threading.Thread(target=self._fill_images, args=(stop,))
+        thread.start()
+        try:
+            self.engine.run(SnapshotJob(name="s", snapshot="first"))
+        finally:
+            stop.set()
+            thread.join()
+        [image] = self._snapshots()
+        self.engine.run(RestoreJob(name="s", snapshot="first"))
+        assert self.cloud.compute.get_server(self.id).image.id == image.id
+        checked = self.engine.operate("CHECK", "s")
+        assert checked is not None
+        assert checked.state == "CHECK_COMPLETE", checked.reason
+        self.engine.run(DeleteSnapshotJob(name="s", snapshot="first"))
+        assert not self._snapshots()
+
+    def _snapshots(self) -> list[Any]:
+        return [each for each in self.cloud.image.images() if each.name.startswith("s-it-")]
+
+    def _fill_images(self, stop: threading.Event) -> None:
+        connection: Any = openstack.connect(cloud="devcloud")
+        while not stop.wait(0.3):
+            for image in connection.image.images(status="queued"):
+                if image.name.startswith("s-it-"):
+                    connection.image.update_image(image, container_format="bare", disk_format="raw")
+                    kind = {"Content-Type": "application/octet-stream"}
+                    connection.image.put(f"/images/{image.id}/file", data=b"image", headers=kind)

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError, convert_properties
+from orchestrator.plugins.siblings import Sibling, Siblings, reference_to
+from workers.resources.openstack.cloud_object import CloudObject
+from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.nova.server.block_devices import block_devices, boots_from_volume
 from workers.resources.openstack.nova.server.networks import dropped, fitting, observed
 from workers.resources.openstack.nova.server.server import Server
@@ -117,3 +121,20 @@ def test_other_formats_are_messages_with_the_metadata() -> None:
     message = message_from_string(decoded("SOFTWARE_CONFIG", inner, {}))
     names = [part.get_filename() for part in message.get_payload()]  # type: ignore[union-attr]
     assert names == ["userdata", "cfn-init-data", "cfn-init-data"]
+
+
+class Subnet(CloudObject):
+    """Stands for the subnets of the network service."""
+
+    collection = Collection(path="/subnets", key="subnet", plural="subnets")
+
+
+def test_a_server_follows_the_subnets_of_its_networks() -> None:
+    def subnet(name: str, network: object) -> Sibling:
+        return Sibling(name, Subnet, lambda: {"network": network})
+
+    networks = [{"network": reference_to("net")}, {"port": reference_to("port")}]
+    own = Sibling("server", Server, lambda: properties(image="i", networks=networks))
+    others = [subnet("a", reference_to("net")), subnet("b", reference_to("other")), subnet("c", UNKNOWN)]
+    siblings = Siblings({each.name: each for each in (own, *others, Sibling("d", None, dict))})
+    assert list(Server.implied_requirements(own, siblings)) == ["a", "c"]
