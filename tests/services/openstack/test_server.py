@@ -150,10 +150,14 @@ class TestWhole:
             try:
                 yield
             finally:
-                assert self.engine.delete("s") is None
+                assert self.engine.delete("w") is None
 
     def template(self, **properties: Any) -> str:
-        given = {"image": f"{self.name}-one", "flavor": f"{self.name}-one", "user_data_format": "RAW"}
+        given: dict[str, Any] = {
+            "image": f"{self.name}-one",
+            "flavor": f"{self.name}-one",
+            "user_data_format": "RAW",
+        }
         given |= {"networks": [{"network": f"{self.name}-one"}]}
         config = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "#!/bin/sh\\necho hello\\n"}}
         server = {"type": "OS::Nova::Server", "properties": {**given, **properties}}
@@ -170,12 +174,12 @@ class TestWhole:
 
     @property
     def id(self) -> str:
-        return str(self.engine.resource("s", "it").physical_id)
+        return str(self.engine.resource("w", "it").physical_id)
 
     def test_its_token_is_a_tag_that_is_not_shown(self) -> None:
-        stack = self.engine.create("s", self.template(tags=["web"]))
+        stack = self.engine.create("w", self.template(tags=["web"]))
         server = self.made(stack, "CREATE_COMPLETE")
-        assert sorted(server["tags"]) == sorted(["web", f"isotherm:{self.engine.resource('s', 'it').id}"])
+        assert sorted(server["tags"]) == sorted(["web", f"isotherm:{self.engine.resource('w', 'it').id}"])
         assert stack is not None
         outputs = {each.key: each.value for each in stack.outputs}
         assert outputs["tags"] == outputs["show"]["tags"] == ["web"]
@@ -185,31 +189,31 @@ class TestWhole:
             assert [each["port"] for each in outputs["addresses"][key]] == [port.id]
 
     def test_a_server_that_fails_says_why(self) -> None:
-        made = self.engine.create("s", self.template(flavor=f"{self.name}-huge"))
+        made = self.engine.create("w", self.template(flavor=f"{self.name}-huge"))
         assert made is not None
         assert made.state == "CREATE_FAILED"
         assert "No valid host" in made.reason
 
     def test_other_user_data_replaces_it_unless_that_is_ignored(self) -> None:
         port = {"networks": [{"port": f"{self.name}-port"}]}
-        self.made(self.engine.create("s", self.template(**port)), "CREATE_COMPLETE")
+        self.made(self.engine.create("w", self.template(**port)), "CREATE_COMPLETE")
         first = self.id
         given = {**port, "user_data": {"get_resource": "config"}}
         ignored = {**given, "user_data_update_policy": "IGNORE"}
-        self.made(self.engine.update("s", self.template(**ignored)), "UPDATE_COMPLETE")
+        self.made(self.engine.update("w", self.template(**ignored)), "UPDATE_COMPLETE")
         assert self.id == first
         self.made(
-            self.engine.update("s", self.template(**{**given, "user_data": "other"})), "UPDATE_COMPLETE"
+            self.engine.update("w", self.template(**{**given, "user_data": "other"})), "UPDATE_COMPLETE"
         )
         assert self.id != first
         [card] = self.cloud.compute.server_interfaces(self.id)
         assert card.port_id == self.cloud.network.find_port(f"{self.name}-port").id
 
     def test_metadata_name_image_and_networks_change_in_place(self) -> None:
-        self.made(self.engine.create("s", self.template(metadata={"a": "1", "b": "2"})), "CREATE_COMPLETE")
+        self.made(self.engine.create("w", self.template(metadata={"a": "1", "b": "2"})), "CREATE_COMPLETE")
         first = self.id
         changes = {"metadata": {"b": 3, "c": [4]}, "name": f"{self.name}-x", "image": f"{self.name}-two"}
-        changed = self.engine.update("s", self.template(**changes, networks=[], admin_pass="x7-Quiet"))
+        changed = self.engine.update("w", self.template(**changes, networks=[], admin_pass="x7-Quiet"))
         server = self.made(changed, "UPDATE_COMPLETE")
         assert self.id == first
         assert server["metadata"] == {"b": "3", "c": "[4]"}
@@ -217,33 +221,33 @@ class TestWhole:
         assert server["image"]["id"] == self.cloud.image.find_image(f"{self.name}-two").id
 
     def test_a_snapshot_is_an_image_from_which_it_is_restored(self) -> None:
-        self.made(self.engine.create("s", self.template()), "CREATE_COMPLETE")
+        self.made(self.engine.create("w", self.template()), "CREATE_COMPLETE")
         stop = threading.Event()
         # The hypervisor of the cloud for tests never fills the image of a snapshot.
         thread = threading.Thread(target=self._fill_images, args=(stop,))
         thread.start()
         try:
-            self.engine.run(SnapshotJob(name="s", snapshot="first"))
+            self.engine.run(SnapshotJob(name="w", snapshot="first"))
         finally:
             stop.set()
             thread.join()
         [image] = self._snapshots()
-        self.engine.run(RestoreJob(name="s", snapshot="first"))
+        self.engine.run(RestoreJob(name="w", snapshot="first"))
         assert self.cloud.compute.get_server(self.id).image.id == image.id
-        checked = self.engine.operate("CHECK", "s")
+        checked = self.engine.operate("CHECK", "w")
         assert checked is not None
         assert checked.state == "CHECK_COMPLETE", checked.reason
-        self.engine.run(DeleteSnapshotJob(name="s", snapshot="first"))
+        self.engine.run(DeleteSnapshotJob(name="w", snapshot="first"))
         assert not self._snapshots()
 
     def _snapshots(self) -> list[Any]:
-        return [each for each in self.cloud.image.images() if each.name.startswith("s-it-")]
+        return [each for each in self.cloud.image.images() if each.name.startswith("w-it-")]
 
     def _fill_images(self, stop: threading.Event) -> None:
         connection: Any = openstack.connect(cloud="devcloud")
         while not stop.wait(0.3):
             for image in connection.image.images(status="queued"):
-                if image.name.startswith("s-it-"):
+                if image.name.startswith("w-it-"):
                     connection.image.update_image(image, container_format="bare", disk_format="raw")
                     kind = {"Content-Type": "application/octet-stream"}
                     connection.image.put(f"/images/{image.id}/file", data=b"image", headers=kind)
