@@ -130,7 +130,9 @@ class Outcomes:
         waited = self._claim.now - self._claim.started_at
         if waited >= self._check.settings.busy_limit_seconds:
             return self.failed(f"{text_of(error)} (for {waited:.0f} seconds)")
-        seconds = error.seconds or pause_seconds(waited, self._check.random)
+        seconds = error.seconds
+        if seconds is None:
+            seconds = pause_seconds(waited, self._check.random)
         return self._later(text_of(error), seconds)
 
     def _later(self, reason: str, seconds: float) -> Outcome:
@@ -213,7 +215,7 @@ class Outcomes:
             return self.unanswered(error) if error.passing else self.failed(str(error))
         sentence = typed_message(error)
         if isinstance(error, Exception) and (seconds := self._busy_seconds(error)) is not None:
-            return self.busy(Busy(f"the other system is busy: {sentence}", seconds))
+            return self.busy(Busy(f"the other system is busy: {sentence}", seconds or None))
         if isinstance(error, Exception) and self._is_over_limit(error):
             return self.failed(f"a quota is exceeded: {sentence}")
         if isinstance(error, Exception) and self._is_worth_another(error):

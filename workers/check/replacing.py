@@ -44,6 +44,9 @@ def take_from_others(attempt: Attempt) -> None:
         if other.state.physical_id is None:
             other.state.physical_id = other.find()
         if other.state.physical_id is not None:
+            if other.prepare_for_replace() is True:
+                continue
+            # What it would store first is not needed: it is deleted.
             _await(other, f"its replacement {other.state.physical_id} has not given up yet what it needs")
 
 

@@ -23,6 +23,8 @@ class Land:
         self.made = 0
         #: How often an object that is to let go of its address is asked until it has.
         self.slow = 0
+        #: Whether it stores something first.
+        self.notes = False
 
     def give(self, object_id: str, address: str | None) -> None:
         holders = [
@@ -72,6 +74,10 @@ class Holder(Resource):
         if LAND.slow:
             LAND.slow -= 1
             return Wait(2)
+        if LAND.notes and "noted" not in self.state.data:
+            # Stored before it is given up.
+            self.state.data["noted"] = held["address"]
+            return Wait(0)
         held["address"] = None
         return True
 
@@ -111,10 +117,15 @@ def test_a_replacement_gets_the_address_whenever_the_process_dies(engine: Engine
     pytest.fail("the process died at every instant")
 
 
-def test_a_rollback_gives_the_address_back_whenever_the_process_dies(engine: Engine) -> None:
+@pytest.mark.parametrize(("slow", "notes"), [(0, False), (2, False), (0, True)])
+def test_a_rollback_gives_the_address_back_whenever_the_process_dies(
+    engine: Engine, slow: int, *, notes: bool
+) -> None:
+    LAND.notes = notes
     for instant in range(80):
         assert engine.create("s", template())
         (first,) = LAND.objects
+        LAND.slow = slow
         engine.watch.crash_after(instant)
         updated = engine.update_or_roll_back("s", template("large", doomed=True))
         crashed, engine.watch.crashed = engine.watch.crashed, ""
