@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 import openstack
@@ -88,6 +89,23 @@ class TestUser(KeystoneConformance):
             engine.update("s", self._template("roles"))
             assert held() == ["admin"]
             self._is(engine.operate("CHECK", "s"), "CHECK_COMPLETE")
+            assert engine.delete("s") is None
+
+    def test_its_password_is_that_of_the_last_update(self) -> None:
+        with self._engine() as engine:
+
+            def logs_in(password: str) -> bool:
+                cloud = openstack.connect(cloud=self.cloud)
+                user = {"id": engine.resource("s", "it").physical_id, "password": password}
+                body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}
+                answer = cloud.identity.post("/auth/tokens", json=body, authenticated=False)
+                return bool(answer.status_code == HTTPStatus.CREATED)
+
+            engine.create("s", self._template())
+            assert logs_in("first")
+            self._is(engine.update("s", self._template().replace('"first"', '"second"')), "UPDATE_COMPLETE")
+            assert logs_in("second")
+            assert not logs_in("first")
             assert engine.delete("s") is None
 
 

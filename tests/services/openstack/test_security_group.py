@@ -9,6 +9,7 @@ from orchestrator.plugins.properties import PropertyError
 from tests.services.openstack.cloud import CloudConformance
 from workers.resources.openstack.neutron.security_group import SecurityGroup
 from workers.resources.openstack.neutron.security_group_rule import SecurityGroupRule
+from workers.resources.openstack.neutron.security_rules import rule_key
 
 SSH = {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22}
 ALL = {("egress", "IPv4", None), ("egress", "IPv6", None)}
@@ -107,3 +108,17 @@ def test_a_rule_has_one_other_side_and_a_range_in_order() -> None:
 def test_no_group_is_called_default() -> None:
     with pytest.raises(PropertyError, match="every project"):
         SecurityGroup.validate({"name": "default"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"protocol": "tcp"}, {"protocol": "6"}),
+        ({"protocol": None}, {"protocol": "any", "remote_ip_prefix": "0.0.0.0/0"}),
+        ({"protocol": "icmp", "ethertype": "IPv6"}, {"protocol": "icmpv6", "ethertype": "IPv6"}),
+        ({"remote_ip_prefix": "10.0.0.1/24"}, {"remote_ip_prefix": "10.0.0.0/24", "ethertype": "IPv4"}),
+    ],
+)
+def test_rules_are_the_same_however_they_are_spelled(one: dict[str, str], other: dict[str, str]) -> None:
+    assert rule_key({"direction": "ingress", **one}) == rule_key({"direction": "ingress", **other})
+    assert rule_key({"direction": "ingress", **one}) != rule_key({"direction": "egress", **other})

@@ -68,7 +68,7 @@ resources:
 """
     collection = neutron_collection("security_group")
     entity = "security group"
-    extensions = {"": "security-group"}
+    extensions = {"": "security-group", "tags": "standard-attr-tag"}
     sent_as = {"rules": ""}
     properties_schema = {
         "name": text("Its name, which need not be unique; `default` is refused.", update_allowed=True),
