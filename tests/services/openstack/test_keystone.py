@@ -1,6 +1,7 @@
 """The types of the identity service, on a real one."""
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -22,11 +23,14 @@ from workers.resources.openstack.keystone.role_assignments import GroupRoleAssig
 from workers.resources.openstack.keystone.service import Service
 from workers.resources.openstack.keystone.user import User
 
+#: What is made has names of its own, so that two processes may run these tests.
+IT = f"conformance-{os.getpid()}"
+HOLDER = f"holder-of-{IT}"
 IN_PROJECT = {"role": "reader", "project": {"get_resource": "project"}}
 IN_DOMAIN = {"role": "member", "domain": "Default"}
-PROJECT = {"type": "OS::Keystone::Project", "properties": {"name": "conformance-place"}}
-GROUP = {"type": "OS::Keystone::Group", "properties": {"name": "conformance-holder"}}
-USER = {"type": "OS::Keystone::User", "properties": {"name": "conformance-holder"}}
+PROJECT = {"type": "OS::Keystone::Project", "properties": {"name": f"place-of-{IT}"}}
+GROUP = {"type": "OS::Keystone::Group", "properties": {"name": HOLDER}}
+USER = {"type": "OS::Keystone::User", "properties": {"name": HOLDER}}
 
 
 class KeystoneConformance(CloudConformance):
@@ -40,19 +44,19 @@ class KeystoneConformance(CloudConformance):
         """Return the ids of objects with the names of this test."""
         kind = self.type.collection
         listed = self.service().get(kind.path, params=self.query).json()[kind.plural]
-        return [each["id"] for each in listed if str(each.get(self.names)).startswith("conformance-it")]
+        return [each["id"] for each in listed if str(each.get(self.names)).startswith(IT)]
 
 
 class TestProject(KeystoneConformance):
     type = Project
-    properties = {"name": "conformance-it", "description": "a", "tags": ["y", "x"]}
-    changes = {"name": "conformance-it-b", "tags": ["z"]}
+    properties = {"name": IT, "description": "a", "tags": ["y", "x"]}
+    changes = {"name": f"{IT}-b", "tags": ["z"]}
 
 
 class TestProjectInAnotherDomain(KeystoneConformance):
     type = Project
-    others = {"domain": {"type": "OS::Keystone::Domain", "properties": {"name": "conformance-domain"}}}
-    properties = {"name": "conformance-it", "domain": {"get_resource": "domain"}, "enabled": False}
+    others = {"domain": {"type": "OS::Keystone::Domain", "properties": {"name": f"domain-of-{IT}"}}}
+    properties = {"name": IT, "domain": {"get_resource": "domain"}, "enabled": False}
     changes = {"domain": "Default"}
 
     test_a_crash_of_any_other_operation_does_no_harm = None  # type: ignore[assignment]
@@ -63,7 +67,7 @@ class TestUser(KeystoneConformance):
     type = User
     others = {"project": PROJECT, "group": GROUP}
     properties = {
-        "name": "conformance-it",
+        "name": IT,
         "email": "it@example.org",
         "password": "first",
         "default_project": {"get_resource": "project"},
@@ -112,14 +116,14 @@ class TestUser(KeystoneConformance):
 class TestGroup(KeystoneConformance):
     type = Group
     others = {"project": PROJECT}
-    properties = {"name": "conformance-it", "description": "a", "roles": [IN_PROJECT]}
-    changes = {"name": "conformance-it-b", "roles": [IN_PROJECT, IN_DOMAIN]}
+    properties = {"name": IT, "description": "a", "roles": [IN_PROJECT]}
+    changes = {"name": f"{IT}-b", "roles": [IN_PROJECT, IN_DOMAIN]}
 
 
 class TestRole(KeystoneConformance):
     type = Role
-    properties = {"name": "conformance-it"}
-    changes = {"name": "conformance-it-b"}
+    properties = {"name": IT}
+    changes = {"name": f"{IT}-b"}
     query = {"domain_id": "default"}
 
 
@@ -129,7 +133,7 @@ class AssignmentConformance(KeystoneConformance):
     def objects(self) -> Collection[str]:
         """Return the roles of the user or group of this test."""
         identity, kind = self.service(), self.type.holder  # type: ignore[attr-defined]
-        held = identity.get(f"/{kind}s", params={"name": "conformance-holder"}).json()[f"{kind}s"]
+        held = identity.get(f"/{kind}s", params={"name": HOLDER}).json()[f"{kind}s"]
         query = [{f"{kind}.id": each["id"]} for each in held]
         found = [identity.get("/role_assignments", params=each).json()["role_assignments"] for each in query]
         return [json.dumps(each["links"], sort_keys=True) for listed in found for each in listed]
@@ -151,14 +155,14 @@ class TestGroupRoleAssignment(AssignmentConformance):
 
 class TestDomain(KeystoneConformance):
     type = Domain
-    properties = {"name": "conformance-it", "description": "a"}
-    changes = {"name": "conformance-it-b", "enabled": False}
+    properties = {"name": IT, "description": "a"}
+    changes = {"name": f"{IT}-b", "enabled": False}
 
 
 class TestRegion(KeystoneConformance):
     type = Region
-    properties = {"id": "conformance-it a", "description": "a", "parent_region": "RegionOne"}
-    changes = {"id": "conformance-it-b", "enabled": False}
+    properties = {"id": f"{IT} a", "description": "a", "parent_region": "RegionOne"}
+    changes = {"id": f"{IT}-b", "enabled": False}
     names = "id"
 
 
@@ -173,15 +177,15 @@ class TestRegionWithoutAnId(KeystoneConformance):
 
 class TestService(KeystoneConformance):
     type = Service
-    properties = {"name": "conformance-it", "type": "a"}
-    changes = {"name": "conformance-it-b", "type": "b"}
+    properties = {"name": IT, "type": "a"}
+    changes = {"name": f"{IT}-b", "type": "b"}
 
 
 class TestEndpoint(KeystoneConformance):
     type = Endpoint
-    others = {"service": {"type": "OS::Keystone::Service", "properties": {"type": "conformance"}}}
+    others = {"service": {"type": "OS::Keystone::Service", "properties": {"type": IT}}}
     properties = {
-        "name": "conformance-it",
+        "name": IT,
         "service": {"get_resource": "service"},
         "interface": "public",
         "url": "https://a",
@@ -198,7 +202,7 @@ def _nothing_is_left() -> Iterator[None]:
     identity = openstack.connect(cloud="devcloud-admin").identity
     for plural in ("projects", "users", "groups", "domains", "services", "endpoints"):
         listed = identity.get(f"/{plural}").json()[plural]
-        assert [each["name"] for each in listed if each.get("name", "").startswith("conformance-")] == []
+        assert [each["name"] for each in listed if IT in each.get("name", "")] == []
 
 
 def test_a_role_is_for_a_project_or_a_domain() -> None:

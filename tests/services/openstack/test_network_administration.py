@@ -1,5 +1,6 @@
 """Types of the network service that are mostly for administrators, on a real one."""
 
+import os
 from collections.abc import Collection
 from typing import Any
 
@@ -14,8 +15,11 @@ from workers.resources.openstack.neutron.quota import Quota
 from workers.resources.openstack.neutron.rbac_policy import RBACPolicy
 from workers.resources.openstack.neutron.subnet_pool import SubnetPool
 
-PROJECT = {"type": "OS::Keystone::Project", "properties": {"name": "network-administration"}}
-NET = {"type": "OS::Neutron::Net", "properties": {"name": "network-administration"}}
+#: What is made has names of its own, so that two processes may run these tests.
+IT = f"administration-{os.getpid()}"
+PLACE = f"place-of-{IT}"
+PROJECT = {"type": "OS::Keystone::Project", "properties": {"name": PLACE}}
+NET = {"type": "OS::Neutron::Net", "properties": {"name": PLACE}}
 
 
 class NamedConformance(CloudConformance):
@@ -26,14 +30,14 @@ class NamedConformance(CloudConformance):
         kind = self.type.collection
         listed = self.service().get(kind.path).json()[kind.plural]
         # Until a scope has its own name, it has one that begins with that of its stack and resource.
-        return [each["id"] for each in listed if each["name"].startswith(("administration-", "s-it-"))]
+        return [each["id"] for each in listed if each["name"].startswith((IT, "s-it-"))]
 
 
 class TestProviderNet(NamedConformance):
     type = ProviderNet
     cloud = "devcloud-admin"
     properties = {
-        "name": "administration-a",
+        "name": f"{IT}-a",
         "network_type": "vlan",
         "physical_network": "physnet1",
         "segmentation_id": "171",
@@ -44,9 +48,9 @@ class TestProviderNet(NamedConformance):
 
 class TestSubnetPool(NamedConformance):
     type = SubnetPool
-    others = {"scope": {"type": "OS::Neutron::AddressScope", "properties": {"name": "administration-scope"}}}
+    others = {"scope": {"type": "OS::Neutron::AddressScope", "properties": {"name": f"{IT}-scope"}}}
     properties = {
-        "name": "administration-a",
+        "name": f"{IT}-a",
         "prefixes": ["10.121.1.0/24", "10.121.0.0/24"],
         "address_scope": {"get_resource": "scope"},
         "min_prefixlen": 25,
@@ -70,8 +74,8 @@ class TestSubnetPool(NamedConformance):
 
 class TestAddressScope(NamedConformance):
     type = AddressScope
-    properties = {"name": "administration-a", "ip_version": 6}
-    changes = {"name": "administration-b", "ip_version": 4}
+    properties = {"name": f"{IT}-a", "ip_version": 6}
+    changes = {"name": f"{IT}-b", "ip_version": 4}
 
 
 class TestRBACPolicy(CloudConformance):
@@ -89,7 +93,7 @@ class TestRBACPolicy(CloudConformance):
     def objects(self) -> Collection[str]:
         """Return the ids of the permissions for the network of this test."""
         service = self.service()
-        nets = service.get("/networks", params={"name": "network-administration"}).json()["networks"]
+        nets = service.get("/networks", params={"name": PLACE}).json()["networks"]
         found = [service.get("/rbac-policies", params={"object_id": net["id"]}).json() for net in nets]
         return [each["id"] for listed in found for each in listed["rbac_policies"]]
 
@@ -103,7 +107,7 @@ class TestQuota(CloudConformance):
 
     def objects(self) -> Collection[str]:
         """Return the ids of the projects with limits of their own, of this test."""
-        named = self.service("identity").get("/projects", params={"name": "network-administration"}).json()
+        named = self.service("identity").get("/projects", params={"name": PLACE}).json()
         mine = {each["id"] for each in named["projects"]}
         return [each["project_id"] for each in self.limited() if each["project_id"] in mine]
 

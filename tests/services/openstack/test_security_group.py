@@ -1,6 +1,7 @@
 """``OS::Neutron::SecurityGroup`` and ``OS::Neutron::SecurityGroupRule`` on a real network service."""
 
 import json
+import os
 
 import pytest
 
@@ -11,6 +12,8 @@ from workers.resources.openstack.neutron.security_group import SecurityGroup
 from workers.resources.openstack.neutron.security_group_rule import SecurityGroupRule
 from workers.resources.openstack.neutron.security_rules import rule_key
 
+#: What is made has names of its own, so that two processes may run these tests.
+IT = f"conformance-{os.getpid()}"
 SSH = {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22}
 ALL = {("egress", "IPv4", None), ("egress", "IPv6", None)}
 
@@ -18,19 +21,19 @@ ALL = {("egress", "IPv4", None), ("egress", "IPv6", None)}
 class TestSecurityGroup(CloudConformance):
     type = SecurityGroup
     properties = {
-        "name": "conformance-a",
+        "name": f"{IT}-a",
         "description": "a",
         "rules": [SSH, {"remote_mode": "remote_group_id"}],
     }
     changes = {
-        "name": "conformance-b",
+        "name": f"{IT}-b",
         "rules": [SSH, {"direction": "egress", "protocol": "udp", "remote_ip_prefix": "10.0.0.1/24"}],
     }
 
     def objects(self) -> list[str]:
         """Return the ids of the groups of this test."""
         groups = self.service().get("/security-groups").json()["security_groups"]
-        return [each["id"] for each in groups if each["name"].startswith(("conformance-", "rules-group-"))]
+        return [each["id"] for each in groups if each["name"].startswith((IT, "rules-group-"))]
 
     def rules(self, group: str) -> set[tuple[str | None, ...]]:
         shown = self.service().get(f"/security-groups/{group}").json()["security_group"]
@@ -78,7 +81,7 @@ class TestSecurityGroup(CloudConformance):
 
 class TestSecurityGroupRule(CloudConformance):
     type = SecurityGroupRule
-    others = {"group": {"type": "OS::Neutron::SecurityGroup", "properties": {"name": "conformance-of-rules"}}}
+    others = {"group": {"type": "OS::Neutron::SecurityGroup", "properties": {"name": f"{IT}-of-rules"}}}
     properties = {
         "security_group": {"get_resource": "group"},
         "protocol": "6",
@@ -90,7 +93,7 @@ class TestSecurityGroupRule(CloudConformance):
 
     def objects(self) -> list[str]:
         """Return the ids of the rules of the group of this test, without the default ones."""
-        groups = self.service().get("/security-groups?name=conformance-of-rules").json()["security_groups"]
+        groups = self.service().get(f"/security-groups?name={IT}-of-rules").json()["security_groups"]
         rules = [rule for group in groups for rule in group["security_group_rules"]]
         return [each["id"] for each in rules if each["direction"] == "ingress"]
 
