@@ -54,8 +54,6 @@ class Kind:
     uuids: bool = True
     #: The key of the id in an answer.
     id_key: str = "id"
-    #: What openstacksdk calls the name of a listed one.
-    name_key: str = "name"
     #: Whether names are unique within domains only.
     domains: bool = False
 
@@ -78,15 +76,6 @@ def _kind(service: str, key: str, **others: Any) -> Kind:
 KINDS: Final[Mapping[str, Kind]] = {
     "flavor": _kind("compute", "flavor", queries=_BRIEFLY, narrowed=None, uuids=False),
     "keypair": _kind("compute", "keypair", path="/os-keypairs", narrowed=None, uuids=False, id_key="name"),
-    "host": _kind(
-        "compute",
-        "host",
-        path="/os-services",
-        lists="services",
-        queries=({"binary": "nova-compute"},),
-        narrowed=None,
-        name_key="host",
-    ),
     "server": _kind("compute", "server", queries=_BRIEFLY, narrowed=_as_pattern),
     # Hidden ones have been superseded, mostly by one of the same name. The answer is the image itself, without a key.
     "image": _kind(
@@ -175,16 +164,16 @@ def _by_id(proxy: Any, kind: Kind, text: str) -> str | None:
 def _by_name(proxy: object, kind: Kind, name: str, within: Mapping[str, str]) -> tuple[str, ...]:
     narrowed = {} if kind.narrowed is None else {"name": kind.narrowed(name)}
     for query in kind.queries:
-        if ids := _named(kind, getattr(proxy, kind.lists)(**query, **narrowed, **within), name):
+        if ids := _named(getattr(proxy, kind.lists)(**query, **narrowed, **within), name):
             return ids
     return ()
 
 
-def _named(kind: Kind, listed: Iterable[Any], name: str) -> tuple[str, ...]:
+def _named(listed: Iterable[Any], name: str) -> tuple[str, ...]:
     from openstack.exceptions import BadRequestException
 
     try:
-        return tuple(sorted({str(thing.id) for thing in listed if getattr(thing, kind.name_key) == name}))
+        return tuple(sorted({str(thing.id) for thing in listed if thing.name == name}))
     except BadRequestException as error:
         # Keystone refuses to search for an invalid name.
         if _NO_NAME.search(str(error)):

@@ -30,7 +30,6 @@ class NovaKeypair(_InTheCloud):
 _OF_A_DOMAIN = "``name{domain}`` is the one of that name in a domain."
 
 NovaFlavor = _constraint("nova.flavor", "flavor", "A flavor of servers that the user may see.")
-NovaHost = _constraint("nova.host", "host", "A host of servers, which only administrators see.")
 NovaServer = _constraint("nova.server", "server", "A server; by name, one of the user's project.")
 GlanceImage = _constraint(
     "glance.image", "image", "An image. A hidden one is found by its name only where no other has it."

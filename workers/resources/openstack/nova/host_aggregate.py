@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.steps import Wait
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.nova.nova_object import NotedObject
@@ -25,9 +24,7 @@ resources:
     properties_schema = {
         "name": text("Its name.", required=True, update_allowed=True),
         "availability_zone": text("The availability zone of its hosts.", required=True, update_allowed=True),
-        "hosts": listing(
-            "The names of its hosts.", update_allowed=True, schema=text(constraints=(Custom("nova.host"),))
-        ),
+        "hosts": listing("The names of its hosts.", update_allowed=True, schema=text()),
         "metadata": mapping("Its metadata.", update_allowed=True, default={}),
     }
 
