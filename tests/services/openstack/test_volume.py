@@ -1,6 +1,7 @@
 """``OS::Cinder::Volume`` on a real block storage service."""
 
 import json
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -132,6 +133,27 @@ def test_it_is_detached_meanwhile_where_the_service_demands_it(cloud: Cloud, ser
     assert cloud.show()["metadata"]["readonly"] == "True"
     assert [each.id for each in compute.volume_attachments(server)]
     detach(cloud, compute, server)
+
+
+def test_it_becomes_of_another_type_or_says_that_it_cannot(cloud: Cloud) -> None:
+    admin: Any = openstack.connect(cloud="devcloud-admin").block_storage
+    run = uuid.uuid4().hex[:8]
+    first, second = (admin.create_type(name=f"{name}-{run}", is_public=True) for name in ("first", "second"))
+    # The backend would have to move the volume.
+    far = admin.create_type(name=f"far-{run}", is_public=True, extra_specs={"volume_backend_name": "none"})
+    try:
+        assert cloud.create(size=1, volume_type=first.name) == "CREATE_COMPLETE"
+        was = cloud.id()
+        assert cloud.update(size=1, volume_type=second.id) == "UPDATE_COMPLETE"
+        assert (cloud.id(), cloud.show()["volume_type"]) == (was, second.name)
+        # By its name it is the same type.
+        assert cloud.update(size=1, volume_type=second.name) == "UPDATE_COMPLETE"
+        assert "it could not be of type" in cloud.update(size=1, volume_type=far.name)
+        assert (cloud.id(), cloud.show()["status"]) == (was, "available")
+        assert cloud.engine.delete("s") is None
+    finally:
+        for each in (first, second, far):
+            admin.delete_type(each)
 
 
 def test_a_smaller_one_replaces_it(cloud: Cloud) -> None:

@@ -111,8 +111,8 @@ resources:
         return Wait(0, token=RECORDED)
 
     def needs_replace_failed(self) -> bool:
-        """Return that it is attached anew by an update."""
-        return False
+        """Return whether it never was on record; otherwise an update attaches it anew."""
+        return self.state.physical_id is None
 
     def handle_delete(self) -> bool:
         """Begin to detach the volume; the server may be gone."""
