@@ -22,7 +22,7 @@ class TestVolume(CloudConformance):
     properties = {"name": "a-volume", "size": 1, "metadata": {"a": "1", "b": "2"}}
     changes = {"metadata": {"b": "3"}}
     # A crash comes after every look: few of them are enough.
-    poll_seconds = 0.7
+    poll_seconds = 0.3
 
     def objects(self) -> list[str]:
         volumes = self.service().get("/volumes/detail").json()["volumes"]

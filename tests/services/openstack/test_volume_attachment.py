@@ -16,7 +16,7 @@ class TestVolumeAttachment(CloudConformance):
     type = VolumeAttachment
     made: ClassVar[list[str]] = []
     others = {"one": VOLUME, "two": VOLUME}
-    poll_seconds = 0.7
+    poll_seconds = 0.3
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod

@@ -17,7 +17,6 @@ class AdminConformance(CloudConformance):
     """The contract, for a type of an administrator whose objects have names with the run's part."""
 
     cloud = "devcloud-admin"
-    poll_seconds = 0.7
 
     def named(self, path: str, plural: str) -> list[dict[str, Any]]:
         """Return the objects of this run in a collection."""

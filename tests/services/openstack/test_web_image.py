@@ -51,7 +51,7 @@ class ImageConformance(CloudConformance):
     type = WebImage
     location: ClassVar[str]
     name: ClassVar[str]
-    poll_seconds = 0.7
+    poll_seconds = 0.3
 
     @pytest.fixture(autouse=True)
     def _address(self, address: str) -> None:

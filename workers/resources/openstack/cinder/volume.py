@@ -267,6 +267,8 @@ outputs:
         shown = self.show() if token else None
         if shown is None:
             return True
+        # It is to be read anew whenever this is called.
+        self._shown = None
         if shown["status"] == "error_deleting":
             raise ResourceFailure(self.failure(shown))
         if shown["status"] == "in-use":
