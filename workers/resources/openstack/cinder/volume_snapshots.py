@@ -93,9 +93,9 @@ class VolumeSnapshots:
         return {kind: made["id"], "volume": self.volume}
 
     def _makes_backups(self) -> bool:
-        """Return False if earlier attempts failed for want of the service, and it still is not there."""
+        """Return False if attempts of any resource failed for want of the service, and it still is not there."""
         for failed in BACKUPS.listed(self.cinder, status="error"):
-            if not _lacks_service(failed):
+            if not _lacks_service(failed) or token_of(failed.get("description")) is None:
                 continue
             try:
                 self.cinder.ask("DELETE", BACKUPS.at(failed["id"]))
