@@ -19,14 +19,15 @@ from workers.resources.openstack.tokens import with_token
 
 class TestVolume(CloudConformance):
     type = Volume
-    properties = {"name": "a-volume", "size": 1, "metadata": {"a": "1", "b": "2"}}
+    name = f"volume-{uuid.uuid4().hex[:8]}"
+    properties = {"name": name, "size": 1, "metadata": {"a": "1", "b": "2"}}
     changes = {"metadata": {"b": "3"}}
     # A crash comes after every look: few of them are enough.
     poll_seconds = 0.3
 
     def objects(self) -> list[str]:
         volumes = self.service().get("/volumes/detail").json()["volumes"]
-        return [each["id"] for each in volumes if each["name"] == "a-volume"]
+        return [each["id"] for each in volumes if each["name"] == self.name]
 
 
 class TestGrowingVolume(TestVolume):
