@@ -2,6 +2,7 @@
 
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN
@@ -9,6 +10,7 @@ from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.siblings import Sibling, Siblings
 from orchestrator.plugins.steps import CannotTell, PropertyChanges, ResourceFailure, Wait
 from orchestrator.plugins.translation import Replace, Rule
+from workers.clients.openstack_errors import status_of
 from workers.resources.openstack.comparing import as_given
 from workers.resources.openstack.neutron.neutron_object import (
     NeutronObject,
@@ -156,7 +158,10 @@ outputs:
         return bool(changes.after.get("replacement_policy") == "REPLACE_ALWAYS")
 
     def prepare_for_replace(self) -> bool | Wait:
-        """Give up its addresses, which the replacement may want; an update in place takes them back."""
+        """Give up its addresses, which the replacement may want; an update in place takes them back.
+
+        The service refuses that while a floating IP leads to one of them: then the port keeps them.
+        """
         shown = self.show()
         if not shown or not shown["fixed_ips"] or str(shown["device_owner"]).startswith(_OF_THE_SERVICE):
             return True
@@ -164,7 +169,12 @@ outputs:
             # Stored before they are gone.
             self.state.data[_GIVEN_UP] = shown["fixed_ips"]
             return Wait(0)
-        self.change({"fixed_ips": []})
+        try:
+            self.change({"fixed_ips": []})
+        except Exception as error:
+            if status_of(error) != HTTPStatus.BAD_REQUEST and not self.service.is_conflict(error):
+                raise
+            del self.state.data[_GIVEN_UP]
         return True
 
     def _restored(self) -> list[dict[str, Any]] | None:
