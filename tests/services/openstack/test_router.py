@@ -5,18 +5,13 @@ from collections.abc import Collection
 import pytest
 
 from tests.services.openstack.cloud import CloudConformance
-from tests.services.openstack.outside import INTERFACE, NET, OUTSIDE, SUBNET, outside
+from tests.services.openstack.outside import OUTSIDE, Inside, inside, outside
 from workers.resources.openstack.neutron.extra_routes import ExtraRoute, ExtraRouteSet
 from workers.resources.openstack.neutron.router import Router
 from workers.resources.openstack.neutron.router_gateway import RouterGateway
 from workers.resources.openstack.neutron.router_interface import RouterInterface
 
-__all__ = ["outside"]
-PLAIN_ROUTER = {"type": "OS::Neutron::Router"}
-OTHER_SUBNET = {
-    "type": "OS::Neutron::Subnet",
-    "properties": {"network": {"get_resource": "net"}, "cidr": "10.5.0.0/24"},
-}
+__all__ = ["inside", "outside"]
 
 
 @pytest.mark.usefixtures("outside")
@@ -32,20 +27,31 @@ class TestRouter(CloudConformance):
 
 class TestRouterInterface(CloudConformance):
     type = RouterInterface
-    others = {"net": NET, "subnet": SUBNET, "other": OTHER_SUBNET, "router": PLAIN_ROUTER}
-    properties = INTERFACE["properties"]
-    changes = {"subnet": {"get_resource": "other"}}
+
+    @pytest.fixture(autouse=True)
+    def _inside(self, inside: Inside) -> None:
+        self.properties = {"router": inside.router, "subnet": inside.subnets[1]}
 
     def objects(self) -> Collection[str]:
         """Return the ids of the interfaces of the project's routers."""
         ports = self.service().get("/ports", params={"device_owner": "network:router_interface"}).json()
         return [str(port["id"]) for port in ports["ports"]]
 
+    def test_one_that_is_there_already_is_left_alone(self, inside: Inside) -> None:
+        with self._engine() as engine:
+            before = self._there()
+            self.properties = {"router": inside.router, "subnet": inside.subnets[0]}
+            made = engine.create("s", self._template())
+            assert made is not None
+            assert "connected there already" in made.reason
+            assert engine.delete("s") is None
+            assert self._there() == before
+
 
 @pytest.mark.usefixtures("outside")
 class TestRouterGateway(CloudConformance):
     type = RouterGateway
-    others = {"router": PLAIN_ROUTER}
+    others = {"router": {"type": "OS::Neutron::Router"}}
     properties = {"router_id": {"get_resource": "router"}, "network": OUTSIDE}
 
     def objects(self) -> Collection[str]:
@@ -56,20 +62,12 @@ class TestRouterGateway(CloudConformance):
 
 class TestExtraRouteSet(CloudConformance):
     type = ExtraRouteSet
-    others = {"net": NET, "subnet": SUBNET, "router": PLAIN_ROUTER, "interface": INTERFACE}
-    properties = {
-        "router": {"get_resource": "router"},
-        "routes": [
-            {"destination": "10.8.0.0/24", "nexthop": "10.4.0.8"},
-            {"destination": "10.9.0.0/24", "nexthop": "10.4.0.9"},
-        ],
-    }
-    changes = {
-        "routes": [
-            {"destination": "10.9.0.0/24", "nexthop": "10.4.0.9"},
-            {"destination": "10.8.0.0/24", "nexthop": "10.4.0.7"},
-        ]
-    }
+
+    @pytest.fixture(autouse=True)
+    def _inside(self, inside: Inside) -> None:
+        first, second = ({"destination": f"10.{net}.0.0/24", "nexthop": f"10.4.0.{net}"} for net in (8, 9))
+        self.properties = {"router": inside.router, "routes": [first, second]}
+        self.changes = {"routes": [second, {**first, "nexthop": "10.4.0.7"}]}
 
     def objects(self) -> Collection[str]:
         """Return the routes of all routers."""
@@ -79,9 +77,8 @@ class TestExtraRouteSet(CloudConformance):
 
 class TestExtraRoute(TestExtraRouteSet):
     type = ExtraRoute
-    properties = {
-        "router_id": {"get_resource": "router"},
-        "destination": "10.8.0.0/24",
-        "nexthop": "10.4.0.8",
-    }
-    changes = {"nexthop": "10.4.0.7"}
+
+    @pytest.fixture(autouse=True)
+    def _inside(self, inside: Inside) -> None:
+        self.properties = {"router_id": inside.router, "destination": "10.8.0.0/24", "nexthop": "10.4.0.8"}
+        self.changes = {"nexthop": "10.4.0.7"}
