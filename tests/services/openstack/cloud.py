@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import openstack
@@ -11,6 +12,12 @@ from isotherm.testing import ResourceConformance
 from workers.resources.openstack.cloud_object import CloudObject
 
 FILE = os.environ.get("OS_CLIENT_CONFIG_FILE", "")
+
+
+@cache
+def connected(cloud: str) -> Any:
+    """Return a connection to an entry of clouds.yaml, one for all tests of a process: each has logins of its own."""
+    return openstack.connect(cloud=cloud)
 
 
 class CloudConformance(ResourceConformance):
@@ -40,4 +47,4 @@ class CloudConformance(ResourceConformance):
         """Return openstacksdk's proxy of the type's service, or of another."""
         names = {"neutron": "network", "nova": "compute", "cinder": "block_storage", "glance": "image"}
         name = name or names.get(self.type.client_name, "identity")
-        return getattr(openstack.connect(cloud=self.cloud), name)
+        return getattr(connected(self.cloud), name)

@@ -6,11 +6,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-import openstack
 import pytest
 from openstack.exceptions import ConflictException
 
-from tests.services.openstack.cloud import FILE
+from tests.services.openstack.cloud import FILE, connected
 
 #: Its name.
 OUTSIDE: Final = f"isotherm-outside-{uuid.uuid4().hex[:8]}"
@@ -38,7 +37,7 @@ def outside() -> Iterator[Any]:
     """Make an external network with a subnet, and return it."""
     if not FILE:
         pytest.skip("OS_CLIENT_CONFIG_FILE names no clouds.yaml")
-    network = openstack.connect(cloud="devcloud-admin").network
+    network = connected("devcloud-admin").network
     made = network.create_network(
         name=OUTSIDE,
         is_router_external=True,
@@ -55,7 +54,7 @@ def outside() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def inside(outside: Any) -> Iterator[Inside]:
     """Make a network with two subnets, a router and two ports."""
-    service = openstack.connect(cloud="devcloud").network
+    service = connected("devcloud").network
     with ExitStack() as made:
 
         def kept(kind: str, **values: Any) -> Any:
