@@ -12,15 +12,12 @@ from workers.resources.openstack.neutron.neutron_object import neutron_collectio
 from workers.resources.openstack.neutron.order import interfaces_of, same
 from workers.resources.openstack.neutron.relation import Relation
 from workers.resources.openstack.neutron.router_gateway import RouterGateway
+from workers.resources.openstack.neutron.subnet import ROUTE
 from workers.resources.schemas import listing, mapping, text
 
 #: Private data: every route that may be on the router by this row.
 _ROUTES: Final = "routes"
 _ROUTER: Final = (Custom("neutron.router"),)
-_ROUTE: Final = {
-    "destination": text("The network that it leads to.", required=True, constraints=(Custom("net_cidr"),)),
-    "nexthop": text("The address of the next router.", required=True, constraints=(Custom("ip_addr"),)),
-}
 Route = dict[str, str]
 
 
@@ -44,7 +41,7 @@ resources:
     properties_schema = {
         "router": text("The id of the router.", required=True, constraints=_ROUTER),
         "routes": listing(
-            "The routes.", schema=mapping("A route.", schema=_ROUTE), default=[], update_allowed=True
+            "The routes.", schema=mapping("A route.", schema=ROUTE), default=[], update_allowed=True
         ),
     }
 
@@ -180,7 +177,7 @@ resources:
 
     @property
     def _wanted(self) -> list[Route]:
-        return [{name: self.properties[name] for name in _ROUTE}]
+        return [{name: self.properties[name] for name in ROUTE}]
 
     @property
     def relation_id(self) -> str:

@@ -12,6 +12,7 @@ from orchestrator.plugins.steps import CannotTell, PropertyChanges, ResourceFail
 from orchestrator.plugins.translation import Replace, Rule
 from workers.clients.openstack_errors import status_of
 from workers.resources.openstack.comparing import as_given
+from workers.resources.openstack.neutron.fixed_ips import fixed_ips_seen, fixed_ips_sent, without_null
 from workers.resources.openstack.neutron.neutron_object import (
     NeutronObject,
     looked_up,
@@ -109,12 +110,12 @@ outputs:
         """
         body = super().values(names)
         if addresses := body.pop("fixed_ips", None):
-            body["fixed_ips"] = [self._address(each) for each in addresses]
+            body["fixed_ips"] = fixed_ips_sent(addresses)
         if "no_fixed_ips" in names and self.properties["no_fixed_ips"]:
             body["fixed_ips"] = []
         if "allowed_address_pairs" in body:
             pairs = body["allowed_address_pairs"]
-            body["allowed_address_pairs"] = [_without_null(pair) for pair in pairs]
+            body["allowed_address_pairs"] = [without_null(pair) for pair in pairs]
         if "security_groups" in body:
             body["security_groups"] = self._group_ids(body["security_groups"])
         return body
@@ -135,10 +136,6 @@ outputs:
         if (restored := self._restored()) is not None:
             body["fixed_ips"] = restored
         return body
-
-    @staticmethod
-    def _address(given: Mapping[str, Any]) -> dict[str, Any]:
-        return _without_null({"subnet_id": given["subnet"], "ip_address": given["ip_address"]})
 
     def _group_ids(self, names: Sequence[str]) -> list[str]:
         found = security_group_ids(self.service, names)
@@ -182,10 +179,10 @@ outputs:
         given_up, given = self.state.data.get(_GIVEN_UP), self.properties["fixed_ips"]
         if not given_up or self.properties["no_fixed_ips"] or self.whole()["fixed_ips"]:
             return None
-        as_they_were = self._fixed_ips(given_up)
+        as_they_were = fixed_ips_seen(given_up)
         if not given or as_given(given, as_they_were) == given:
             return [dict(each) for each in given_up]
-        return [self._address(each) for each in given]
+        return fixed_ips_sent(given)
 
     def handle_update(self, changes: PropertyChanges) -> Any:
         """Change what is changed; the addresses that were given up are taken back.
@@ -217,15 +214,11 @@ outputs:
         if name == "replacement_policy" or (name in {*_OF_USERS, "fixed_ips"} and not given):
             return given
         if name == "fixed_ips":
-            shown = {**shown, name: self._fixed_ips(shown[name])}
+            shown = {**shown, name: fixed_ips_seen(shown[name])}
         if name == "security_groups":
             named = {found: group for group, found in security_group_ids(self.service, given).items()}
             return [named.get(group, group) for group in shown[name]]
         return super().seen(name, shown)
-
-    @staticmethod
-    def _fixed_ips(shown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        return [{"subnet": each["subnet_id"], "ip_address": each["ip_address"]} for each in shown]
 
     def attribute(self, name: str) -> Any:
         """Return an attribute; its network and subnets are objects of their own."""
@@ -235,7 +228,3 @@ outputs:
             ids = [each["subnet_id"] for each in self.whole()["fixed_ips"]]
             return [self.related(f"/subnets/{subnet}", "subnet") for subnet in ids]
         return super().attribute(name)
-
-
-def _without_null(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

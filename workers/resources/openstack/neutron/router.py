@@ -13,6 +13,7 @@ from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.plugins.translation import Add, Rule
 from workers.resources.openstack.comparing import spelled_as_given
 from workers.resources.openstack.neutron.agents import Scheduled
+from workers.resources.openstack.neutron.fixed_ips import fixed_ips_seen, fixed_ips_sent, without_null
 from workers.resources.openstack.neutron.neutron_object import (
     TAGS,
     VALUE_SPECS,
@@ -144,13 +145,11 @@ resources:
         body = super().values(names)
         if gateway := body.get(_GATEWAY):
             addresses = gateway["external_fixed_ips"]
-            body[_GATEWAY] = _without_null(
+            body[_GATEWAY] = without_null(
                 {
                     "network_id": gateway["network"],
                     "enable_snat": gateway["enable_snat"],
-                    "external_fixed_ips": None
-                    if addresses is None
-                    else [_address(each) for each in addresses],
+                    "external_fixed_ips": None if addresses is None else fixed_ips_sent(addresses),
                 }
             )
         return body
@@ -170,17 +169,6 @@ resources:
         found = {
             "network": gateway.get("network_id"),
             "enable_snat": gateway.get("enable_snat"),
-            "external_fixed_ips": [
-                {"subnet": each["subnet_id"], "ip_address": each["ip_address"]}
-                for each in gateway.get("external_fixed_ips") or ()
-            ],
+            "external_fixed_ips": fixed_ips_seen(gateway.get("external_fixed_ips") or ()),
         }
         return spelled_as_given(self.properties[name], found)
-
-
-def _address(given: Mapping[str, Any]) -> dict[str, Any]:
-    return _without_null({"subnet_id": given["subnet"], "ip_address": given["ip_address"]})
-
-
-def _without_null(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

@@ -32,7 +32,8 @@ _POOL: Final = {
     "start": text("Its first address.", required=True, constraints=_ADDRESS),
     "end": text("Its last address.", required=True, constraints=_ADDRESS),
 }
-_ROUTE: Final = {
+#: The properties of a route.
+ROUTE: Final = {
     "destination": text("The network that it leads to.", required=True, constraints=(Custom("net_cidr"),)),
     "nexthop": text("The address of the next router.", required=True, constraints=_ADDRESS),
 }
@@ -99,7 +100,7 @@ resources:
         "tenant_id": text("The id of its project; only administrators may name another than their own."),
         "host_routes": listing(
             "Further routes of the hosts in it.",
-            schema=mapping("A route.", schema=_ROUTE),
+            schema=mapping("A route.", schema=ROUTE),
             update_allowed=True,
         ),
         "ipv6_ra_mode": text(
