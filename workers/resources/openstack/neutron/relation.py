@@ -1,10 +1,13 @@
 """Base of the types of the network service that are a relation between objects, and no object of their own."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.plugins.steps import Busy, PropertyChanges, Wait
 from workers.resources.openstack.neutron.neutron_object import NeutronObject
+
+#: The token of a step before which the state was stored.
+_STORED: Final = "stored"
 
 
 class Relation(NeutronObject):
@@ -40,8 +43,14 @@ class Relation(NeutronObject):
             self.refuse_what_is_there()
             self.state.physical_id = self.relation_id
 
-    def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
-        """Make it."""
+    def resume_create(self) -> Any:
+        """Return the token with which the chosen id is stored already."""
+        return _STORED
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Make it, once what was chosen is stored."""
+        if token != _STORED:
+            return Wait(0, token=_STORED)
         self.establish()
         self.changed()
         return True
