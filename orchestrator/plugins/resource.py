@@ -239,7 +239,8 @@ class Resource:
 
         Called until it returns True, before the replacement is made; ``self.properties`` are those of the replacement.
         Also called on a replacement before the object that it replaced is taken back, which is then updated in place
-        where :meth:`observe` finds it different. Must be idempotent; the object may be gone.
+        where :meth:`observe` finds it different. Must be idempotent; the object may be gone. To have ``self.state``
+        stored before anything is given up, return ``Wait(0)`` first.
 
         Raises:
             ResourceFailure: it failed.

@@ -131,14 +131,14 @@ class Installation:
     def create(self, template: str, name: str = STACK, *, held: str = "") -> str:
         """Have a coordinator begin a stack, and return the stack's id.
 
-        The resource ``held`` is not made before :meth:`let_on`, so that the stack cannot be over before a fault comes,
+        The resource ``held`` is not made before :meth:`release`, so that the stack cannot be over before a fault comes,
         however quick its workers are.
         """
         hooks = {"resource_registry": {"resources": {held: {"hooks": ["pre-create"]}}}}
         sources = (EnvironmentSource(file="environment", source=json.dumps(hooks)),) if held else ()
         return self.service.create(StackJob(name=name, template=template, environments=sources)).id
 
-    def let_on(self, stack_id: str, held: str) -> None:
+    def release(self, stack_id: str, held: str) -> None:
         """Let the resource be made that was held back."""
         until(lambda: self.service.clear_hooks(stack_id, held), pause_seconds=LOOK_SECONDS)
 

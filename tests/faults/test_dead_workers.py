@@ -57,7 +57,7 @@ def test_a_dead_worker_and_an_emptied_broker_cost_a_stack_nothing_but_time(
     stack_id = installation.create(template("layers", SIZE), held=last)
     installation.until_done(stack_id, SIZE // 10)
     installation.engine("w1").kill()
-    installation.let_on(stack_id, last)
+    installation.release(stack_id, last)
     with installation.broker() as broker:
         # Those who are left may be done before there is anything to lose.
         for number in range(STACKS):

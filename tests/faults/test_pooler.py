@@ -39,7 +39,7 @@ def test_stacks_are_made_changed_and_deleted_through_few_connections_that_break(
     installation.engine("w1").kill()
     installation.until_done(stack_id, SIZE // 4)
     pgbouncer_server.restart()
-    installation.let_on(stack_id, LAST)
+    installation.release(stack_id, LAST)
     with pgbouncer_server.postgres.connect() as connection:
         sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
         (found,) = connection.execute(sql, [postgres_url.rpartition("/")[2]]).fetchone() or (0,)

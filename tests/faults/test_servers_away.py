@@ -54,7 +54,7 @@ def test_a_stack_survives_restarts_of_the_database_and_of_the_broker(
     installation.until_done(stack_id, 5 * WIDTH)
     postgres_server.crash()
     postgres_server.launch()
-    installation.let_on(stack_id, last)
+    installation.release(stack_id, last)
     assert installation.ended(stack_id).state == "CREATE_COMPLETE"
     everything = {f"r{number}": requires(number) for number in range(LAYERS * WIDTH)}
     assert_made_once_and_in_order(installation.events(stack_id), everything)

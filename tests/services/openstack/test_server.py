@@ -3,9 +3,8 @@
 import json
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from itertools import count
 from typing import Any
 
 import openstack
@@ -107,33 +106,18 @@ class QuietServer(Server):
 
 class TestServer(ServerConformance):
     type = Server
-
-    def test_a_crash_makes_nothing_twice_and_loses_nothing(self) -> None:
-        """Leave it to the quiet one."""
-
-    def test_a_crash_of_an_update_leaves_what_was_wanted(self) -> None:
-        """Leave it to the quiet one."""
-
-    def test_a_crash_of_any_other_operation_does_no_harm(self) -> None:
-        """Leave it to the quiet one."""
+    # These are the quiet one's.
+    test_a_crash_makes_nothing_twice_and_loses_nothing = None  # type: ignore[assignment]
+    test_a_crash_of_an_update_leaves_what_was_wanted = None  # type: ignore[assignment]
+    test_a_crash_of_any_other_operation_does_no_harm = None  # type: ignore[assignment]
 
 
 class TestCrashesOfServers(ServerConformance):
-    """Every third instant: each takes some seconds."""
-
     type = QuietServer
 
     @property
     def changes(self) -> Mapping[str, Any]:  # type: ignore[override]
         return {"networks": super().changes["networks"]}
-
-    def _crashes(self, engine: Engine) -> Iterator[Callable[[], str]]:
-        for calls in count(step=3):
-            engine.watch.crash_after(calls)
-            yield lambda: f"the process died {engine.watch.crashed}: " if engine.watch.crashed else ""
-            if not engine.watch.crashed:
-                engine.watch.disarm()
-                return
 
 
 class TestWhole:

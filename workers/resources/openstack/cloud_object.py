@@ -253,6 +253,7 @@ class CloudObject(Resource):
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
         """Return whether it is gone."""
+        self._shown = None
         if not token or self.show() is None:
             return True
         return Wait(LOOK_SECONDS)
@@ -275,7 +276,8 @@ class CloudObject(Resource):
         """Return a property as the service has it; ``UNSEEN`` if that cannot be seen."""
         sent = self.sent_as.get(name, name)
         if name == "description" and self.has_description:
-            return without_token(shown.get(name))
+            given, found = self.properties[name], shown.get(name)
+            return given if found == with_token(given, self.state.uuid) else without_token(found)
         return shown[sent] if sent and sent in shown else UNSEEN
 
     def whole(self) -> dict[str, Any]:

@@ -11,12 +11,15 @@ _TOKEN: Final = re.compile(r" ?\[isotherm:([0-9a-f-]{36})\]\Z")
 #: Letters and digits of the row's id that make a name unique.
 _SHORT: Final = 12
 _LONGEST_NAME: Final = 255
+#: Of most services, which refuse longer ones.
+_LONGEST_DESCRIPTION: Final = 255
 
 
 def with_token(description: str | None, uuid: str) -> str:
-    """Return a description with the token at its end."""
+    """Return a description with the token at its end; what no service would store of it is cut off before that."""
     token = f"[isotherm:{uuid}]"
-    return f"{description} {token}" if description else token
+    kept = (description or "")[: _LONGEST_DESCRIPTION - len(token) - 1].rstrip()
+    return f"{kept} {token}" if kept else token
 
 
 def token_of(description: object) -> str | None:

@@ -19,7 +19,8 @@ from orchestrator.plugins.custom import CustomConstraints
 from orchestrator.plugins.registry import ResourceTypes
 from tests.unit.orchestrator.documentation.reading import broken_links, read
 
-TYPES = sorted(ResourceTypes.load())
+#: Hidden types have no pages.
+TYPES = sorted(name for name, kind in ResourceTypes.load().items() if not kind.support_status.is_hidden)
 
 
 def page_of(site: Mapping[str, str], name: str) -> str:

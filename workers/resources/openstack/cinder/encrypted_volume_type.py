@@ -6,9 +6,10 @@ from typing import Any
 from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cinder.cinder_object import VOLUME_TYPES, CinderObject
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import integer, text
 
@@ -56,7 +57,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> list[Rule]:  # noqa: ARG003 (the contract's)
         """Return that the type may be given by its name."""
-        return [Resolve(path=("volume_type",), client="openstack", entity="volume type")]
+        return [looked_up("volume type", "volume_type")]
 
     @property
     def _encryptions(self) -> Collection:

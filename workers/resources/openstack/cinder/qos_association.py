@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.cinder.qos_specs import QOS_SPECS
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import listing, text
 
@@ -57,8 +58,8 @@ resources:
     def translation_rules(cls, properties: Mapping[str, Any]) -> list[Rule]:  # noqa: ARG003 (the contract's)
         """Return that both may be given by their names."""
         return [
-            Resolve(path=("volume_types",), client="openstack", entity="volume type"),
-            Resolve(path=("qos_specs",), client="openstack", entity="QoS specification"),
+            looked_up("volume type", "volume_types"),
+            looked_up("QoS specification", "qos_specs"),
         ]
 
     def show(self) -> dict[str, Any] | None:

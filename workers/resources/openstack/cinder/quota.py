@@ -8,9 +8,10 @@ from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import integer, text
 
@@ -52,7 +53,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> list[Rule]:  # noqa: ARG003 (the contract's)
         """Return that the project may be given by its name."""
-        return [Resolve(path=("project",), client="openstack", entity="project")]
+        return [looked_up("project", "project")]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError, PropertyType
 from orchestrator.plugins.steps import Busy, PropertyChanges, ResourceFailure, Wait
 from orchestrator.plugins.support import Support, SupportStatus
-from orchestrator.plugins.translation import Replace, Resolve, Rule
+from orchestrator.plugins.translation import Replace, Rule
 from workers.resources.openstack.cinder.cinder_object import (
     SNAPSHOTS,
     VOLUMES,
@@ -19,6 +19,7 @@ from workers.resources.openstack.cinder.volume_snapshots import BACKUP, SNAPSHOT
 from workers.resources.openstack.cinder.volume_steps import RESTORED, SETTLED, VolumeSteps
 from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
 from workers.resources.openstack.comparing import as_texts, texts_as_given
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.schemas import boolean, integer, live, mapping, text
 
 #: Metadata that the service adds.
@@ -145,10 +146,10 @@ outputs:
         """Return the old name of the image, and what may be given by its name."""
         return [
             Replace(path=("image",), source=("imageRef",)),
-            Resolve(path=("image",), client="openstack", entity="image"),
-            Resolve(path=("snapshot_id",), client="openstack", entity="volume snapshot"),
-            Resolve(path=("source_volid",), client="openstack", entity="volume"),
-            Resolve(path=("backup_id",), client="openstack", entity="volume backup"),
+            looked_up("image", "image"),
+            looked_up("volume snapshot", "snapshot_id"),
+            looked_up("volume", "source_volid"),
+            looked_up("volume backup", "backup_id"),
         ]
 
     @classmethod

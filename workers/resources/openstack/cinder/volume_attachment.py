@@ -5,10 +5,11 @@ from typing import Any
 
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.steps import ResourceFailure, Wait
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cinder.attaching import Attaching, Place
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.recorded_first import RECORDED, RecordedFirst
 from workers.resources.schemas import text
 
@@ -54,7 +55,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> list[Rule]:  # noqa: ARG003 (the contract's)
         """Return that the volume may be given by its name."""
-        return [Resolve(path=("volume_id",), client="openstack", entity="volume")]
+        return [looked_up("volume", "volume_id")]
 
     @property
     def _attaching(self) -> Attaching:

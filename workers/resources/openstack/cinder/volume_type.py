@@ -7,12 +7,13 @@ from orchestrator.definition import is_unknown
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import PropertyChanges
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cinder.cinder_object import (
     VOLUME_TYPES,
     CinderObject,
 )
 from workers.resources.openstack.comparing import as_texts, texts_as_given
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.tokens import token_of
 from workers.resources.schemas import boolean, listing, mapping, text
 
@@ -50,7 +51,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> list[Rule]:  # noqa: ARG003 (the contract's)
         """Return that projects may be given by their names."""
-        return [Resolve(path=("projects",), client="openstack", entity="project")]
+        return [looked_up("project", "projects")]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

@@ -11,8 +11,8 @@ from workers.resources.openstack.keystone.keystone_object import (
     KeystoneObject,
     keystone_collection,
     named,
-    resolved,
 )
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.schemas import text
 
 
@@ -60,7 +60,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that a service may be given by its name."""
-        return [resolved("service", "service"), resolved("region", "region")]
+        return [looked_up("service", "service"), looked_up("region", "region")]
 
     def searched(self) -> dict[str, Any]:
         """Return the query for the endpoints of its service."""

@@ -6,9 +6,10 @@ from typing import Any, Final
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.steps import PropertyChanges
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cloud_object import CloudObject
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.tokens import token_of
 from workers.resources.schemas import boolean, text
 
@@ -28,11 +29,6 @@ def named(kind: str) -> Property:
     return text(f"The name of the {kind}.", update_allowed=True)
 
 
-def resolved(entity: str, *path: str) -> Resolve:
-    """Return the rule that a property, or each of a list, may be the name of an entity."""
-    return Resolve(path=path, client="openstack", entity=entity)
-
-
 def keystone_collection(key: str) -> Collection:
     """Return a collection with the usual names: ``user``, listed as ``users`` at ``/users``."""
     return Collection(path=f"/{key}s", key=key, plural=f"{key}s", changed_by="PATCH")
@@ -48,7 +44,7 @@ class KeystoneObject(CloudObject):
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that a domain may be given by its name."""
-        return [resolved("domain", "domain")] if "domain" in cls.properties_schema else []
+        return [looked_up("domain", "domain")] if "domain" in cls.properties_schema else []
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
         """Return whether it moves to another domain, which the service does not do."""

@@ -11,7 +11,8 @@ from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import PropertyChanges, Wait
-from workers.resources.openstack.keystone.keystone_object import KeystoneObject, resolved
+from workers.resources.openstack.keystone.keystone_object import KeystoneObject
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.schemas import listing, mapping, text
 
 ROLES: Final = listing(
@@ -34,7 +35,7 @@ ROLES: Final = listing(
 )
 #: The token of an action whose relations are remembered.
 _REMEMBERED: Final = "remembered"
-ROLE_RULES: Final = tuple(resolved(name, "roles", name) for name in ("role", "project", "domain"))
+ROLE_RULES: Final = tuple(looked_up(name, "roles", name) for name in ("role", "project", "domain"))
 
 
 def role_link(holders: str, holder: str, role: Mapping[str, Any]) -> str:

@@ -13,8 +13,8 @@ from workers.resources.openstack.keystone.keystone_object import (
     KeystoneObject,
     keystone_collection,
     named,
-    resolved,
 )
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.schemas import listing, live, text
 
 
@@ -51,4 +51,4 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:
         """Return that other objects may be given by their names."""
-        return [*super().translation_rules(properties), resolved("project", "parent")]
+        return [*super().translation_rules(properties), looked_up("project", "parent")]

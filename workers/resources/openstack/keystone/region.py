@@ -11,8 +11,8 @@ from workers.resources.openstack.keystone.keystone_object import (
     ENABLED,
     KeystoneObject,
     keystone_collection,
-    resolved,
 )
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.tokens import token_of
 from workers.resources.schemas import text
 
@@ -45,7 +45,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that the region above is looked up."""
-        return [resolved("region", "parent_region")]
+        return [looked_up("region", "parent_region")]
 
     @property
     def chosen_id(self) -> str:

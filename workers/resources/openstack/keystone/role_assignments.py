@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.translation import Rule
-from workers.resources.openstack.keystone.keystone_object import resolved
 from workers.resources.openstack.keystone.links import (
     ROLE_RULES,
     ROLES,
@@ -13,6 +12,7 @@ from workers.resources.openstack.keystone.links import (
     refuse_wrong_roles,
     role_link,
 )
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.schemas import text
 
 
@@ -26,7 +26,7 @@ class _RoleAssignment(Linked):
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that other objects may be given by their names."""
-        return [resolved(cls.holder, cls.holder), *ROLE_RULES] if cls.holder else []
+        return [looked_up(cls.holder, cls.holder), *ROLE_RULES] if cls.holder else []
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

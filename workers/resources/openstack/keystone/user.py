@@ -14,7 +14,6 @@ from workers.resources.openstack.keystone.keystone_object import (
     KeystoneObject,
     keystone_collection,
     named,
-    resolved,
 )
 from workers.resources.openstack.keystone.links import (
     ROLE_RULES,
@@ -24,6 +23,7 @@ from workers.resources.openstack.keystone.links import (
     refuse_wrong_roles,
     role_link,
 )
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.schemas import listing, live, text
 
 
@@ -86,7 +86,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:
         """Return that other objects may be given by their names."""
-        others = resolved("project", "default_project"), resolved("group", "groups")
+        others = looked_up("project", "default_project"), looked_up("group", "groups")
         return [*super().translation_rules(properties), *others, *ROLE_RULES]
 
     @classmethod

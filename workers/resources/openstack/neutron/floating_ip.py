@@ -8,9 +8,9 @@ from orchestrator.plugins.properties import PropertyError, PropertyType
 from orchestrator.plugins.siblings import Sibling, Siblings, reference_of
 from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import (
     NeutronObject,
-    looked_up,
     neutron_collection,
     old_name,
     renamed,

@@ -6,11 +6,11 @@ from typing import Any
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyType
 from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.agents import Scheduled
 from workers.resources.openstack.neutron.neutron_object import (
     TAGS,
     VALUE_SPECS,
-    looked_up,
     neutron_collection,
     refuse_known_values,
 )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from orchestrator.plugins.properties import Property, PropertyError
 from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.support import Support, SupportStatus
-from orchestrator.plugins.translation import Replace, Resolve, Rule
+from orchestrator.plugins.translation import Replace, Rule
 from workers.resources.openstack.cloud_object import UNSEEN, CloudObject
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.comparing import as_given, spelled_as_given
@@ -40,11 +40,6 @@ def old_name(instead: str, **fields: Any) -> Property:
 def renamed(old: str, new: str) -> Rule:
     """Return the rule that moves the value of a property's old name to the new one."""
     return Replace(path=(new,), source=(old,))
-
-
-def looked_up(entity: str, *path: str) -> Rule:
-    """Return the rule that replaces a name by the id of an entity."""
-    return Resolve(path=path, client="openstack", entity=entity)
 
 
 def refuse_known_values(properties: Mapping[str, Any]) -> None:

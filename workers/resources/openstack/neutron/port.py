@@ -12,10 +12,10 @@ from orchestrator.plugins.steps import CannotTell, PropertyChanges, ResourceFail
 from orchestrator.plugins.translation import Replace, Rule
 from workers.clients.openstack_errors import status_of
 from workers.resources.openstack.comparing import as_given
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.fixed_ips import fixed_ips_seen, fixed_ips_sent, without_null
 from workers.resources.openstack.neutron.neutron_object import (
     NeutronObject,
-    looked_up,
     neutron_collection,
     renamed,
 )

@@ -6,7 +6,8 @@ from typing import Any, Final
 from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError, PropertyType
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.net import Net
 from workers.resources.openstack.neutron.neutron_object import NeutronObject
 from workers.resources.schemas import boolean, listing, live, text
@@ -78,7 +79,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that a policy may be given by its name."""
-        return [Resolve(path=("qos_policy",), client="openstack", entity="QoS policy")]
+        return [looked_up("QoS policy", "qos_policy")]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 from orchestrator.plugins.constraints import AllowedValues, Range
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject
 from workers.resources.schemas import integer, text
 
@@ -59,7 +60,7 @@ class _QoSRule(NeutronObject):
         """Return that the policy may be given by its name."""
         if "policy" not in cls.properties_schema:
             return []
-        return [Resolve(path=("policy",), client="openstack", entity="QoS policy")]
+        return [looked_up("QoS policy", "policy")]
 
     def found(self) -> dict[str, Any] | None:
         """Return the rule of this kind and direction in the policy."""

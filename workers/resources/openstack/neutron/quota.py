@@ -8,7 +8,8 @@ from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import PropertyChanges
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
 from workers.resources.schemas import integer, text
 
@@ -59,7 +60,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that the project may be given by its name."""
-        return [Resolve(path=("project",), client="openstack", entity="project")]
+        return [looked_up("project", "project")]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
 from workers.resources.schemas import text
 
@@ -60,7 +61,7 @@ resources:
         kind = properties["object_type"]
         if not isinstance(kind, str) or kind not in _OBJECTS:
             return []
-        return [Resolve(path=("object_id",), client="openstack", entity=_OBJECTS[kind][0])]
+        return [looked_up(_OBJECTS[kind][0], "object_id")]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

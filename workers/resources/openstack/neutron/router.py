@@ -12,12 +12,12 @@ from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.plugins.translation import Add, Rule
 from workers.resources.openstack.comparing import spelled_as_given
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.agents import Scheduled
 from workers.resources.openstack.neutron.fixed_ips import fixed_ips_seen, fixed_ips_sent, without_null
 from workers.resources.openstack.neutron.neutron_object import (
     TAGS,
     VALUE_SPECS,
-    looked_up,
     neutron_collection,
 )
 from workers.resources.openstack.neutron.order import subnets_of

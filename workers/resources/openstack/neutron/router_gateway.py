@@ -8,8 +8,8 @@ from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.siblings import Sibling, Siblings
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import (
-    looked_up,
     neutron_collection,
     old_name,
     renamed,

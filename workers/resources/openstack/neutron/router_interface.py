@@ -8,8 +8,8 @@ from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import ResourceFailure
 from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import (
-    looked_up,
     neutron_collection,
     old_name,
     renamed,

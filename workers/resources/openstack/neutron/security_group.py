@@ -7,7 +7,8 @@ from orchestrator.plugins.constraints import AllowedValues, Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import PropertyChanges, Wait
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
 from workers.resources.openstack.neutron.security_rules import rule_key
 from workers.resources.openstack.tokens import token_of, with_token
@@ -85,7 +86,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that groups may be given by their names."""
-        return [Resolve(path=("rules", _BY_GROUP), client="openstack", entity="security group")]
+        return [looked_up("security group", "rules", _BY_GROUP)]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

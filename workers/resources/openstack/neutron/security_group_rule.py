@@ -7,7 +7,8 @@ from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
 from workers.resources.openstack.neutron.security_group import PORT
 from workers.resources.openstack.neutron.security_rules import prefix_of, protocol_of
@@ -71,10 +72,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that groups may be given by their names."""
-        return [
-            Resolve(path=(name,), client="openstack", entity="security group")
-            for name in ("security_group", "remote_group")
-        ]
+        return [looked_up("security group", name) for name in ("security_group", "remote_group")]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

@@ -11,11 +11,11 @@ from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError, PropertyType
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure
 from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import (
     TAGS,
     VALUE_SPECS,
     NeutronObject,
-    looked_up,
     neutron_collection,
     old_name,
     renamed,

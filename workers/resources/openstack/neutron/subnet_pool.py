@@ -11,7 +11,8 @@ from orchestrator.plugins.constraints import Length, Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import PropertyChanges
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
 from workers.resources.schemas import boolean, integer, listing, text
 
@@ -70,7 +71,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that the scope may be given by its name."""
-        return [Resolve(path=("address_scope",), client="openstack", entity="address scope")]
+        return [looked_up("address scope", "address_scope")]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

@@ -7,7 +7,8 @@ from orchestrator.plugins.constraints import AllowedValues, Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyType
 from orchestrator.plugins.steps import PropertyChanges
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
 from workers.resources.schemas import boolean, integer, listing, live, mapping, text
 
@@ -71,10 +72,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Return that ports may be given by their names."""
-        return [
-            Resolve(path=path, client="openstack", entity="port")
-            for path in (("port",), ("sub_ports", "port"))
-        ]
+        return [looked_up("port", *path) for path in (("port",), ("sub_ports", "port"))]
 
     def values(self, names: Any) -> dict[str, Any]:
         """Return the properties as a body, with the ports as the service calls them."""

@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.steps import Wait
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cloud_object import UNSEEN
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.nova.nova_object import NotedObject
 from workers.resources.schemas import boolean, integer, listing, live, mapping, number, text
 
@@ -61,7 +62,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Let projects be given by name."""
-        return [Resolve(path=("tenants",), client="openstack", entity="project")]
+        return [looked_up("project", "tenants")]
 
     def values(self, names: Any) -> dict[str, Any]:
         """Return the body of the request; an update has none, but requests of its own."""

@@ -6,9 +6,10 @@ from typing import Any
 from orchestrator.plugins.constraints import AllowedValues, Length
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.steps import Wait
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cloud_object import UNSEEN
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.nova.generated_keys import generated
 from workers.resources.openstack.nova.nova_object import NotedObject
 from workers.resources.schemas import boolean, live, text
@@ -59,7 +60,7 @@ outputs:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Let the user be given by name."""
-        return [Resolve(path=("user",), client="openstack", entity="user")]
+        return [looked_up("user", "user")]
 
     @property
     def query(self) -> Mapping[str, Any]:

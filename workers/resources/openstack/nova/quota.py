@@ -8,8 +8,9 @@ from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import Property, PropertyError
 from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.support import Support, SupportStatus
-from orchestrator.plugins.translation import Resolve, Rule
+from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.nova.nova_object import NovaObject
 from workers.resources.schemas import integer, text
 
@@ -59,7 +60,7 @@ resources:
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Let the project be given by name."""
-        return [Resolve(path=("project",), client="openstack", entity="project")]
+        return [looked_up("project", "project")]
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

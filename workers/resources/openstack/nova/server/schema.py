@@ -9,7 +9,8 @@ from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import Attribute, Property
 from orchestrator.plugins.support import Support, SupportStatus
-from orchestrator.plugins.translation import Replace, Resolve, Rule
+from orchestrator.plugins.translation import Replace, Rule
+from workers.resources.openstack.lookups import looked_up
 from workers.resources.schemas import boolean, integer, listing, live, mapping, text
 
 _HIDDEN: Final = SupportStatus(status=Support.HIDDEN)
@@ -212,16 +213,13 @@ ATTRIBUTES: Final[Mapping[str, Attribute]] = {
 
 def rules() -> Sequence[Rule]:
     """Return the translation rules: old names become new ones, and names become ids."""
-    of_network = [
-        Resolve(path=("networks", name), client="openstack", entity=name)
-        for name in ("network", "port", "subnet")
-    ]
+    of_network = [looked_up(name, "networks", name) for name in ("network", "port", "subnet")]
     return [
         Replace(path=("networks", "network"), sibling="uuid"),
         Replace(path=("block_device_mapping_v2", "image"), sibling="image_id"),
-        Resolve(path=("flavor",), client="openstack", entity="flavor"),
-        Resolve(path=("image",), client="openstack", entity="image"),
-        Resolve(path=("block_device_mapping_v2", "image"), client="openstack", entity="image"),
+        looked_up("flavor", "flavor"),
+        looked_up("image", "image"),
+        looked_up("image", "block_device_mapping_v2", "image"),
         *of_network,
     ]
 
