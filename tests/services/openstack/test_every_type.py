@@ -8,8 +8,9 @@ from pathlib import Path
 from isotherm.testing import ResourceConformance
 
 
-def tried(conformance: type) -> Iterator[type]:
+def tried(conformance: type[object]) -> Iterator[type]:
     """Yield the types that classes of tests are about, and those that these are derived from."""
+    each: type[object]
     for each in conformance.__subclasses__():
         kind = getattr(each, "type", None)
         yield from kind.__mro__ if isinstance(kind, type) else ()
