@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 import openstack
 import pytest
 from click.testing import CliRunner
+from requests import Response
 from requests.adapters import HTTPAdapter
 
 from orchestrator.cli.main import isotherm
@@ -76,8 +78,11 @@ class Stacks:
         return json.loads(self.run("stack", "output", "show", name, key, "-f", "json"))["value"]
 
     @contextmanager
-    def counted(self) -> Iterator[Counter[tuple[str, str]]]:
-        """Count the requests to services while the block runs, by method and by the first parts of the path."""
+    def counted(self, *, refused: int = 0) -> Iterator[Counter[tuple[str, str]]]:
+        """Count the requests to services while the block runs, by method and by the words of the path.
+
+        After the first that makes something, so many are ``refused`` by 429, but for logins.
+        """
         counts: Counter[tuple[str, str]] = Counter()
         original, lock = HTTPAdapter.send, Lock()
 
@@ -86,6 +91,12 @@ class Stacks:
             words = [part for part in parts if part.replace("-", "").replace("_", "").isalpha()]
             with lock:
                 counts[request.method, "/".join(words)] += 1
+                begun = any(method == "POST" and what != "auth/tokens" for method, what in counts)
+                is_refused = begun and counts["", "refused"] < refused and "tokens" not in words
+                if is_refused:
+                    counts["", "refused"] += 1
+            if is_refused:
+                return too_many(request)
             return original(adapter, request, *args, **given)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -103,6 +114,15 @@ class Stacks:
                     str(each.id) for each in listed if getattr(each, "project_id", own) in (own, None)
                 }
         return found
+
+
+def too_many(request: Any) -> Response:
+    """Return the answer of a service that limits the rate of requests."""
+    response = Response()
+    response.status_code, response.url, response.request = 429, str(request.url), request
+    response.headers.update({"Retry-After": "1", "Content-Type": "application/json"})
+    response.raw = BytesIO(b'{"error": {"message": "slow down", "code": 429}}')
+    return response
 
 
 @contextmanager

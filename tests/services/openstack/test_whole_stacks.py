@@ -139,34 +139,45 @@ def test_a_port_that_is_replaced_keeps_its_address_and_gets_it_back(stacks: Stac
     stacks.delete("s")
 
 
-def test_many_servers_and_ports_cost_few_requests_each(stacks: Stacks, tmp_path: Path) -> None:
-    """One list answers for all servers that are waited for, and nothing is looked up twice."""
-    count, before = 20, stacks.things()
+def pairs(directory: Path, count: int) -> Path:
+    """Write a template of so many servers, each with a port."""
     server = {
         "type": "OS::Nova::Server",
         "properties": {"image": IMAGE, "flavor": FLAVOR, "networks": [{"port": {"get_resource": "port"}}]},
     }
-    pair = {
-        "heat_template_version": "2021-04-16",
-        "resources": {
-            "port": {"type": "OS::Neutron::Port", "properties": {"network": INSIDE}},
-            "server": server,
-        },
-    }
-    (tmp_path / "pair.yaml").write_text(json.dumps(pair))
-    group = {
-        "type": "OS::Heat::ResourceGroup",
-        "properties": {"count": count, "resource_def": {"type": "pair.yaml"}},
-    }
+    port = {"type": "OS::Neutron::Port", "properties": {"network": INSIDE}}
+    pair = {"heat_template_version": "2021-04-16", "resources": {"port": port, "server": server}}
+    (directory / "pair.yaml").write_text(json.dumps(pair))
+    properties = {"count": count, "resource_def": {"type": "pair.yaml"}}
+    return written(directory, pairs={"type": "OS::Heat::ResourceGroup", "properties": properties})
+
+
+def test_many_servers_and_ports_cost_few_requests_each(stacks: Stacks, tmp_path: Path) -> None:
+    """One list answers for all servers that are waited for, and nothing is looked up twice."""
+    count, before = 50, stacks.things()
     with stacks.counted() as requests:
-        stacks.create("many", written(tmp_path, pairs=group))
+        stacks.create("many", pairs(tmp_path, count), "--timeout", "30")
     made = {kind: len(ids - before[kind]) for kind, ids in stacks.things().items()}
     assert (made["servers"], made["ports"]) == (count, count)
-    posts = sum(number for (method, _), number in requests.items() if method == "POST")
-    reads = sum(number for (method, _), number in requests.items() if method == "GET")
     print(dict(requests))
-    # A port and a server each, and the logins.
-    assert posts <= 2 * count + 5
-    assert reads <= 6 * count
+    made_by = {what: number for (method, what), number in requests.items() if method == "POST"}
+    assert made_by == {"servers": count, "ports": count, "auth/tokens": 1}
+    read = {what: number for (method, what), number in requests.items() if method == "GET"}
+    assert read.pop("ports") <= count
+    polls = read.pop("servers/detail") + read.pop("servers", 0)
+    assert polls <= count / 2
+    # Versions of services, the network, the image and the flavor.
+    assert sum(read.values()) <= 12
     stacks.delete("many")
+    assert stacks.things() == before
+
+
+def test_a_storm_of_refusals_is_survived(stacks: Stacks, tmp_path: Path) -> None:
+    before = stacks.things()
+    with stacks.counted(refused=40) as requests:
+        stacks.create("stormy", pairs(tmp_path, 3))
+    made = {kind: len(ids - before[kind]) for kind, ids in stacks.things().items()}
+    assert (made["servers"], made["ports"]) == (3, 3)
+    assert requests["", "refused"] == 40
+    stacks.delete("stormy")
     assert stacks.things() == before

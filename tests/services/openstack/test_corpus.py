@@ -1,0 +1,106 @@
+"""Templates of other people, unchanged, on a real cloud: made, changed and deleted, with nothing left."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.services.openstack.cloud import FILE
+from tests.services.openstack.stacks import FLAVOR, IMAGE, INSIDE, KEY, LARGER, OUTSIDE, Stacks, furnished
+
+CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "heat-templates" / "hot"
+
+pytestmark = [
+    pytest.mark.devcloud,
+    pytest.mark.slow,
+    pytest.mark.skipif(not FILE, reason="OS_CLIENT_CONFIG_FILE names no clouds.yaml"),
+    pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of templates is not beside the repository"),
+]
+
+SERVER = {"key_name": KEY, "image": IMAGE, "flavor": FLAVOR}
+
+
+class Case(NamedTuple):
+    """A template with values of its parameters, those that an update changes, and the cloud's user."""
+
+    template: str
+    given: dict[str, str]
+    changed: dict[str, str]
+    cloud: str = "devcloud"
+
+
+CASES = [
+    Case("hello_world.yaml", {**SERVER, "admin_pass": "secret1", "network": INSIDE}, {"flavor": LARGER}),
+    Case("asg_of_servers.yaml", {**SERVER, "network": INSIDE}, {"flavor": LARGER}),
+    Case("asg_of_stacks.yaml", {**SERVER, "network": INSIDE}, {"flavor": LARGER}),
+    Case("vm_with_cinder.yaml", {**SERVER, "network": INSIDE}, {"vol_size": "2"}),
+    Case("server_console.yaml", {"image": IMAGE, "flavor": FLAVOR}, {"flavor": LARGER}),
+    Case(
+        "servers_in_new_neutron_net.yaml",
+        {
+            **SERVER,
+            "public_net": OUTSIDE,
+            "private_net_name": "corpus",
+            "private_net_cidr": "10.31.0.0/24",
+            "private_net_gateway": "10.31.0.1",
+            "private_net_pool_start": "10.31.0.10",
+            "private_net_pool_end": "10.31.0.99",
+        },
+        {"private_net_pool_end": "10.31.0.120"},
+    ),
+    Case(
+        "resource_group/server_with_volumes.yaml",
+        {"key_name": KEY, "image_id": IMAGE, "instance_type": FLAVOR},
+        {"num_volumes": "3"},
+    ),
+    Case("condition.yaml", {}, {"env_type": "prod"}),
+    Case(
+        "keystone/keystone_role.yaml",
+        {"role_name": "corpus-role"},
+        {"role_name": "corpus-other"},
+        "devcloud-admin",
+    ),
+    Case(
+        "keystone/keystone_service.yaml",
+        {"name": "corpus", "description": "A service.", "type": "corpus"},
+        {"description": "Another."},
+        "devcloud-admin",
+    ),
+    Case(
+        "keystone/keystone_region.yaml",
+        {"region_id": "corpus-1", "parent_region_id": "corpus-0"},
+        {},
+        "devcloud-admin",
+    ),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _furnished() -> Iterator[None]:
+    with furnished():
+        yield
+
+
+def words(values: dict[str, str]) -> list[str]:
+    return [word for name, value in values.items() for word in ("-P", f"{name}={value}")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.template for case in CASES])
+def test_a_template_of_others_runs_unchanged(case: Case, tmp_path: Path) -> None:
+    stacks, template = Stacks(tmp_path, case.cloud), CORPUS / case.template
+    before, times = stacks.things(), []
+
+    def timed(act: Any, *arguments: Any) -> None:
+        begun = time.monotonic()
+        act("corpus", *arguments)
+        times.append(time.monotonic() - begun)
+
+    timed(stacks.create, template, *words(case.given))
+    count = len(stacks.resources("corpus"))
+    stacks.run("stack", "check", "corpus", "--wait")
+    timed(stacks.update, template, *words({**case.given, **case.changed}))
+    timed(stacks.delete)
+    assert stacks.things() == before
+    print(f"\n| {case.template} | {count} | {' | '.join(f'{each:.0f}' for each in times)} |")
