@@ -1,6 +1,6 @@
 """Credentials that callers have delegated to stacks: by which their resources act in another system."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -73,8 +73,9 @@ class DelegatedCredentials(Repository):
         options: Mapping[str, Any] = self._codec.unpack(row.options, _place(credential_id))
         return row.client, options
 
-    def perhaps_unused(self) -> Iterator[DelegatedCredential]:
-        """Yield the credentials of deleted stacks, and those that may be unused besides.
+    @retrying
+    def perhaps_unused(self) -> list[DelegatedCredential]:
+        """Return the credentials of deleted stacks, and those that may be unused besides.
 
         Of a stack at rest, these are the ones that have a successor. One whose operation did not begin is among them
         after a time of grace.
@@ -97,10 +98,10 @@ class DelegatedCredentials(Repository):
                 .order_by(table.c.created_at)
             )
             rows = connection.execute(sql).all()
-        yield from (
+        return [
             DelegatedCredential(id=row.id, project=row.project, client=row.client, stack_id=row.stack_id)
             for row in rows
-        )
+        ]
 
     @retrying
     def give_up(self, credential_id: str) -> None:

@@ -35,6 +35,10 @@ class Memory(OpenStack):
         """Connect nothing."""
         ClientPlugin.__init__(self, context, options, cache)
 
+    def extensions(self) -> frozenset[str]:
+        """Return all that types need."""
+        return frozenset({"qos", "qos-bw-limit-direction", "qos-pps-minimum", "trunk", "standard-attr-tag"})
+
     def is_not_found(self, error: Exception) -> bool:
         """Return whether it is missing."""
         return isinstance(error, Missing)

@@ -135,7 +135,7 @@ def test_stack_acts_for_its_caller_and_updates_bring_new_credentials(installatio
     Realm.away = False
     installation.look()
     assert list(Realm.keys) == ["operator"]
-    assert list(installation.engine.store.credentials.perhaps_unused()) == []
+    assert installation.engine.store.credentials.perhaps_unused() == []
 
 
 def test_nothing_is_delegated_to_a_stack_that_does_not_act_there(installation: Installation) -> None:

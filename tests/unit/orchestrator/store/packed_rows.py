@@ -37,6 +37,7 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "operation": {"id": "operation-{}", "cause": "cause-{}", "state": "under_way", "attempt": 1},
     "operation_call": {"operation_id": "operation-{}", "position": 0, "state": "agreed"},
     "sink_cursor": {"name": "sink-{}", "due_at": 0.0, "position": 0},
+    "delegated_credential": {"id": "credential-{}", "project": "p", "client": "shelf"},
     "event": {"stack_id": "stack-{}"},
     "machine": {"name": "machine-{}"},
     "refused_message": {"place": "place-{}"},

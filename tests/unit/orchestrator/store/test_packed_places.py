@@ -119,6 +119,9 @@ READERS: Mapping[str, Callable[[Store, str], Any]] = {
     "operation_call.annotations": lambda store, row: store.ledger.calls(f"operation-{row}")[0].annotations,
     "sink_cursor.options": lambda store, row: sunk(store, row).options,
     "sink_cursor.state": lambda store, row: sunk(store, row).state,
+    "delegated_credential.options": lambda store, row: store.credentials.options(
+        f"credential-{row}", project="p"
+    ),
     "software_config.definition": lambda store, row: store.software.config(f"config-{row}", "p"),
     "software_deployment.input_values": lambda store, row: deployment(store, row).input_values,
     "software_deployment.output_values": lambda store, row: deployment(store, row).output_values,
