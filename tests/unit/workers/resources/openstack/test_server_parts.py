@@ -9,8 +9,8 @@ import pytest
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.siblings import Sibling, Siblings, reference_to
-from workers.resources.openstack.cloud_object import CloudObject
-from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.cinder.volume_attachment import VolumeAttachment
+from workers.resources.openstack.neutron.subnet import Subnet
 from workers.resources.openstack.nova.server.block_devices import block_devices, boots_from_volume
 from workers.resources.openstack.nova.server.networks import dropped, fitting, observed
 from workers.resources.openstack.nova.server.server import Server
@@ -123,12 +123,6 @@ def test_other_formats_are_messages_with_the_metadata() -> None:
     assert names == ["userdata", "cfn-init-data", "cfn-init-data"]
 
 
-class Subnet(CloudObject):
-    """Stands for the subnets of the network service."""
-
-    collection = Collection(path="/subnets", key="subnet", plural="subnets")
-
-
 def test_a_server_follows_the_subnets_of_its_networks() -> None:
     def subnet(name: str, network: object) -> Sibling:
         return Sibling(name, Subnet, lambda: {"network": network})
@@ -136,5 +130,7 @@ def test_a_server_follows_the_subnets_of_its_networks() -> None:
     networks = [{"network": reference_to("net")}, {"port": reference_to("port")}]
     own = Sibling("server", Server, lambda: properties(image="i", networks=networks))
     others = [subnet("a", reference_to("net")), subnet("b", reference_to("other")), subnet("c", UNKNOWN)]
-    siblings = Siblings({each.name: each for each in (own, *others, Sibling("d", None, dict))})
+    # Another kind of object, and a nested template.
+    others += [Sibling("e", VolumeAttachment, dict), Sibling("d", None, dict)]
+    siblings = Siblings({each.name: each for each in (own, *others)})
     assert list(Server.implied_requirements(own, siblings)) == ["a", "c"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.siblings import Sibling, Siblings
-from workers.resources.openstack.cloud_object import CloudObject
+from workers.resources.openstack.neutron.subnet import Subnet
 
 Given = Mapping[str, Any]
 #: What a server without any networks in its properties has: the service's choice.
@@ -125,12 +125,7 @@ def subnets_before(own: Sibling, siblings: Siblings) -> Iterator[str]:
     if not isinstance(networks, (list, tuple)):
         return
     names = {each.get("network") for each in networks if isinstance(each, Mapping)} - {None, ""}
-    for each in siblings.values():
-        if names and each.kind is not None and issubclass(each.kind, CloudObject) and _is_subnet(each.kind):
-            network = each.properties.get("network")
-            if is_unknown(network) or any(is_unknown(name) for name in names) or network in names:
-                yield each.name
-
-
-def _is_subnet(kind: type[CloudObject]) -> bool:
-    return kind.collection.key == "subnet"
+    for each in siblings.of(Subnet) if names else ():
+        network = each.properties.get("network")
+        if is_unknown(network) or any(is_unknown(name) for name in names) or network in names:
+            yield each.name
