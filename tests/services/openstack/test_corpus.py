@@ -32,7 +32,7 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case("hello_world.yaml", {**SERVER, "admin_pass": "Secret12345"}, {"flavor": LARGER}),
+    Case("hello_world.yaml", {**SERVER, "admin_pass": "Secret12"}, {"flavor": LARGER}),
     Case("asg_of_servers.yaml", {**SERVER, "network": INSIDE}, {"flavor": LARGER}),
     Case("asg_of_stacks.yaml", {**SERVER, "network": INSIDE}, {"flavor": LARGER}),
     Case("vm_with_cinder.yaml", {**SERVER, "network": INSIDE}, {"vol_size": "2"}),
