@@ -77,15 +77,14 @@ class DelegatedCredentials(Repository):
     def perhaps_unused(self) -> list[DelegatedCredential]:
         """Return the credentials of deleted stacks, and those that may be unused besides.
 
-        Of a stack at rest, these are the ones that have a successor. One whose operation did not begin is among them
-        after a time of grace.
+        Of a stack at rest that has several, these are all but the newest, and this too after a time of grace: its
+        operation may not have begun. The only one of a stack is in use as long as the stack is there.
         """
         table, stack = tables.delegated_credential, tables.stack
-        later = table.alias("later")
-        successor = sa.exists().where(
-            later.c.stack_id == table.c.stack_id, later.c.created_at > table.c.created_at
-        )
-        with self._db.write() as connection:
+        other = table.alias("other")
+        others = sa.exists().where(other.c.stack_id == table.c.stack_id, other.c.id != table.c.id)
+        has_successor = others.where(other.c.created_at > table.c.created_at)
+        with self._db.read() as connection:
             late = database_time(connection, self._db) - GRACE_SECONDS
             sql = (
                 sa.select(table.c.id, table.c.project, table.c.client, table.c.stack_id)
@@ -93,7 +92,10 @@ class DelegatedCredentials(Repository):
                 .where(
                     stack.c.deleted_at.is_not(None)
                     | (stack.c.id.is_(None) & (table.c.created_at < late))
-                    | ((stack.c.status != "IN_PROGRESS") & (successor | (table.c.created_at < late)))
+                    | (
+                        (stack.c.status != "IN_PROGRESS")
+                        & (has_successor | (others & (table.c.created_at < late)))
+                    )
                 )
                 .order_by(table.c.created_at)
             )

@@ -54,7 +54,7 @@ class Realm(ClientPlugin):
 
 
 class Thing(Resource):
-    """Is made in the realm for whoever's key it is."""
+    """An object in the realm, which belongs to the user of the client's key."""
 
     acts_by = "realm"
     properties_schema = {"size": Property(type=TEXT, update_allowed=True)}
@@ -117,9 +117,11 @@ def installation() -> Iterator[Installation]:
 def test_stack_acts_for_its_caller_and_updates_bring_new_credentials(installation: Installation) -> None:
     installation.run(StackJob(name="s", template=TEMPLATE), "ann")
     assert Thing.made == ["ann"]
+    # However old it is, the only credential of a stack is no candidate: none of many stacks costs a look anything.
+    installation.engine.now += GRACE_SECONDS + 1
+    assert installation.engine.store.credentials.perhaps_unused() == []
     installation.look()
     assert sorted(Realm.keys.values()) == ["ann", "the operator"]
-    installation.engine.now += 1
     update = UpdateJob(name="s", template=TEMPLATE, parameters={"size": "large"})
     installation.run(update, "bob")
     assert Thing.made == ["ann", "bob"]
