@@ -5,7 +5,7 @@ import uuid
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 
@@ -17,6 +17,7 @@ from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import CONVERGE
 from orchestrator.planning.decision import Action, restricting
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
+from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.properties import PropertyNotVerified
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import Busy, NothingDone, ResourceFailure, RetryableFailure
@@ -31,6 +32,8 @@ from workers.check.rebuilding import DRIFT, Attempt
 from workers.check.replacing import prepare_for_replace
 
 log = structlog.get_logger()
+
+Verdict = TypeVar("Verdict")
 
 #: The longest pause before an unreachable node is tried again.
 _LONGEST_PAUSE_SECONDS: Final = 10.0
@@ -214,42 +217,34 @@ class Outcomes:
         if isinstance(error, NodeError):
             return self.unanswered(error) if error.passing else self.failed(str(error))
         sentence = typed_message(error)
-        if isinstance(error, Exception) and (seconds := self._busy_seconds(error)) is not None:
-            return self.busy(Busy(f"the other system is busy: {sentence}", seconds or None))
-        if isinstance(error, Exception) and self._is_over_limit(error):
-            return self.failed(f"a quota is exceeded: {sentence}")
-        if isinstance(error, Exception) and self._is_worth_another(error):
-            return self.retry_or_fail(sentence)
+        if isinstance(error, Exception):
+            if (seconds := self._judged(error, ProjectClients.busy_seconds)) is not None:
+                return self.busy(Busy(f"the other system is busy: {sentence}", seconds or None))
+            if self._is_worth_another(error):
+                return self.retry_or_fail(sentence)
+            if self._judged(error, ProjectClients.is_over_limit):
+                return self.failed(f"a quota is exceeded: {sentence}")
         log.warning("a plugin raised", resource=self._claim.order.key, type=self._claim.type, exc_info=error)
         return self.failed(sentence)
 
     def _is_worth_another(self, error: Exception) -> bool:
         """Whether the type, or a client that it used, says that the same may succeed later."""
         resource = self._attempt.resource
-        if resource is None:
-            return False
-        try:
-            return bool(resource.is_retryable(error) or resource.clients.is_retryable(error))
-        except Exception as fault:
-            log.warning("is_retryable raised", resource=self._claim.order.key, exc_info=fault)
-            return False
+        return resource is not None and bool(
+            self._judged(error, lambda _, it: resource.is_retryable(it))
+            or self._judged(error, ProjectClients.is_retryable)
+        )
 
-    def _busy_seconds(self, error: Exception) -> float | None:
-        """Return the pause that a client requires after an error; None if it requires none."""
+    def _judged(
+        self, error: Exception, judge: Callable[[ProjectClients, Exception], Verdict]
+    ) -> Verdict | None:
+        """Return what plugins make of an error; None if there is no resource yet, or they fail at that."""
         resource = self._attempt.resource
         try:
-            return None if resource is None else resource.clients.busy_seconds(error)
+            return None if resource is None else judge(resource.clients, error)
         except Exception as fault:
-            log.warning("busy_seconds raised", resource=self._claim.order.key, exc_info=fault)
+            log.warning("an error could not be judged", resource=self._claim.order.key, exc_info=fault)
             return None
-
-    def _is_over_limit(self, error: Exception) -> bool:
-        resource = self._attempt.resource
-        try:
-            return resource is not None and resource.clients.is_over_limit(error)
-        except Exception as fault:
-            log.warning("is_over_limit raised", resource=self._claim.order.key, exc_info=fault)
-            return False
 
     def done(self, resource: Resource, ending: Ending) -> Outcome:
         """Return the outcome of an action that is over, with the attributes that others refer to."""
