@@ -4,6 +4,7 @@ The engine calls one step at a time, in any process on any machine, and stores t
 nothing may be kept in memory between two steps. An interrupted step is run again.
 """
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -119,6 +120,11 @@ class Resource:
         self._without_client: Exception | None = None
         #: The current metadata of the resource that :attr:`watches` refers to.
         self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
+
+    @classmethod
+    def implements(cls, method: str) -> bool:
+        """Return whether the type has a method of its own in the place of the base's; for the engine."""
+        return inspect.getattr_static(cls, method) is not inspect.getattr_static(Resource, method)
 
     def client(self, name: str) -> ClientPlugin:
         """Return the client plugin called ``name``.
@@ -246,11 +252,6 @@ class Resource:
             ResourceFailure: it failed.
         """
         return True
-
-    @classmethod
-    def prepares_for_replace(cls) -> bool:
-        """Return whether the type implements :meth:`prepare_for_replace`; for the engine."""
-        return cls.prepare_for_replace is not Resource.prepare_for_replace
 
     # -- deleting ----------------------------------------------------------------------------------------------
 
@@ -430,12 +431,6 @@ class Resource:
         Must depend on nothing but the arguments. A requirement that would close a circle is left out.
         """
         return ()
-
-    @classmethod
-    def implies_requirements(cls) -> bool:
-        """Return whether the type implements :meth:`implied_requirements`; for the engine."""
-        own, base = cls.implied_requirements.__func__, Resource.implied_requirements.__func__  # type: ignore[attr-defined]
-        return own is not base
 
     # -- validating --------------------------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ def _checked(
 
 def asks_outside(kind: type[Resource]) -> bool:
     """Return whether validating properties of this type may query another system."""
-    if kind.unsupported.__func__ is not Resource.unsupported.__func__:  # type: ignore[attr-defined]
+    if kind.implements("unsupported"):
         return True
     # The rules depend on the properties: any of them may resolve a name.
     translates = any("translation_rules" in vars(base) for base in kind.__mro__ if base is not Resource)

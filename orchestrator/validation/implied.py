@@ -36,7 +36,9 @@ def implied_requirements(
         PluginMistake: a type failed, or named what is no resource of the stack.
     """
     implying = {
-        name: kind for name, kind in kinds.items() if kind is not None and kind.implies_requirements()
+        name: kind
+        for name, kind in kinds.items()
+        if kind is not None and kind.implements("implied_requirements")
     }
     if not implying:
         return {}

@@ -16,7 +16,7 @@ def prepare_for_replace(attempt: Attempt) -> None:
         Exception: the plugin's.
     """
     resource = attempt.resource
-    if resource is None or not resource.prepares_for_replace():
+    if resource is None or not resource.implements("prepare_for_replace"):
         return
     if resource.state.physical_id is None:
         resource.state.physical_id = resource.find()
@@ -36,7 +36,7 @@ def take_from_others(attempt: Attempt) -> None:
         kind = kind_of_type(attempt.check.types, row.type)
         if (
             kind is None
-            or not kind.prepares_for_replace()
+            or not kind.implements("prepare_for_replace")
             or (row.action, row.status) == ("DELETE", "COMPLETE")
         ):
             continue

@@ -84,7 +84,9 @@ def test_what_is_needed_comes_first(name: str, expected: set[str]) -> None:
     assert set(required_by(name, siblings())) == expected
 
 
-@pytest.mark.parametrize("name", [name for name, (kind, _) in STACK.items() if kind.implies_requirements()])
+@pytest.mark.parametrize(
+    "name", [name for name, (kind, _) in STACK.items() if kind.implements("implied_requirements")]
+)
 def test_wrong_properties_require_nothing(name: str) -> None:
     kind = STACK[name][0]
     wrong = Siblings({**siblings(), "it": Sibling("it", kind, dict)})
