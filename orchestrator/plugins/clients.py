@@ -370,12 +370,13 @@ class Clients:
         key = (project, credential)
         with self._lock:
             found = self._projects.pop(key, None)
+            is_new = found is None
             if found is None:
                 found = ProjectClients(ClientContext(project, self._settings, credential), self._build)
             # The last is that which was used last.
             self._projects[key] = found
-            others = [each for each in self._projects if each[1]] if credential else []
-            closed = [self._projects.pop(each) for each in others[:-MOST_DELEGATED]]
+            delegated = [each for each in self._projects if each[1]] if is_new and credential else []
+            closed = [self._projects.pop(each) for each in delegated[:-MOST_DELEGATED]]
         for clients in closed:
             clients.close()
         return found
