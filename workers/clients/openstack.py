@@ -124,11 +124,12 @@ class OpenStack(ClientPlugin):
         query: Mapping[str, Any] | None = None,
         microversion: str | None = None,
         headers: Mapping[str, str] | None = None,
+        token: str = "",
     ) -> Any:
         """Send a request to the service, and return the JSON of the answer; None if that has none.
 
         ``path`` is below the address of the service's version, such as ``/networks``. Reading (GET) is tried again, as
-        often as the settings say; nothing else is.
+        often as the settings say; nothing else is. With a ``token``, the request is that of the token's user.
 
         Raises:
             Exception: the service did not answer, or refused; the predicates of this client classify it.
@@ -138,6 +139,7 @@ class OpenStack(ClientPlugin):
         from workers.clients.openstack_attempts import attempted
 
         proxy = self.proxy()
+        own = {"X-Auth-Token": token} if token else {}
 
         def send() -> Any:
             response = proxy.request(
@@ -146,7 +148,8 @@ class OpenStack(ClientPlugin):
                 json=body,
                 params=dict(query or {}),
                 microversion=microversion,
-                headers={"Accept": "application/json", **(headers or {})},
+                headers={"Accept": "application/json", **own, **(headers or {})},
+                authenticated=not token,
             )
             raise_from_response(response)
             return response.json() if response.content else None
@@ -199,12 +202,10 @@ class OpenStack(ClientPlugin):
 
         It is unrestricted: it may make and delete application credentials, and so be revoked by itself.
         """
-        own = {"X-Auth-Token": token}
-        keystone = self._cloud.proxy("identity", self._patiently)
-        shown = self._sent(keystone, "GET", "/auth/tokens", headers={**own, "X-Subject-Token": token})
+        shown = self.ask("GET", "/auth/tokens", token=token, headers={"X-Subject-Token": token})
         path = f"/users/{shown['token']['user']['id']}/application_credentials"
         wanted = {"name": name, "unrestricted": True, "description": "Made for a stack, and deleted with it."}
-        made = self._sent(keystone, "POST", path, headers=own, json={"application_credential": wanted})
+        made = self.ask("POST", path, token=token, body={"application_credential": wanted})
         found = made["application_credential"]
         return {
             "application_credential_id": found["id"],
@@ -216,23 +217,14 @@ class OpenStack(ClientPlugin):
         from keystoneauth1.exceptions import NotFound, Unauthorized
 
         try:
-            keystone = self._cloud.proxy("identity", self._patiently)
-            user = keystone.session.get_user_id()
+            user = self.proxy().session.get_user_id()
             credential = self.options["application_credential_id"]
-            self._sent(keystone, "DELETE", f"/users/{user}/application_credentials/{credential}")
+            self.ask("DELETE", f"/users/{user}/application_credentials/{credential}")
         except (NotFound, Unauthorized):
             return
         except Exception as error:
             if not self.is_not_found(error):
                 raise
-
-    @staticmethod
-    def _sent(proxy: Any, method: str, path: str, **given: Any) -> Any:
-        from openstack.exceptions import raise_from_response
-
-        response = proxy.request(path, method, authenticated="headers" not in given, **given)
-        raise_from_response(response)
-        return response.json() if response.content else None
 
     def probe(self) -> str:
         """Log in; return the cloud and the user."""

@@ -59,6 +59,7 @@ class Memory(OpenStack):
         query: Mapping[str, Any] | None = None,
         microversion: str | None = None,
         headers: Mapping[str, str] | None = None,
+        token: str = "",
     ) -> Any:
         """Do what a request says."""
         found = _PATH.fullmatch(path)
