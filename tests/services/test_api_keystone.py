@@ -163,7 +163,7 @@ def test_stack_acts_for_its_caller_by_a_credential_that_goes_with_it(url: str, t
     assert user.network.get_network(network.id).tags == ["b"]
     until(lambda: first not in credentials(user))
     assert len(credentials(user) - before) == 1
-    # Without a token, the stack goes on with what it has: nobody asks for more than to delete it.
+    # Without a token, the stack is deleted by the credential that it has.
     demo.run("stack", "delete", "--yes", "--wait", "net")
     assert list(user.network.networks(name="of-the-caller")) == []
     until(lambda: credentials(user) == before)

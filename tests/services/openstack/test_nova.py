@@ -60,7 +60,7 @@ class TestQuota(CloudConformance):
     cloud = "devcloud-admin"
     exists_outside = False
     changes = {"cores": 4001}
-    #: A project that nobody else needs.
+    #: A project that no other test uses.
     project = ""
 
     @pytest.fixture(autouse=True)

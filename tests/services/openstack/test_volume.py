@@ -188,7 +188,7 @@ def test_it_is_copied_from_a_volume_and_from_a_snapshot(cloud: Cloud) -> None:
             assert other.delete("other") is None
         finally:
             other.close()
-    # A snapshot that somebody else made is not deleted with the volume.
+    # A snapshot that the stack did not make is not deleted with the volume.
     assert "it has snapshots that this resource did not make" in state_of(cloud.engine.delete("s"))
     cloud.volumes.delete_snapshot(snapshot)
     cloud.volumes.wait_for_delete(snapshot, interval=0.2, wait=60)

@@ -1,7 +1,7 @@
 """Base of types whose objects have no token: what is to be made is on record before anything is made.
 
 The engine stores a resource's state after a step. So the first step of a create or an update changes nothing but the
-state, and the next acts on what is on record: whoever comes after a crash knows that what is there is this resource's.
+state, and the next acts on what is on record: an attempt after a crash knows that what is there is this resource's.
 """
 
 from typing import Any, Final
@@ -21,7 +21,7 @@ class RecordedFirst(CloudObject):
         """Note in ``self.state`` what is to be made, by its id if that is known; change nothing else.
 
         Raises:
-            ResourceFailure: somebody else's is there already.
+            ResourceFailure: there is one already that this resource did not make.
         """
 
     def make(self, token: Any) -> bool | Wait:

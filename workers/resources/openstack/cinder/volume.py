@@ -263,7 +263,7 @@ outputs:
 
         Raises:
             Busy: it is attached to a server.
-            ResourceFailure: there are snapshots of somebody else, or the service could not delete it.
+            ResourceFailure: there are snapshots that this resource did not make, or the service could not delete it.
         """
         shown = self.show() if token else None
         if shown is None:

@@ -85,7 +85,7 @@ resources:
         """Record where it is to be attached.
 
         Raises:
-            ResourceFailure: it is attached there by somebody else.
+            ResourceFailure: it is attached there already.
         """
         if self._attaching.shown(self._wanted) is not None:
             raise ResourceFailure("the volume is attached to the server already")
@@ -107,7 +107,7 @@ resources:
             self._attaching.detach(self._place)
         if self._attaching.is_detached(self._place) is not True:
             return Wait(LOOK_SECONDS, token=_DETACHED)
-        # Recorded before it is attached: whoever comes after a crash detaches it there.
+        # Recorded before it is attached: an attempt after a crash detaches it there.
         self._note_place()
         return Wait(0, token=RECORDED)
 

@@ -107,7 +107,7 @@ resources:
             self._ignoring_gone("POST", path, {"removeProjectAccess": {"project": project}})
 
     def _projects(self) -> set[str]:
-        """Return the ids of the projects that may use it; those of a public one are not told."""
+        """Return the ids of the projects that may use it; the service does not list those of a public one."""
         if self.whole().get("os-volume-type-access:is_public"):
             return set()
         path = f"{self.collection.at(str(self.state.physical_id))}/os-volume-type-access"

@@ -58,7 +58,7 @@ class Scheduled(NeutronObject):
             self._change(agent, "POST", f"/agents/{agent}/{self.scheduled_path}", body)
 
     def _change(self, agent: str, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
-        """Send a request to an agent; it is fine if somebody else has done the same meanwhile."""
+        """Send a request to an agent; a request that another user has made meanwhile is no error."""
         try:
             self.service.ask(method, path, body=body)
         except Exception as error:

@@ -23,7 +23,7 @@ from workers.resources.openstack.neutron.order import subnets_of
 from workers.resources.openstack.neutron.port_schema import ATTRIBUTES, PROFILE, PROPERTIES
 from workers.resources.openstack.neutron.security_group_ids import security_group_ids
 
-#: Properties that say whose port it is: whoever uses a port sets them, unless the template does.
+#: Properties that say what uses the port: the compute service and others set them, unless the template does.
 _OF_USERS: Final = frozenset({"device_id", "device_owner"})
 #: What begins the owner of a port of the network service's own, such as a router's.
 _OF_THE_SERVICE: Final = "network:"
@@ -129,7 +129,7 @@ outputs:
             body["allowed_address_pairs"] = body["allowed_address_pairs"] or []
         if body.get("security_groups", ()) is None:
             body["security_groups"] = self._group_ids(["default"])
-        # Not seen where they are empty: whoever uses the port sets them.
+        # Not seen where they are empty: the services that use the port set them.
         body |= {name: "" for name in _OF_USERS if changes.before.get(name) and not self.properties[name]}
         if profile := body.get(PROFILE):
             body[PROFILE] = self._profile(profile, changes)

@@ -14,7 +14,7 @@ class Relation(NeutronObject):
     """A relation, whose id is chosen in advance.
 
     The relation has no place for a token. So the first step of a create looks whether there is such a relation already,
-    which then belongs to somebody else, and keeps the id; the next ones establish it. Whatever is there after
+    which then is not this resource's, and keeps the id; the next ones establish it. Whatever is there after
     a crash is one's own.
     """
 
@@ -27,7 +27,7 @@ class Relation(NeutronObject):
 
     @abstractmethod
     def refuse_what_is_there(self) -> None:
-        """Refuse to be made, by raising a ``ResourceFailure``, if somebody else made the same."""
+        """Refuse to be made, by raising a ``ResourceFailure``, if the relation exists already."""
 
     @abstractmethod
     def establish(self) -> None:

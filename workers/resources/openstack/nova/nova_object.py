@@ -20,7 +20,7 @@ class NovaObject(CloudObject):
 
 
 class NotedObject(NovaObject):
-    """An object that has no place for a token, and is told from others by what there was before.
+    """An object that has no place for a token, and is distinguished from others by what there was before.
 
     A first step notes the objects that may be taken for it, and makes nothing. A later step makes it: if that has died
     and is taken again, what there is besides those noted is the object.

@@ -82,7 +82,7 @@ def dropped(before: Sequence[Given] | None, after: Sequence[Given] | None, name:
 
 
 def check_networks(properties: Given) -> None:
-    """Check that each network is told in one way.
+    """Check that each network is given in one way.
 
     Raises:
         PropertyError: it is not so.
