@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from tests.services.api_process import serving
+from tests.services.openstack.stacks import FLAVOR, IMAGE, LARGER, OUTSIDE, Stacks, furnished
 from tests.services.openstack_client import Openstack
 from tests.services.process import free_port
 from tests.services.test_openstack_options import type_all, write_files
@@ -23,6 +24,7 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cloud" / "web.yaml"
 WAITING = """
 heat_template_version: 2018-08-31
 resources:
@@ -167,6 +169,53 @@ def test_stack_acts_for_its_caller_by_a_credential_that_goes_with_it(url: str, t
     demo.run("stack", "delete", "--yes", "--wait", "net")
     assert list(user.network.networks(name="of-the-caller")) == []
     until(lambda: credentials(user) == before)
+    demo.close()
+
+
+def test_whole_template_is_made_changed_and_deleted_with_everything_that_was_made_for_it(
+    url: str, tmp_path: Path
+) -> None:
+    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=file)
+    admin: Any = openstack.connect(cloud="devcloud-admin")
+    with furnished():
+        there = Stacks(tmp_path)
+
+        def everything() -> dict[str, set[str]]:
+            """Return the ids of all that is in the project, or may let someone into it."""
+            return {
+                **there.things(),
+                "credentials": credentials(there.cloud),
+                "users": {each.id for each in admin.identity.users()},
+                "projects": {each.id for each in admin.identity.projects()},
+            }
+
+        before = everything()
+        given = {"image": IMAGE, "flavor": FLAVOR, "outside": OUTSIDE}
+        parameters = [word for name, value in given.items() for word in ("--parameter", f"{name}={value}")]
+        demo.run("stack", "create", "--wait", "-t", str(EXAMPLE), *parameters, "web")
+        made = {kind: len(ids - before[kind]) for kind, ids in everything().items()}
+        assert {kind: count for kind, count in made.items() if count} == {
+            "servers": 3,
+            "keypairs": 1,
+            "server_groups": 1,
+            "networks": 1,
+            "subnets": 1,
+            # Three of servers, and the router's.
+            "ports": 4,
+            "routers": 1,
+            "ips": 1,
+            "security_groups": 1,
+            "volumes": 1,
+            "credentials": 1,
+        }
+        address = demo.data("stack", "output", "show", "web", "address")["output_value"]
+        (ip,) = there.cloud.network.ips(floating_ip_address=address)
+        assert ip.project_id == there.cloud.session.get_project_id()
+        demo.run("stack", "update", "--wait", "--existing", "--parameter", f"flavor={LARGER}", "web")
+        assert {kind: len(ids - before[kind]) for kind, ids in everything().items()}["servers"] == 3
+        demo.run("stack", "delete", "--yes", "--wait", "web")
+        until(lambda: everything() == before)
     demo.close()
 
 
