@@ -18,6 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from orchestrator.cli.main import isotherm
 from tests.services.openstack.cloud import FILE
+from workers.resources.openstack.nova.generated_keys import generated
 
 pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
 
@@ -147,9 +148,12 @@ def furnished() -> Iterator[None]:
         admin.network.create_subnet(network_id=made.id, ip_version=4, cidr="192.0.2.0/24")
     if user.network.find_network(INSIDE, project_id=user.session.get_project_id()) is None:
         made = user.network.create_network(name=INSIDE)
-        user.network.create_subnet(network_id=made.id, ip_version=4, cidr="10.99.0.0/16", name=INSIDE)
+        subnet = user.network.create_subnet(
+            network_id=made.id, ip_version=4, cidr="10.99.0.0/16", name=INSIDE
+        )
+        outside = user.network.find_network(OUTSIDE)
+        router = user.network.create_router(name=INSIDE, external_gateway_info={"network_id": outside.id})
+        user.network.add_interface_to_router(router, subnet_id=subnet.id)
     if user.compute.find_keypair(KEY) is None:
-        from workers.resources.openstack.nova.generated_keys import generated
-
         user.compute.create_keypair(name=KEY, public_key=generated("ssh", KEY).public)
     yield
