@@ -49,6 +49,10 @@ class Stacks:
             "ISOTHERM_CLIENTS": json.dumps(clients),
         }
 
+    def configure(self, **environment: str) -> None:
+        """Set variables of the environment of all further commands."""
+        self._environment |= environment
+
     def run(self, *words: str) -> str:
         """Return what a command writes that does what it should."""
         done = self._runner.invoke(isotherm, words, env=self._environment)

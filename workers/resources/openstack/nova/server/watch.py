@@ -3,7 +3,7 @@
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -49,14 +49,18 @@ class _List:
 class ServerWatch:
     """The servers of a project, as its polls see them; thread-safe.
 
-    No answer is older than the instant that its asker names, or than about a second.
+    No answer is older than the instant that its asker names, nor than a second before it was asked for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """``clock`` returns the seconds by which instants are told."""
+        self._clock = clock
         self._condition = threading.Condition()
         self._asked: dict[str, float] = {}
         self._list: _List | None = None
         self._is_listing = False
+        #: How many wait for the list that is under way.
+        self._waiting = 0
 
     def server(self, client: OpenStack, server_id: str, since: float) -> Shown | None:
         """Return a server as it was at some time after ``since``; None if there was none.
@@ -71,21 +75,26 @@ class ServerWatch:
     def _listed(self, client: OpenStack, server_id: str, since: float) -> Mapping[str, Shown] | None:
         """Return a list that is new enough, if that is worth while."""
         with self._condition:
-            self._asked[server_id] = time.monotonic()
+            # However long the service takes: what it was asked for meanwhile is new enough.
+            now = self._clock()
+            self._asked[server_id], oldest = now, max(since, now - _SHARED_SECONDS)
             while True:
-                oldest = max(since, time.monotonic() - _SHARED_SECONDS)
                 if self._list is not None and self._list.begun >= oldest:
                     return self._list.servers
                 if not self._is_listing:
                     break
-                self._condition.wait()
+                self._waiting += 1
+                try:
+                    self._condition.wait()
+                finally:
+                    self._waiting -= 1
             if not self._is_worth_while():
                 return None
             self._is_listing = True
         return self._request(client)
 
     def _request(self, client: OpenStack) -> Mapping[str, Shown]:
-        begun, made = time.monotonic(), None
+        begun, made = self._clock(), None
         try:
             made = _List(begun, {str(each["id"]): each for each in SERVERS.listed(client)})
         finally:
@@ -95,10 +104,11 @@ class ServerWatch:
         return made.servers
 
     def _is_worth_while(self) -> bool:
-        now = time.monotonic()
+        now = self._clock()
         self._asked = {name: at for name, at in self._asked.items() if now - at < _TOGETHER_SECONDS}
         size = len(self._list.servers) if self._list is not None else 0
-        return len(self._asked) > 1 and len(self._asked) * _WORTH >= size
+        count = max(len(self._asked), self._waiting + 1)
+        return count > 1 and count * _WORTH >= size
 
 
 _WATCHES: Final[WeakKeyDictionary[OpenStack, ServerWatch]] = WeakKeyDictionary()
