@@ -79,7 +79,6 @@ DEPARTURES = (
     Departure("a map with one key that is nearly a function's name", "data", "data, with a warning"),
     Departure("unknown keys of outputs", "accepted when a stack is made", "refused in HOT"),
     Departure("`external_id` and `condition` before newton", "accepted by one of two checks", "refused"),
-    Departure("`deletion_policy: Snapshot`", "accepted for types that support it", "refused: no type does"),
     Departure(
         "a reference to a resource that does not exist, in an output",
         "accepted; the output shows an error",

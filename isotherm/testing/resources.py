@@ -58,6 +58,13 @@ class ResourceConformance:
         """Return what there is outside, by any names; None where that cannot be told."""
         return None
 
+    def snapshots(self) -> Collection[str] | None:
+        """Return the ids of the snapshots that deletions have left behind; None where that cannot be told."""
+        return None
+
+    def discard(self, snapshot: str) -> None:
+        """Delete a snapshot that a deletion has left behind."""
+
     # -- pages -------------------------------------------------------------------------------------------------
 
     def test_everything_has_a_description(self) -> None:
@@ -121,6 +128,20 @@ class ResourceConformance:
                     there = self._there() - before
                     assert len(there) == expected, f"{words()}there are {sorted(there)}: expected {expected}"
             self._is_gone(engine, before)
+
+    def test_a_crash_of_a_deletion_leaves_one_snapshot_where_one_is_wanted(self) -> None:
+        """By the deletion policy ``Snapshot``, one is left behind, whenever the process dies, and only one."""
+        if not self.type.implements("handle_snapshot_delete"):
+            raise SkipTest("its deletions leave no snapshots behind")
+        with self._engine() as engine:
+            before, kept = self._there(), set(self.snapshots() or ())
+            for words in self._crashes_of_deletions(engine):
+                self._is_gone(engine, before, words)
+                left = set(self.snapshots() or ()) - kept
+                for snapshot in left:
+                    self.discard(snapshot)
+                many = self.snapshots() is not None and len(left) != 1
+                assert not many, f"{words()}the deletion left the snapshots {sorted(left)}: expected one"
 
     def test_a_crash_of_any_other_operation_does_no_harm(self) -> None:
         """Whenever the process dies while the stack is checked, suspended or resumed, another goes on."""
@@ -198,13 +219,29 @@ class ResourceConformance:
     def _there(self) -> set[str]:
         return set(self.objects() or ())
 
-    def _template(self, changed: str = "") -> str:
+    def _template(self, changed: str = "", **more: Any) -> str:
         change = {changed: self.changes[changed]} if changed else {}
         properties = {**self.properties, **change}
         wanted = {name: {"value": {"get_attr": [NAME, name]}} for name in self.type.attributes_schema}
-        resources = {**self.others, NAME: {"type": self._type_name, "properties": properties}}
+        resources = {**self.others, NAME: {"type": self._type_name, "properties": properties, **more}}
         template = {"heat_template_version": "2021-04-16", "resources": resources, "outputs": wanted}
         return json.dumps(template)
+
+    def _crashes_of_deletions(self, engine: Engine) -> Iterator[Callable[[], str]]:
+        """Yield once with all calls made twice, then as :meth:`_crashes`, with a new stack each time."""
+        template = self._template(deletion_policy="Snapshot")
+        engine.watch.twice = True
+        self._is(engine.create("s", template, **self.signals), "CREATE_COMPLETE")
+        yield lambda: "every call came twice: "
+        engine.watch.twice = False
+        calls = 0
+        while not calls or engine.watch.crashed:
+            engine.watch.disarm()
+            self._is(engine.create("s", template, **self.signals), "CREATE_COMPLETE")
+            engine.watch.crash_after(calls)
+            yield lambda: f"the process died {engine.watch.crashed}: " if engine.watch.crashed else ""
+            calls += 1
+        engine.watch.disarm()
 
     def _crashes(self, engine: Engine) -> Iterator[Callable[[], str]]:
         """Yield once for each call of the type, with a crash set; what is yielded tells in words where it came."""

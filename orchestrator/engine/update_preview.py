@@ -31,13 +31,24 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.validating import typed_properties, valid_properties
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.store.stacks.stacks import ResourceRow
-from orchestrator.template.definitions import RETAIN, ResolveError, ResourceDefinition
+from orchestrator.template.definitions import (
+    RETAIN,
+    SNAPSHOT,
+    ResolveError,
+    ResourceDefinition,
+    deletion_policy_of,
+)
 from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
 from orchestrator.views.stacks import PropertyChange, ResourcePlan, UpdatePlan
 
 #: The effect on a resource that is not desired any more.
 DELETE: Final = "DELETE"
+#: What is kept of an object by the deletion policy, in words.
+_KEPT: Final = {
+    RETAIN: "what it stands for stays: its deletion policy is Retain",
+    SNAPSHOT: "a snapshot of it is taken first: its deletion policy is Snapshot",
+}
 
 
 class DryRun:
@@ -261,11 +272,11 @@ class DryRun:
             )
 
     def _kept(self, row: ResourceRow) -> str:
-        """Return why the object of a row would be kept; empty if it would be deleted."""
+        """Return what would be kept of the object of a row, and why; empty if it would be deleted."""
         planned = self._compared.history.planned.get(row.id, {}).get("definition", {})
         if planned.get("e") is not None:
             return "what it stands for is not ours, and stays"
-        return "what it stands for stays: its deletion policy is Retain" if planned.get("x") == RETAIN else ""
+        return _KEPT.get(deletion_policy_of(planned), "")
 
 
 def _is_refreshed(match: Match) -> bool:

@@ -9,7 +9,7 @@ from orchestrator.planning.preparation import hooks_of, known_properties
 from orchestrator.planning.rows import definition_of_rows, node_data_of
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.template.definitions import DELETE, RETAIN, deletion_policy_of
+from orchestrator.template.definitions import DELETE, RETAIN, SNAPSHOT, deletion_policy_of
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 
@@ -51,6 +51,9 @@ class Cleanups:
         fragment: dict[str, Any] = {**hooks_of(self._registry, row.name)}
         definition = self._planned.get(row_id, {}).get("definition", {})
         policy = RETAIN if definition.get("e") is not None else deletion_policy_of(definition)
+        if policy == SNAPSHOT and row.definition_hash is None:
+            # It was never complete, and has nothing that is worth a snapshot.
+            policy = DELETE
         if policy != DELETE:
             fragment["policy"] = policy
         if row.properties is None and row.action != "INIT":

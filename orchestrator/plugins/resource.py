@@ -144,10 +144,7 @@ class Resource:
         return client
 
     def made_nothing(self, error: Exception) -> bool:
-        """Return whether a failed step certainly had no effect: it could not have its first client.
-
-        For the engine.
-        """
+        """Return whether a failed step certainly had no effect, as it had no first client; for the engine."""
         return error is self._without_client and self.state.physical_id is None
 
     # -- creating ----------------------------------------------------------------------------------------------
@@ -270,6 +267,21 @@ class Resource:
 
         Raises:
             ResourceFailure: the deletion failed.
+        """
+        return True
+
+    def handle_snapshot_delete(self) -> Any:
+        """Begin to take the snapshot that the deletion policy ``Snapshot`` asks for; return a token, at the end its id.
+
+        Called before :meth:`handle_delete`, for what was complete once; only types with this method have the policy.
+        May run again after a crash, and must find what it began; None if there is no object any more.
+        """
+
+    def check_snapshot_delete_complete(self, token: Any) -> bool | Wait:
+        """Return whether the snapshot is complete: only then is the object deleted.
+
+        Raises:
+            ResourceFailure: it failed; the object stays.
         """
         return True
 
@@ -472,6 +484,11 @@ class Resource:
             Exception: the system could not be queried.
         """
         return ()
+
+    @classmethod
+    def refuses_snapshots(cls, clients: NamedClients) -> str:
+        """Return why the other system takes no snapshots before deletions, although the type does; empty if it does."""
+        return ""
 
     @classmethod
     def is_retryable(cls, error: Exception) -> bool:

@@ -193,7 +193,7 @@ class Examiner:
         template, actual = examined.template, examined.types[definition.name]
         kind = self._types.get(actual)
         self.problems += support_problems(template, definition, actual, kind)
-        self.problems += policy_problems(template, definition, kind)
+        self.problems += policy_problems(template, definition, kind, self._types)
         if kind is None and not is_template(actual) and definition.type:
             self.problems.append(type_problem(template, definition, actual, self._types, self._nearest))
         self.problems += attribute_problems(template, definition, types, self._nearest)

@@ -18,7 +18,7 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.sandbox.budget import outside
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.validation.examiner import Examined
-from orchestrator.validation.rules import Types, property_problems
+from orchestrator.validation.rules import Types, property_problems, snapshot_problems
 
 #: The limit of concurrent queries; a client's own limit may be lower.
 AT_ONCE: Final = 16
@@ -27,7 +27,7 @@ AT_ONCE: Final = 16
 def external_problems(
     examined: Examined, types: Types, clients: NamedClients, *, seconds: float
 ) -> list[Problem]:
-    """Return the problems with the properties of all resources according to other systems, in the template's order.
+    """Return the problems with all resources according to other systems, in the template's order.
 
     ``examined`` must have no problems already, and must be known to be evaluated in time.
 
@@ -47,7 +47,11 @@ def external_problems(
             return []
         stack, hidden = within.blank, within.parameters.hidden
         try:
-            return list(property_problems(within.template, definition, kind, stack, hidden, clients=clients))
+            template = within.template
+            return [
+                *property_problems(template, definition, kind, stack, hidden, clients=clients),
+                *snapshot_problems(template, definition, kind, clients),
+            ]
         except Exception:
             failed.set()
             raise
@@ -97,7 +101,7 @@ def _checked(
 
 def asks_outside(kind: type[Resource]) -> bool:
     """Return whether validating properties of this type may query another system."""
-    if kind.implements("unsupported"):
+    if kind.implements("unsupported") or kind.implements("refuses_snapshots"):
         return True
     # The rules depend on the properties: any of them may resolve a name.
     translates = any("translation_rules" in vars(base) for base in kind.__mro__ if base is not Resource)

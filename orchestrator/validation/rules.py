@@ -7,7 +7,7 @@ from typing import Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.definition import StackDefinition, is_unknown
-from orchestrator.errors import NotVerified, Problem, cut
+from orchestrator.errors import NotVerified, PluginMistake, Problem, cut, typed_message
 from orchestrator.model.graph import CircularDependency, Graph
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.properties import (
@@ -72,13 +72,14 @@ def support_problems(
 
 
 def policy_problems(
-    template: Template, definition: ResourceDefinition, kind: type[Resource] | None
+    template: Template, definition: ResourceDefinition, kind: type[Resource] | None, types: Types
 ) -> Iterator[Problem]:
     """Yield the problems with the deletion policy and the update policy of a resource."""
     words = definition.dialect
-    if definition.deletion_policy == SNAPSHOT:
+    if definition.deletion_policy == SNAPSHOT and not (kind and kind.implements("handle_snapshot_delete")):
         message = f"a resource of type {cut(definition.type)!r} leaves no snapshot behind when it is deleted"
-        hint = "no resource type does yet; use Delete or Retain"
+        able = sorted(name for name, each in types.items() if each.implements("handle_snapshot_delete"))
+        hint = f"use Delete or Retain; types that do: {_listed(able)}"
         yield template.problem((*definition.path, words.deletion_policy), message, hint)
     if kind is None or not definition.update_policy:
         return
@@ -115,6 +116,28 @@ def _listed(attributes: Collection[str]) -> str:
     shown = sorted(islice(attributes, _SHOWN_ATTRIBUTES))
     more = ", ..." if len(attributes) > len(shown) else ""
     return f"{', '.join(map(cut, shown)) or 'none'}{more}"
+
+
+def snapshot_problems(
+    template: Template, definition: ResourceDefinition, kind: type[Resource], clients: NamedClients
+) -> Iterator[Problem]:
+    """Yield a problem if the other system cannot take the snapshot that the deletion policy asks for.
+
+    Raises:
+        NotVerified: the system could not be queried.
+    """
+    if definition.deletion_policy != SNAPSHOT:
+        return
+    path = (*definition.path, definition.dialect.deletion_policy)
+    try:
+        refusal = kind.refuses_snapshots(clients)
+    except PluginMistake:
+        raise
+    except Exception as error:
+        message = f"it is not known whether snapshots can be taken: {typed_message(error)}"
+        raise NotVerified(template.problem(path, message)) from error
+    if refusal:
+        yield template.problem(path, refusal, "use Delete or Retain")
 
 
 def property_problems(

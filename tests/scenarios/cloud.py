@@ -52,6 +52,10 @@ class Cloud:
         self.failing: dict[str, int] = {}
         #: How many polls the resource of a name takes.
         self.polls: dict[str, int] = {}
+        #: The snapshots that deletions left behind, by the row, and the seconds at which they are complete.
+        self.last_images: dict[str, float] = {}
+        #: The resources whose next snapshot before a deletion fails.
+        self.failing_last_images: dict[str, bool] = {}
         self._count = 0
         self.crash_at: int | None = None
 
@@ -236,6 +240,24 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
                 cloud.resting.discard(self.state.physical_id)
                 cloud.log.append(("unmake", self.name))
             cloud.instruction()
+
+        def handle_snapshot_delete(self) -> str | None:
+            cloud.instruction()
+            if self.state.physical_id not in cloud.objects:
+                return None
+            if cloud.failing_last_images.pop(self.name, None):
+                raise ResourceFailure("no film")
+            row = self.state.uuid
+            if row not in cloud.last_images:
+                cloud.last_images[row] = self.now + cloud.polls.get(self.name, 0)
+                cloud.log.append(("picture", self.name))
+            cloud.instruction()
+            return f"of {row}"
+
+        def check_snapshot_delete_complete(self, token: Any) -> bool | Wait:
+            cloud.instruction()
+            assert self.state.physical_id in cloud.objects, "it was deleted before its snapshot was complete"
+            return Wait(1) if self.now < cloud.last_images[token.removeprefix("of ")] else True
 
         def handle_check(self) -> Any:
             self._fail_if_told("check")

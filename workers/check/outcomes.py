@@ -27,6 +27,7 @@ from orchestrator.template.template_resource import kind_of_type
 from workers.check.attributes import read_attributes, secret_paths
 from workers.check.changing import is_doubted
 from workers.check.creating import with_mark
+from workers.check.deleting import what_is_kept, without_old_snapshot
 from workers.check.operating import is_operation, is_resumed_first
 from workers.check.rebuilding import DRIFT, Attempt
 from workers.check.replacing import prepare_for_replace
@@ -249,7 +250,7 @@ class Outcomes:
     def done(self, resource: Resource, ending: Ending) -> Outcome:
         """Return the outcome of an action that is over, with the attributes that others refer to."""
         if self._claim.order.phase != CONVERGE or (ending is Ending.NEXT and self._claim.action != "ADOPT"):
-            return self.left_behind(ending)
+            return self.left_behind(ending, reason=what_is_kept(resource.state.data, self._claim.action))
         attributes, unread = read_attributes(
             resource, self._claim.wanted, again=self._tried_again, recorded=self._recorded_attributes()
         )
@@ -297,7 +298,8 @@ class Outcomes:
 
     def _with_drift(self, data: Mapping[str, Any], ending: Ending) -> dict[str, Any]:
         """Return the private facts with the drift of the object, as long as the update that corrects it goes on."""
-        others = {name: value for name, value in data.items() if name != DRIFT}
+        kept = without_old_snapshot(data, self._claim.action)
+        others = {name: value for name, value in kept.items() if name != DRIFT}
         goes_on = ending in (Ending.WAITING, Ending.RETRY) and self._claim.action == "UPDATE"
         return {**others, DRIFT: self._attempt.drift} if goes_on and self._attempt.drift else others
 

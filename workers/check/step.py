@@ -26,6 +26,7 @@ from workers.check.changing import RefusedChange, ReplaceResource, changes_of, i
 from workers.check.context import CheckContext
 from workers.check.contract import refuse_mistakes_of
 from workers.check.creating import has_made_nothing, may_have_made
+from workers.check.deleting import is_begun, snapshot_first
 from workers.check.gate import Unreadable, admitted, broken, refuse_unreadable
 from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
@@ -222,11 +223,13 @@ class _Step:
         if claim.fragment.get("policy") == RETAIN and not is_given_up:
             resource.handle_retain()
             return None, True
-        if claim.started:
+        if is_begun(claim):
             token = claim.token
         else:
             if resource.state.physical_id is None:
                 resource.state.physical_id = resource.find()
+            if (snapshot := snapshot_first(resource, claim, poll_seconds=POLL_SECONDS)) is not None:
+                return None, snapshot
             token = resource.handle_delete()
         return token, resource.check_delete_complete(token)
 

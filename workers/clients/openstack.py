@@ -63,6 +63,12 @@ class OpenStack(ClientPlugin):
             default=2,
             constraints=(Range(min=0, max=10),),
         ),
+        "volume_backups": Property(
+            type=PropertyType.BOOLEAN,
+            description="Whether the cloud has a service for backups of volumes. Without one, snapshots of stacks have "
+            "snapshots of their volumes, and volumes cannot have the deletion policy Snapshot.",
+            default=True,
+        ),
     }
     entities = frozenset(KINDS)
     #: The service whose version is reported, by openstacksdk's name.

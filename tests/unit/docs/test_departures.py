@@ -91,10 +91,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], Any]] = {
         ),
         ["'condition' needs", "'external_id' needs"],
     ),
-    "`deletion_policy: Snapshot`": (
-        lambda: outcome("resources: {a: {type: OS::Heat::None, deletion_policy: Snapshot}}"),
-        "leaves no snapshot",
-    ),
     "a reference to a resource that does not exist, in an output": (
         lambda: value("{get_resource: a}"),
         "there is no resource 'a'",

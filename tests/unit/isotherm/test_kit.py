@@ -86,10 +86,30 @@ def crate_type(yard: Yard) -> type[Resource]:
     return Crate
 
 
+def pictured_type(yard: Yard, taken: list[str]) -> type[Resource]:
+    class Pictured(crate_type(yard)):  # type: ignore[misc]  # made by a function
+        """A crate of which a picture is taken before it goes."""
+
+        pictures = taken
+
+        def handle_snapshot_delete(self) -> str | None:
+            if self.state.physical_id not in yard:
+                return None
+            if self.state.uuid not in self.pictures:
+                self.pictures.append(self.state.uuid)
+            return str(self.state.uuid)
+
+        def check_snapshot_delete_complete(self, token: Any) -> bool | Wait:
+            return True if self.now >= self.state.started_at + 1 else Wait(1)
+
+    return Pictured
+
+
 def crate_case(**members: Any) -> type[ResourceConformance]:
     """Return the tests of a crate, of which some members are others."""
     yard: Yard = {"here before": ("", {})}
-    crate = crate_type(yard)
+    pictures: list[str] = ["of another"]
+    crate = pictured_type(yard, pictures)
     own = {name: made(yard) for name, made in members.items()}
 
     class Case(ResourceConformance):
@@ -98,6 +118,12 @@ def crate_case(**members: Any) -> type[ResourceConformance]:
 
         def objects(self) -> Collection[str]:
             return list(yard)
+
+        def snapshots(self) -> Collection[str]:
+            return list(pictures)
+
+        def discard(self, snapshot: str) -> None:
+            pictures.remove(snapshot)
 
     return Case
 
@@ -122,6 +148,16 @@ def deletes_once(yard: Yard) -> Any:
 
 def deletes_nothing(yard: Yard) -> Any:
     return lambda self: None
+
+
+def takes_another(yard: Yard) -> Any:
+    def handle_snapshot_delete(self: Any) -> str | None:
+        if self.state.physical_id not in yard:
+            return None
+        self.pictures.append(f"{self.state.uuid}-{len(self.pictures)}")
+        return str(self.pictures[-1])
+
+    return handle_snapshot_delete
 
 
 def updates_nothing(yard: Yard) -> Any:
@@ -174,6 +210,7 @@ def odd_example(yard: Yard) -> Any:
 
 
 CRASH = "test_a_crash_makes_nothing_twice_and_loses_nothing"
+SNAPSHOT = "test_a_crash_of_a_deletion_leaves_one_snapshot_where_one_is_wanted"
 GONE = "test_what_is_gone_fails_its_check_and_can_be_deleted"
 
 
@@ -199,6 +236,8 @@ GONE = "test_what_is_gone_fails_its_check_and_can_be_deleted"
             "test_a_crash_of_an_update_leaves_what_was_wanted",
             "expected 1",
         ),
+        ({"handle_snapshot_delete": takes_another}, SNAPSHOT, "every call came twice: the deletion left the"),
+        ({"handle_snapshot_delete": deletes_nothing}, SNAPSHOT, "snapshots []: expected one"),
         ({"observe": blind}, GONE, "it is gone: CHECK_COMPLETE, expected CHECK_FAILED"),
         (
             {"check_create_complete": complete_once},
@@ -425,6 +464,6 @@ def test_it_takes_three_lines_and_no_pytest_to_be_imported(tmp_path: Path) -> No
     command = [sys.executable, "-m", "pytest", *words, "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    assert "6 passed, 3 skipped" in done.stdout
+    assert "6 passed, 4 skipped" in done.stdout
     alone = "import sys, isotherm.testing; assert 'pytest' not in sys.modules"
     subprocess.run([sys.executable, "-c", alone], check=True)

@@ -76,7 +76,8 @@ resources:
     )
     assert str(problem) == (
         "t.yaml:5:5: resources.disk.deletion_policy: a resource of type 'OS::Heat::None' leaves no "
-        "snapshot behind when it is deleted (no resource type does yet; use Delete or Retain)"
+        "snapshot behind when it is deleted (use Delete or Retain; types that do: "
+        "OS::Cinder::Volume, OS::Nova::Server)"
     )
 
 

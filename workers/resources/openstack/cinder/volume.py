@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.definition import is_unknown
+from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import PropertyError, PropertyType
@@ -15,7 +16,7 @@ from workers.resources.openstack.cinder.cinder_object import (
     SNAPSHOTS,
     VOLUMES,
 )
-from workers.resources.openstack.cinder.volume_snapshots import BACKUP, SNAPSHOT, VolumeSnapshots
+from workers.resources.openstack.cinder.volume_snapshots import BACKUP, NO_BACKUPS, SNAPSHOT, VolumeSnapshots
 from workers.resources.openstack.cinder.volume_steps import RESTORED, SETTLED, VolumeSteps
 from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
 from workers.resources.openstack.comparing import as_texts, texts_as_given
@@ -254,6 +255,33 @@ outputs:
 
     # -- deleting ----------------------------------------------------------------------------------------------
 
+    @classmethod
+    def refuses_snapshots(cls, clients: NamedClients) -> str:
+        """Return that there are no backups, if the settings say so: a plain user cannot ask the service."""
+        client: Any = clients.get(cls.client_name)
+        return "" if client.options["volume_backups"] else NO_BACKUPS
+
+    def handle_snapshot_delete(self) -> str | None:
+        """Begin to make a backup, which stays, once nothing writes to the volume any more; return its id.
+
+        Raises:
+            Busy: it is attached to a server.
+            ResourceFailure: there is no service for backups, or the volume has failed.
+        """
+        shown = self.show()
+        if shown is None or shown["status"] in ("deleting", "error_deleting"):
+            return None
+        if not self.service.options["volume_backups"]:
+            raise ResourceFailure(NO_BACKUPS)
+        if shown["status"] in self.failed_statuses:
+            raise ResourceFailure(f"no backup of it can be made: {self.failure(shown)}")
+        self._refuse_attached(shown)
+        return self._snapshots.take_last(f"{self.unique_name[:200]}-deleted")
+
+    def check_snapshot_delete_complete(self, token: Any) -> bool | Wait:
+        """Return whether the backup is complete."""
+        return self._snapshots.is_last_taken(token)
+
     def handle_delete(self) -> bool:
         """Return whether it is there; the deletion has several parts, which follow."""
         return self.show() is not None
@@ -272,9 +300,7 @@ outputs:
         self._shown = None
         if shown["status"] == "error_deleting":
             raise ResourceFailure(self.failure(shown))
-        if shown["status"] == "in-use":
-            servers = ", ".join(place.server for place in self.attaching.places(shown))
-            raise Busy(f"it cannot be deleted yet: it is attached to {servers or 'a server'}")
+        self._refuse_attached(shown)
         if shown["status"] == "deleting" or shown["status"] in self.busy_statuses:
             return Wait(LOOK_SECONDS)
         own, others = self._snapshots.of_volume()
@@ -287,6 +313,11 @@ outputs:
         if not own:
             super().handle_delete()
         return Wait(LOOK_SECONDS)
+
+    def _refuse_attached(self, shown: Mapping[str, Any]) -> None:
+        if shown["status"] == "in-use":
+            servers = ", ".join(place.server for place in self.attaching.places(shown))
+            raise Busy(f"it cannot be deleted yet: it is attached to {servers or 'a server'}")
 
     # -- snapshots ---------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ from workers.resources.openstack.tokens import token_of, with_token
 BACKUP: Final = "backup"
 SNAPSHOT: Final = "snapshot"
 _COLLECTIONS: Final = {BACKUP: BACKUPS, SNAPSHOT: SNAPSHOTS}
+#: Why a volume cannot leave a snapshot behind: its own snapshots would have to be deleted before it.
+NO_BACKUPS: Final = "the volume service here has no backups, and nothing else outlives a volume"
 #: How the service says that no other one makes backups, in an answer or in a failed backup.
 _NO_SERVICE: Final = ("service not found", "service cinder-backup could not be found")
 
@@ -38,13 +40,44 @@ class VolumeSnapshots:
             for found in collection.listed(self.cinder, volume_id=self.volume, name=name):
                 if not _lacks_service(found):
                     return {kind: found["id"], "volume": self.volume}
-        if self._makes_backups():
+        if self.cinder.options["volume_backups"] and self._makes_backups():
             try:
                 return self._made(BACKUP, name)
             except Exception as error:
                 if not _says_no_service(str(error)):
                     raise
         return self._made(SNAPSHOT, name)
+
+    def take_last(self, name: str) -> str:
+        """Begin to make the backup that stays when the volume is deleted, and return its id; one begun before is taken.
+
+        One that failed is deleted first, as far as there is a service that can.
+        """
+        for found in BACKUPS.listed(self.cinder, volume_id=self.volume, name=name):
+            if token_of(found.get("description")) != self.uuid:
+                continue
+            if found["status"] != "error":
+                return str(found["id"])
+            if not _lacks_service(found):
+                BACKUPS.delete(self.cinder, found["id"])
+        return str(self._new(BACKUP, name)["id"])
+
+    def is_last_taken(self, backup: str) -> bool | Wait:
+        """Return whether the backup that stays is complete.
+
+        Raises:
+            ResourceFailure: it failed, or is gone.
+        """
+        shown = BACKUPS.show(self.cinder, backup)
+        if shown is None:
+            raise ResourceFailure(f"its backup {backup} is gone")
+        if shown["status"] == "available":
+            return True
+        if shown["status"] in ("creating", "backing-up"):
+            return Wait(LOOK_SECONDS)
+        if _lacks_service(shown):
+            raise ResourceFailure(NO_BACKUPS)
+        raise ResourceFailure(f"its backup {backup} failed: {shown.get('fail_reason') or shown['status']}")
 
     def is_taken(self, entry: Mapping[str, str], name: str) -> bool | Wait:
         """Return whether what was begun is complete; the token of the answer may be another entry.
@@ -80,17 +113,19 @@ class VolumeSnapshots:
         return own, [each for each in found if each not in own]
 
     def _made(self, kind: str, name: str) -> dict[str, str]:
+        for found in _COLLECTIONS[kind].listed(self.cinder, volume_id=self.volume, name=name):
+            if not _lacks_service(found):
+                return {kind: found["id"], "volume": self.volume}
+        return {kind: self._new(kind, name)["id"], "volume": self.volume}
+
+    def _new(self, kind: str, name: str) -> dict[str, Any]:
         values = {
             "volume_id": self.volume,
             "name": name,
             "description": with_token(None, self.uuid),
             "force": True,
         }
-        for found in _COLLECTIONS[kind].listed(self.cinder, volume_id=self.volume, name=name):
-            if not _lacks_service(found):
-                return {kind: found["id"], "volume": self.volume}
-        made = _COLLECTIONS[kind].create(self.cinder, values)
-        return {kind: made["id"], "volume": self.volume}
+        return _COLLECTIONS[kind].create(self.cinder, values)
 
     def _makes_backups(self) -> bool:
         """Return False if attempts of any resource failed for want of the service, and it still is not there."""

@@ -269,6 +269,22 @@ outputs:
         self.ports.delete_own()
         return True
 
+    def handle_snapshot_delete(self) -> str | None:
+        """Begin to make an image of it, which stays; return the image's id.
+
+        Raises:
+            ResourceFailure: it is in a state in which no image of it can be made.
+        """
+        shown = self.show()
+        if shown is None or shown["status"] in _GONE:
+            return None
+        self.refuse_failed(shown)
+        return snapshots.last_image_of(self, self.openstack("glance"))
+
+    def check_snapshot_delete_complete(self, token: Any) -> bool | Wait:
+        """Return whether the image is complete."""
+        return True if snapshots.is_complete(self.openstack("glance"), token) else Wait(LOOK_SECONDS)
+
     def prepare_for_replace(self) -> bool | Wait:
         """Detach its ports, which its replacement may have."""
         shown = self.show()

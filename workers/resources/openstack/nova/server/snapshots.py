@@ -1,4 +1,7 @@
-"""Snapshots of a server, which are images."""
+"""Snapshots of a server, which are images.
+
+A snapshot before the deletion has the row's id among its properties: the service copies them from the request.
+"""
 
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
 _IMAGES: Final = Collection(path="/images", key="", plural="images")
 #: The first version whose answer has the image's id.
 _TELLS_IMAGE: Final = "2.45"
+#: The property of an image with the id of the row that it was made for.
+_RESOURCE: Final = "isotherm_resource"
 _FAILED: Final = frozenset({"killed", "deleted", "pending_delete", "deactivated"})
 
 
@@ -21,6 +26,21 @@ def image_of(server: "Server", glance: OpenStack, name: str) -> str:
         return str(listed[0]["id"])
     answer = server.act("createImage", {"name": name}, microversion=_TELLS_IMAGE)
     return str(answer["image_id"])
+
+
+def last_image_of(server: "Server", glance: OpenStack) -> str:
+    """Return the id of the image that stays when the server is deleted, which is begun if there is none.
+
+    One that failed is deleted first: it holds nothing.
+    """
+    name, uuid = f"{server.unique_name}-deleted", server.state.uuid
+    for found in _IMAGES.listed(glance, name=name):
+        if found.get(_RESOURCE) == uuid and found["status"] not in _FAILED:
+            return str(found["id"])
+        if found.get(_RESOURCE) == uuid and found["status"] in ("killed", "deactivated"):
+            _IMAGES.delete(glance, found["id"])
+    body = {"name": name, "metadata": {_RESOURCE: uuid}}
+    return str(server.act("createImage", body, microversion=_TELLS_IMAGE)["image_id"])
 
 
 def is_complete(glance: OpenStack, image: str) -> bool:
