@@ -279,6 +279,7 @@ class Checker:
             source=partial(self._source, order.traversal_id),
             applied=partial(self._store.histories.applied, claim.resource_id),
             rows=self._rows,
+            given_up=self._store.stacks.record_given_up,
         )
         with shared_time(self._limits):
             return take_step(claim, check)

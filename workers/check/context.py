@@ -41,5 +41,7 @@ class CheckContext:
     source: Callable[[], StackSource] = StackSource
     #: Reads rows of the stack, by their ids.
     rows: Callable[[Sequence[str]], Sequence[ResourceRow]] = lambda _: ()
+    #: Records the physical id and private data of a row whose object gave way to the claim's; False: a check holds it.
+    given_up: Callable[[ResourceRow, str | None, Mapping[str, Any]], bool] = lambda *_: True
     #: Reads the fragment of the definition that was applied last; None where there is none.
     applied: Callable[[], Mapping[str, Any] | None] = lambda: None

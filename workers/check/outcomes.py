@@ -30,7 +30,7 @@ from workers.check.creating import with_mark
 from workers.check.deleting import what_is_kept, without_old_snapshot
 from workers.check.operating import is_operation, is_resumed_first
 from workers.check.rebuilding import DRIFT, Attempt
-from workers.check.replacing import prepare_for_replace
+from workers.check.replacing import prepare_for_replace, take_from_others
 
 log = structlog.get_logger()
 
@@ -118,6 +118,7 @@ class Outcomes:
             return self.failed(f"{refusal}; it would be needed because {reason}", untouched=True)
         try:
             prepare_for_replace(self._attempt)
+            take_from_others(self._attempt)
         except Busy as error:
             return self.busy(error)
         except (Exception, CancelledError) as error:  # noqa: BLE001 (the boundary to other people's code)

@@ -28,8 +28,10 @@ def prepare_for_replace(attempt: Attempt) -> None:
 def take_from_others(attempt: Attempt) -> None:
     """Have the objects that replaced that of a claim give up what it needs, now that it is taken back.
 
+    What they are afterwards is on record before it is: their own deletion then takes nothing from it.
+
     Raises:
-        Busy: one has not done so yet.
+        Busy: one has not done so yet, or is worked at.
         Exception: the plugin's.
     """
     for row in attempt.check.rows(attempt.claim.fragment.get("others", ())):
@@ -44,10 +46,12 @@ def take_from_others(attempt: Attempt) -> None:
         if other.state.physical_id is None:
             other.state.physical_id = other.find()
         if other.state.physical_id is not None:
-            if other.prepare_for_replace() is True:
-                continue
+            other_id = other.state.physical_id
             # What it would store first is not needed: it is deleted.
-            _await(other, f"its replacement {other.state.physical_id} has not given up yet what it needs")
+            if other.prepare_for_replace() is not True:
+                _await(other, f"its replacement {other_id} has not given up yet what it needs")
+            if not attempt.check.given_up(row, other.state.physical_id, other.state.data):
+                raise Busy(f"its replacement {other_id} is worked at")
 
 
 def _await(resource: Resource, words: str) -> None:
@@ -59,7 +63,7 @@ def _await(resource: Resource, words: str) -> None:
 
 
 def _rebuilt(attempt: Attempt, row: ResourceRow, kind: type[Resource]) -> Resource:
-    """Return the resource of another row as it is on record; nothing of it is recorded afterwards."""
+    """Return the resource of another row as it is on record."""
     claim = attempt.claim
     clients = attempt.clients
     resource = kind(

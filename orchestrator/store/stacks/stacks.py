@@ -333,6 +333,22 @@ class Stacks(Repository):
             insert_resource_event(connection, row, now, traversal_id=traversal_id, **signal)
         return True
 
+    @retrying
+    def record_given_up(self, row: ResourceRow, physical_id: str | None, data: Mapping[str, Any]) -> bool:
+        """Record the id and the private data of a resource that gave way to another.
+
+        False if a check holds it, or it has another object than when ``row`` was read.
+        """
+        resource = tables.resource
+        as_read = (
+            (resource.c.id == row.id)
+            & resource.c.lock_traversal.is_(None)
+            & resource.c.physical_id.is_not_distinct_from(row.physical_id)
+        )
+        packed = self._codec.pack(dict(data), ("resource", "data", row.id))
+        sql = resource.update().where(as_read).values(physical_id=physical_id, data=packed)
+        return bool(self._db.change(sql))
+
     def adopted(self, stack_id: str) -> frozenset[str]:
         """Return the ids of the rows of a stack's adoption, whatever their state."""
         from orchestrator.model.messages import CONVERGE

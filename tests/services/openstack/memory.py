@@ -19,6 +19,10 @@ class Missing(Exception):
     """There is no such object."""
 
 
+class Taken(Exception):
+    """There is one already, and there can be only one."""
+
+
 class Memory(OpenStack):
     """The client ``neutron``."""
 
@@ -42,6 +46,10 @@ class Memory(OpenStack):
     def is_not_found(self, error: Exception) -> bool:
         """Return whether it is missing."""
         return isinstance(error, Missing)
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Return whether there is one already."""
+        return isinstance(error, Taken)
 
     def secrets(self) -> tuple[str, ...]:
         """Return that there are none."""
@@ -69,6 +77,9 @@ class Memory(OpenStack):
         if found["id"] is None:
             if method == "POST":
                 ((key, values),) = body.items()
+                directions = [each.get("direction") for each in objects.values()]
+                if path.endswith("_rules") and values.get("direction") in directions:
+                    raise Taken(path)
                 made = {**values, "id": str(uuid.uuid4())}
                 objects[made["id"]] = made
                 return {key: made}

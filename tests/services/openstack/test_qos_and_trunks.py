@@ -1,5 +1,6 @@
 """Types of the network service whose extensions few clouds have, on one in memory."""
 
+import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -64,7 +65,21 @@ class TestQoSPolicy(MemoryConformance):
 class RuleConformance(MemoryConformance):
     """The contract, for rules of a policy."""
 
+    #: That of a rule for which none is given.
+    direction: str | None = None
+
     others = POLICY
+
+    def test_a_rule_that_was_there_before_stays(self) -> None:
+        with self._engine() as engine:
+            policy = json.dumps({"heat_template_version": "2021-04-16", "resources": POLICY})
+            self._is(engine.create("s", policy), "CREATE_COMPLETE")
+            given = {name: value for name, value in self.properties.items() if name != "policy"}
+            path = f"/qos/policies/{engine.resource('s', 'policy').physical_id}{self.kept_at}"
+            Memory.there[path] = {"theirs": {"direction": self.direction, **given, "id": "theirs"}}
+            self._is(engine.update("s", self._template()), "UPDATE_FAILED")
+            assert engine.delete("s") is None
+            assert list(Memory.there.pop(path)) == ["theirs"]
 
     def test_it_is_sent_to_its_policy(self) -> None:
         path, body = self.made()
@@ -93,6 +108,7 @@ class TestDscpMarking(RuleConformance):
 
 class TestMinimumBandwidth(RuleConformance):
     type = QoSMinimumBandwidthRule
+    direction = "egress"
     kept_at = "/minimum_bandwidth_rules"
     properties = {"policy": {"get_resource": "policy"}, "min_kbps": 10}
     changes = {"min_kbps": 20}
@@ -100,6 +116,7 @@ class TestMinimumBandwidth(RuleConformance):
 
 class TestMinimumPacketRate(RuleConformance):
     type = QoSMinimumPacketRateRule
+    direction = "any"
     kept_at = "/minimum_packet_rate_rules"
     properties = {"policy": {"get_resource": "policy"}, "min_kpps": 10}
     changes = {"min_kpps": 20}

@@ -151,6 +151,70 @@ def test_a_failed_replacement_is_taken_back_by_the_next_update(engine: Engine) -
     assert {each: of["address"] for each, of in LAND.objects.items()} == {"o1": "10.0.0.7"}
 
 
+class Seat(Resource):
+    """Takes an address as such, which has no object besides; another takes it once this one has left it."""
+
+    properties_schema = Holder.properties_schema
+
+    def handle_create(self) -> None:
+        # On record before it is taken: what is taken after a crash is one's own.
+        if self.state.physical_id is None:
+            if self.properties["address"] in LAND.objects:
+                raise ResourceFailure("the seat is taken")
+            self.state.physical_id = self.properties["address"]
+
+    def find(self) -> str | None:
+        return self.state.physical_id
+
+    def resume_create(self) -> str:
+        return "on record"
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        if token is None:
+            return Wait(0, token="on record")
+        LAND.objects[str(self.state.physical_id)] = {"row": self.state.uuid, "address": None}
+        if self.properties["doomed"]:
+            raise ResourceFailure("it cannot be")
+        return True
+
+    def handle_delete(self) -> None:
+        if self.state.physical_id is not None:
+            LAND.objects.pop(self.state.physical_id, None)
+
+    def prepare_for_replace(self) -> bool:
+        self.handle_delete()
+        self.state.physical_id = None
+        return True
+
+    def observe(self) -> Mapping[str, Any] | None:
+        return {} if self.state.physical_id in LAND.objects else None
+
+
+@pytest.mark.parametrize("doomed", [False, True])
+def test_what_has_no_object_is_never_taken_away_from_who_has_it_now(*, doomed: bool) -> None:
+    LAND.__init__()  # type: ignore[misc]
+    engine = Engine({"T::Holder": Seat})
+    try:
+        for instant in range(80):
+            assert engine.create("s", template())
+            engine.watch.crash_after(instant)
+            updated = engine.update_or_roll_back("s", template("large", doomed=doomed))
+            crashed, engine.watch.crashed = engine.watch.crashed, ""
+            engine.watch.disarm()
+            assert updated
+            expected = "ROLLBACK_COMPLETE" if doomed else "UPDATE_COMPLETE"
+            assert updated.state == expected, (crashed, updated.reason)
+            assert list(LAND.objects) == ["10.0.0.7"], crashed
+            assert LAND.objects["10.0.0.7"]["row"] == engine.resource("s", "it").id
+            assert engine.delete("s") is None
+            assert LAND.objects == {}
+            if not crashed:
+                return
+        pytest.fail("the process died at every instant")
+    finally:
+        engine.close()
+
+
 class Crowded(Holder):
     """Cannot be deleted at first."""
 

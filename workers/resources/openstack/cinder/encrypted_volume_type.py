@@ -10,11 +10,12 @@ from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cinder.cinder_object import VOLUME_TYPES, CinderObject
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.lookups import looked_up
+from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import integer, text
 
 
-class EncryptedVolumeType(CinderObject, RecordedFirst):
+class EncryptedVolumeType(CinderObject, RecordedFirst, OnlyOne):
     """The encryption of a volume type, which has one at most; its id is that of the type."""
 
     description = "How volumes of a type are encrypted, set by an administrator."
@@ -64,6 +65,11 @@ resources:
         path = f"{VOLUME_TYPES.at(str(self.state.physical_id))}/encryption"
         return Collection(path=path, key="encryption", plural="encryption")
 
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement is for the same volume type."""
+        return bool(self.state.physical_id == self.properties["volume_type"])
+
     def show(self) -> dict[str, Any] | None:
         """Return the encryption of the type; None if it has none, or is gone."""
         if self._shown is None:
@@ -74,7 +80,7 @@ resources:
         """Record the type's id as its own.
 
         Raises:
-            ResourceFailure: somebody else has set an encryption.
+            ResourceFailure: it has an encryption already.
         """
         self.state.physical_id = self.properties["volume_type"]
         if self._read() is not None:

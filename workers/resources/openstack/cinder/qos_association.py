@@ -8,6 +8,7 @@ from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.cinder.qos_specs import QOS_SPECS
 from workers.resources.openstack.lookups import looked_up
+from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import listing, text
 
@@ -17,7 +18,7 @@ _TYPES: Final = "volume_types"
 _SPECS: Final = "qos_specs"
 
 
-class QoSAssociation(CinderObject, RecordedFirst):
+class QoSAssociation(CinderObject, RecordedFirst, OnlyOne):
     """The relation of a QoS specification to volume types; the resource's own id is the id of its row."""
 
     description = "Volume types that have a QoS specification, given to them by an administrator."
@@ -61,6 +62,12 @@ resources:
             looked_up("volume type", "volume_types"),
             looked_up("QoS specification", "qos_specs"),
         ]
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement gives the same specification to the same types."""
+        is_same = self.state.data.get(_SPECS) == self.properties["qos_specs"]
+        return is_same and bool(self._ours & set(self.properties["volume_types"]))
 
     def show(self) -> dict[str, Any] | None:
         """Return the specification and the types that have it; None if it is gone, or none of them has it."""

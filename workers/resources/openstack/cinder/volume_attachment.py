@@ -10,6 +10,7 @@ from workers.resources.openstack.cinder.attaching import Attaching, Place
 from workers.resources.openstack.cinder.cinder_object import CinderObject
 from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
 from workers.resources.openstack.lookups import looked_up
+from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.openstack.recorded_first import RECORDED, RecordedFirst
 from workers.resources.schemas import text
 
@@ -19,7 +20,7 @@ _PLACE = "place"
 _ATTACHED, _DETACHED = "attached", "detached"
 
 
-class VolumeAttachment(CinderObject, RecordedFirst):
+class VolumeAttachment(CinderObject, RecordedFirst, OnlyOne):
     """An attachment, whose id is that of the volume; it is found by its server and its volume."""
 
     description = "A volume that is attached to a server."

@@ -78,6 +78,10 @@ class Linked(KeystoneObject):
         """The addresses of all relations that it may have made."""
         return set(self.state.data.get("links", ()))
 
+    def handle_adopt(self) -> None:
+        """Remember the relations that it has then."""
+        self._remember(self.links(self.properties))
+
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Return whether it is there, with its relations."""
         ready = super().check_create_complete(token)

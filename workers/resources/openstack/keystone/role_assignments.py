@@ -13,10 +13,11 @@ from workers.resources.openstack.keystone.links import (
     role_link,
 )
 from workers.resources.openstack.lookups import looked_up
+from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.schemas import text
 
 
-class _RoleAssignment(Linked):
+class _RoleAssignment(Linked, OnlyOne):
     """Roles of a user or a group. There is no object besides the roles: its id is that of its row."""
 
     #: ``user`` or ``group``: the property, and the kind of entity, that has the roles.
@@ -37,6 +38,11 @@ class _RoleAssignment(Linked):
         """Yield the addresses of the roles."""
         for role in properties["roles"] or ():
             yield role_link(f"{self.holder}s", properties[self.holder], role)
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement gives one of the same roles."""
+        return bool(self.remembered & set(self.links(self.properties)))
 
     def handle_create(self) -> None:
         """Take the row's id; the roles are given when they are remembered."""
@@ -65,8 +71,8 @@ class _RoleAssignment(Linked):
         return super().seen(name, shown)
 
     def handle_delete(self) -> bool:
-        """Take the roles away again; return whether there may have been any."""
-        for link in sorted({*self.remembered, *self.links(self.properties)}):
+        """Take the roles away that it may have given; return that nothing is waited for."""
+        for link in sorted(self.remembered):
             self.end_link(link)
         return False
 

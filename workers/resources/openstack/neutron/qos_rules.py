@@ -10,6 +10,8 @@ from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject
+from workers.resources.openstack.noted import Noted
+from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.schemas import integer, text
 
 _EXAMPLE: Final = """\
@@ -41,7 +43,7 @@ def _direction(*allowed: str, default: str) -> Any:
     )
 
 
-class _QoSRule(NeutronObject):
+class _QoSRule(NeutronObject, Noted, OnlyOne):
     """A rule. A policy has at most one of each kind and direction, by which it is found."""
 
     #: What the service calls such rules: ``bandwidth_limit_rule``.
@@ -62,11 +64,16 @@ class _QoSRule(NeutronObject):
             return []
         return [looked_up("QoS policy", "policy")]
 
-    def found(self) -> dict[str, Any] | None:
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement is a rule of the same kind and direction in the same policy."""
+        return any(each["id"] == self.state.physical_id for each in self.alike())
+
+    def alike(self) -> list[dict[str, Any]]:
         """Return the rule of this kind and direction in the policy."""
         direction = self.properties.get("direction")
         listed = self.collection.listed(self.service)
-        return next((each for each in listed if direction in (None, each.get("direction"))), None)
+        return [each for each in listed if direction in (None, each.get("direction"))]
 
 
 class QoSBandwidthLimitRule(_QoSRule):

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from orchestrator.plugins.steps import Busy, PropertyChanges, Wait
 from workers.resources.openstack.neutron.neutron_object import NeutronObject
+from workers.resources.openstack.only_one import OnlyOne
 
 #: The token of a step before which the state was stored.
 _STORED: Final = "stored"
 
 
-class Relation(NeutronObject):
+class Relation(NeutronObject, OnlyOne):
     """A relation, whose id is chosen in advance.
 
     The relation has no place for a token. So the first step of a create looks whether there is such a relation already,
@@ -24,6 +25,11 @@ class Relation(NeutronObject):
     @abstractmethod
     def relation_id(self) -> str:
         """The physical id, from the properties."""
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement is the same relation."""
+        return self.state.physical_id == self.relation_id
 
     @abstractmethod
     def refuse_what_is_there(self) -> None:

@@ -101,6 +101,12 @@ resources:
         return f"{self.properties['router']}:{key}={value}"
 
     @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement leads to the same subnet or port, be it from another router."""
+        (end,) = self._end.values()
+        return str(self.state.physical_id).rpartition("=")[2] == end
+
+    @property
     def _end(self) -> dict[str, str]:
         """What it leads to, as the body of a request."""
         if self.properties["subnet"]:

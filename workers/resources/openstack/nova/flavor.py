@@ -8,14 +8,16 @@ from orchestrator.plugins.steps import Wait
 from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cloud_object import UNSEEN
 from workers.resources.openstack.collection import Collection
+from workers.resources.openstack.comparing import as_texts
 from workers.resources.openstack.lookups import looked_up
-from workers.resources.openstack.nova.nova_object import NotedObject
+from workers.resources.openstack.noted import Noted
+from workers.resources.openstack.nova.nova_object import NovaObject
 from workers.resources.schemas import boolean, integer, listing, live, mapping, number, text
 
 _IS_PUBLIC: Final = "os-flavor-access:is_public"
 
 
-class Flavor(NotedObject):
+class Flavor(NovaObject, Noted):
     """A flavor of servers, which an administrator makes; its id is the row's where none is given."""
 
     description = "A flavor: the size of servers. Only administrators may make one."
@@ -108,8 +110,7 @@ resources:
         return dict(self.service.ask("GET", self._at("os-extra_specs"))["extra_specs"])
 
     def _set_specs(self) -> None:
-        given = self.properties["extra_specs"]
-        wanted = {name: str(value) for name, value in (given or {}).items()}
+        wanted = as_texts(self.properties["extra_specs"])
         if not wanted and self.state.action == "CREATE":
             return
         specs = self._specs()

@@ -5,11 +5,13 @@ from typing import Any
 
 from orchestrator.plugins.steps import Wait
 from workers.resources.openstack.collection import Collection
-from workers.resources.openstack.nova.nova_object import NotedObject
+from workers.resources.openstack.comparing import as_texts, texts_as_given
+from workers.resources.openstack.noted import Noted
+from workers.resources.openstack.nova.nova_object import NovaObject
 from workers.resources.schemas import listing, mapping, text
 
 
-class HostAggregate(NotedObject):
+class HostAggregate(NovaObject, Noted):
     """A set of hosts with metadata, which the scheduler uses; its name is unique."""
 
     description = "A set of hosts of the compute service, with metadata. Only administrators may make one."
@@ -46,10 +48,7 @@ resources:
         return ready
 
     def _set_metadata(self, shown: Mapping[str, Any]) -> None:
-        found, wanted = (
-            _metadata(shown),
-            {name: str(each) for name, each in self.properties["metadata"].items()},
-        )
+        found, wanted = _metadata(shown), as_texts(self.properties["metadata"])
         if found != wanted:
             self._act("set_metadata", {"metadata": {**dict.fromkeys(found.keys() - wanted.keys()), **wanted}})
 
@@ -75,8 +74,7 @@ resources:
         """Return a property as the service has it."""
         given = self.properties[name]
         if name == "metadata":
-            found = _metadata(shown)
-            return given if {key: str(each) for key, each in given.items()} == found else found
+            return texts_as_given(given, _metadata(shown))
         if name == "hosts":
             return given if sorted(given) == sorted(shown["hosts"]) else shown["hosts"]
         return super().seen(name, shown)

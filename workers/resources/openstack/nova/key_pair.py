@@ -10,12 +10,13 @@ from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.cloud_object import UNSEEN
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.lookups import looked_up
+from workers.resources.openstack.noted import Noted
 from workers.resources.openstack.nova.generated_keys import generated
-from workers.resources.openstack.nova.nova_object import NotedObject
+from workers.resources.openstack.nova.nova_object import NovaObject
 from workers.resources.schemas import boolean, live, text
 
 
-class KeyPair(NotedObject):
+class KeyPair(NovaObject, Noted):
     """A key pair of the compute service, which knows the public key only.
 
     A key that is not given is generated here, since the service does so no longer. It is on record before the service

@@ -7,11 +7,12 @@ from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
 from orchestrator.plugins.properties import PropertyError
 from workers.resources.openstack.collection import Collection
-from workers.resources.openstack.nova.nova_object import NotedObject
+from workers.resources.openstack.noted import Noted
+from workers.resources.openstack.nova.nova_object import NovaObject
 from workers.resources.schemas import integer, listing, mapping, text
 
 
-class ServerGroup(NotedObject):
+class ServerGroup(NovaObject, Noted):
     """A group of servers with a policy on where they are placed."""
 
     description = "A group of servers with a policy that places them together, or apart."
