@@ -111,11 +111,13 @@ _TYPES: Mapping[str, str] = {"volume": "block-storage"}
 
 
 class OpenStackApi(HttpApi):
-    """The cloud; users log in with their own name as the password."""
+    """The cloud; users log in with their own name as the password, or another."""
 
     def __init__(self, *users: User) -> None:
         super().__init__()
         self.users = {user.name: user for user in users or (User(name="demo", project="demo"),)}
+        #: By user, another password than the name.
+        self.passwords: dict[str, str] = {}
         self.left_out: set[str] = set()
         self._logins: dict[str, User] = {}
         self._things: dict[tuple[str, str], list[dict[str, Any]]] = {key: [] for key in _COLLECTIONS}
@@ -129,6 +131,7 @@ class OpenStackApi(HttpApi):
         self.heal()
         self.forget_requests()
         self.left_out.clear()
+        self.passwords.clear()
         for things in self._things.values():
             things.clear()
         for user in self.users.values():
@@ -168,7 +171,7 @@ class OpenStackApi(HttpApi):
         return {
             "auth_url": f"{self.url}/identity/v3",
             "username": user.name,
-            "password": user.name,
+            "password": self.passwords.get(user.name, user.name),
             "project_name": user.project,
             "user_domain_id": "default",
             "project_domain_id": "default",
@@ -232,7 +235,7 @@ class OpenStackApi(HttpApi):
         user = self.users.get(given.get("name", ""))
         if "token" in identity["methods"]:
             user = self._logins.get(identity["token"]["id"])
-        elif user is None or given.get("password") != user.name:
+        elif user is None or given.get("password") != self.passwords.get(user.name, user.name):
             user = None
         if user is None:
             return _Answer(HTTPStatus.UNAUTHORIZED, {"error": {"code": 401, "message": "no"}})

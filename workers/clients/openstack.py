@@ -108,9 +108,12 @@ class OpenStack(ClientPlugin):
         Of services with microversions it is a microversion. It is read once.
         """
         if self._version is None:
-            proxy = self.proxy()
             what = f"version of {self.service}"
-            self._version = str(self._cloud.jointly(what, lambda: self._api_version(proxy), self._patiently))
+            self._version = str(
+                self._let_in(
+                    lambda proxy: self._cloud.jointly(what, lambda: self._api_version(proxy), self._patiently)
+                )
+            )
         return self._version
 
     def proxy(self) -> Any:
@@ -144,10 +147,9 @@ class OpenStack(ClientPlugin):
 
         from workers.clients.openstack_attempts import attempted
 
-        proxy = self.proxy()
         own = {"X-Auth-Token": token} if token else {}
 
-        def send() -> Any:
+        def send(proxy: Any) -> Any:
             response = proxy.request(
                 path,
                 method,
@@ -160,7 +162,12 @@ class OpenStack(ClientPlugin):
             raise_from_response(response)
             return response.json() if response.content else None
 
-        return self._patiently(send) if method == "GET" else attempted(send)
+        in_attempts = self._patiently if method == "GET" else attempted
+        if token:
+            # If that is not let in, no other login will help.
+            proxy = self.proxy()
+            return in_attempts(lambda: send(proxy))
+        return self._let_in(lambda proxy: in_attempts(lambda: send(proxy)))
 
     def listed(
         self, path: str, plural: str, query: Mapping[str, Any], *, microversion: str | None = None
@@ -185,8 +192,9 @@ class OpenStack(ClientPlugin):
 
     def look_up(self, entity: str, name: str) -> str:
         """Return the id of an entity, from the cloud."""
-        proxy = self._cloud.proxy(KINDS[entity].service, self._patiently)
-        return self._patiently(lambda: look_up(proxy, entity, name))
+        return self._let_in(
+            lambda proxy: self._patiently(lambda: look_up(proxy, entity, name)), KINDS[entity].service
+        )
 
     def secrets(self) -> Iterable[str]:
         """Return the secret options of the login in clouds.yaml, and the token."""
@@ -263,6 +271,22 @@ class OpenStack(ClientPlugin):
     def close(self) -> None:
         """Close the connections, also those of other clients that share them: they connect again."""
         self._cloud.close()
+
+    def _let_in(self, call: Callable[[Any], Answer], service: str = "") -> Answer:
+        """Return what ``call`` returns, given the proxy of a service; again if the login in clouds.yaml is another now.
+
+        keystoneauth has logged in anew by then, where a token had expired: the login itself is not valid any more.
+
+        Raises:
+            Exception: what ``call`` raised.
+        """
+        logins = self._cloud.logins
+        try:
+            return call(self._cloud.proxy(service or self.service, self._patiently))
+        except Exception as error:
+            if not openstack_errors.is_unauthorized(error) or not self._cloud.has_other_login(logins):
+                raise
+        return call(self._cloud.proxy(service or self.service, self._patiently))
 
     def _api_version(self, proxy: Any) -> str:
         from openstack.exceptions import ServiceDiscoveryException

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet, WeakValueDictionary
 
+import structlog
+
 from cache.stores.shared_calls import SharedCalls
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from openstack.config.cloud_region import CloudRegion
     from openstack.connection import Connection
     from openstack.proxy import Proxy
+
+log = structlog.get_logger()
 
 #: Options of a login that identify the user; where none is given, only the cloud knows.
 _WHO: Final = frozenset({"username", "user_id", "application_credential_id"})
@@ -93,6 +97,8 @@ class Cloud:
         #: What answers of services depend on, by service.
         self._scopes: dict[str, tuple[str, ...]] = {}
         self._calls: SharedCalls[Any] = SharedCalls(access.shared_seconds)
+        #: How often it has begun with another login.
+        self.logins = 0
         _ALL.add(self)
 
     @classmethod
@@ -188,6 +194,31 @@ class Cloud:
         )
         where = given.get("auth_url") or self._access.cloud
         return f"{where} lets in {identity or connection.session.get_user_id()}"
+
+    def has_other_login(self, logins: int) -> bool:
+        """Return whether there is another login than after so many, as the file has changed; it is read again for that.
+
+        A file that cannot be read leaves all as it is: it may be in the middle of a change.
+        """
+        if self.logins != logins:
+            # Another thread has read it.
+            return True
+        try:
+            region = _load(self._access)
+        except BadAccess as error:
+            log.warning("the new clouds.yaml is not read", cloud=self._access.cloud, reason=error.message)
+            return False
+        with self._lock:
+            if self.logins != logins:
+                return True
+            if self._region is not None and self._region.config == region.config:
+                return False
+            # Requests under way end over the old connection.
+            self._forget()
+            self._region = region
+            self.logins += 1
+        log.info("clouds.yaml has another login", cloud=self._access.cloud)
+        return True
 
     def close(self) -> None:
         """Close the connections; what is needed later is made anew."""

@@ -53,6 +53,11 @@ def is_conflict(error: Exception) -> bool:
     return status_of(error) == HTTPStatus.CONFLICT and not is_over_limit(error)
 
 
+def is_unauthorized(error: Exception) -> bool:
+    """Return whether a cloud did not let the user in."""
+    return status_of(error) == HTTPStatus.UNAUTHORIZED
+
+
 def is_forbidden(error: Exception) -> bool:
     """Return whether a cloud reported that the user may not do something, other than for a quota."""
     return status_of(error) == HTTPStatus.FORBIDDEN and not is_over_limit(error)
