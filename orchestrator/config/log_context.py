@@ -70,6 +70,11 @@ def about_operation(stack: str, stack_id: str, traversal_id: str) -> _About:
     return _About({**kept, "stack": stack, "stack_id": stack_id, "traversal_id": traversal_id})
 
 
+def current_traversal() -> str:
+    """Return the id of the operation that this thread works on; empty for none."""
+    return str(_context.get().get("traversal_id", ""))
+
+
 def merge_context(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Add the context to a log line; a structlog processor."""
     for name, value in _context.get().items():

@@ -217,6 +217,10 @@ class ClientPlugin(ABC):
         """Return whether an error means that a quota or a rate limit is exceeded."""
         return False
 
+    def request_id_of(self, error: Exception) -> str:  # noqa: ARG002  # as above
+        """Return the id by which the system's operators find the request that failed; empty if it is not known."""
+        return ""
+
     def is_retryable(self, error: Exception) -> bool:  # noqa: ARG002  # as above
         """Return whether the same request may succeed later."""
         return False
@@ -311,6 +315,10 @@ class ProjectClients:
     def is_over_limit(self, error: Exception) -> bool:
         """Return whether one of the clients built so far reads an error as an exceeded quota or rate limit."""
         return any(client.is_over_limit(error) for client in list(self._built.values()))
+
+    def request_id_of(self, error: Exception) -> str:
+        """Return the id of a failed request from the first client built so far that knows it; empty if none does."""
+        return next(filter(None, (client.request_id_of(error) for client in list(self._built.values()))), "")
 
     def secrets(self) -> frozenset[str]:
         """Return the credentials of the clients built so far; one that fails to name its own is left out."""

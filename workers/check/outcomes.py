@@ -38,6 +38,8 @@ Verdict = TypeVar("Verdict")
 
 #: The longest pause before an unreachable node is tried again.
 _LONGEST_PAUSE_SECONDS: Final = 10.0
+#: How far back from an error the failed request is looked for that led to it.
+_CAUSES: Final = 4
 
 
 def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> float:
@@ -185,8 +187,8 @@ class Outcomes:
         if isinstance(error, Busy):
             return self.busy(error)
         if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
-            return self.retry_or_fail(text_of(error), untouched=untouched)
-        return self.failed(text_of(error), untouched=untouched)
+            return self.retry_or_fail(self._traceable(text_of(error), error), untouched=untouched)
+        return self.failed(self._traceable(text_of(error), error), untouched=untouched)
 
     def retry_or_fail(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of a try that failed: another one, unless there were enough."""
@@ -222,12 +224,34 @@ class Outcomes:
         if isinstance(error, Exception):
             if (seconds := self._judged(error, ProjectClients.busy_seconds)) is not None:
                 return self.busy(Busy(f"the other system is busy: {sentence}", seconds or None))
+            sentence = self._traceable(sentence, error)
             if self._is_worth_another(error):
                 return self.retry_or_fail(sentence)
             if self._judged(error, ProjectClients.is_over_limit):
                 return self.failed(f"a quota is exceeded: {sentence}")
-        log.warning("a plugin raised", resource=self._claim.order.key, type=self._claim.type, exc_info=error)
+        log.warning(
+            "a plugin raised",
+            resource=self._claim.order.key,
+            type=self._claim.type,
+            exc_info=error,
+            **({"request": request} if (request := self._request_of(error)) else {}),
+        )
         return self.failed(sentence)
+
+    def _traceable(self, reason: str, error: BaseException) -> str:
+        """Return a reason with the id of the request that failed, by which the other system's operators find it."""
+        request = self._request_of(error)
+        return f"{reason} (request {request})" if request and request not in reason else reason
+
+    def _request_of(self, error: BaseException) -> str:
+        found: BaseException | None = error
+        for _ in range(_CAUSES):
+            if isinstance(found, Exception) and (
+                request := self._judged(found, ProjectClients.request_id_of)
+            ):
+                return request
+            found = None if found is None else found.__cause__
+        return ""
 
     def _is_worth_another(self, error: Exception) -> bool:
         """Whether the type, or a client that it used, says that the same may succeed later."""

@@ -264,6 +264,10 @@ class OpenStack(ClientPlugin):
         """Return how long to wait if the cloud limits the rate of requests, or asks to come back later."""
         return openstack_errors.busy_seconds(error)
 
+    def request_id_of(self, error: Exception) -> str:
+        """Return the id that the service gave to the request that failed."""
+        return openstack_errors.request_id_of(error)
+
     def is_retryable(self, error: Exception) -> bool:
         """Return whether a retry may succeed."""
         return openstack_errors.is_retryable(error)

@@ -15,9 +15,13 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 
+from orchestrator.config.log_context import current_traversal
 from workers.clients.openstack_errors import is_undiscovered
 
 Answer = TypeVar("Answer")
+
+#: Services log it beside the ids of their own, and pass it on to those that they call.
+_GLOBAL_ID: Final = "X-OpenStack-Request-ID"
 
 
 @dataclass(slots=True)
@@ -60,11 +64,13 @@ class AttemptAdapter(HTTPAdapter):
     """Sends requests, and raises at once for a server that did not answer before in the same attempt."""
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a request.
+        """Send a request, with the operation that it is made for as its global id, which the services keep in logs.
 
         Raises:
             requests.RequestException: the server did not answer, now or before.
         """
+        if traversal := current_traversal():
+            request.headers.setdefault(_GLOBAL_ID, f"req-{traversal}")
         attempt = _UNDER_WAY.get()
         if attempt is None:
             return super().send(request, *args, **kwargs)

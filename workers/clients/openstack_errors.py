@@ -11,6 +11,9 @@ from typing import Any, Final
 _QUOTA: Final = re.compile(
     r"over.?(?:limit|quota)|quota[^.]*exceed|exceed[^.]*quota|limit[^.]*exceeded", re.IGNORECASE
 )
+_REQUEST_IDS: Final = ("x-openstack-request-id", "x-compute-request-id")
+#: No other text of an answer becomes part of a reason.
+_REQUEST_ID: Final = re.compile(r"req-[0-9A-Za-z-]{1,64}")
 #: Statuses with which some services report an exceeded quota; all of them have other meanings too.
 _MAYBE_QUOTA: Final = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT})
 _TRANSIENT: Final = frozenset(
@@ -51,6 +54,15 @@ def is_not_found(error: Exception) -> bool:
 def is_conflict(error: Exception) -> bool:
     """Return whether a cloud reported that something exists already, or is in the wrong state."""
     return status_of(error) == HTTPStatus.CONFLICT and not is_over_limit(error)
+
+
+def request_id_of(error: Exception) -> str:
+    """Return the id that a service gave to a request that failed; empty if there is none of the usual form."""
+    if status_of(error) is None:
+        return ""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    named = [headers.get(name) for name in _REQUEST_IDS] + [getattr(error, "request_id", None)]
+    return next((each for each in named if isinstance(each, str) and _REQUEST_ID.fullmatch(each)), "")
 
 
 def is_unauthorized(error: Exception) -> bool:

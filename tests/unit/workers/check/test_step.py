@@ -15,6 +15,7 @@ from orchestrator.plugins.clients import ClientPlugin, Clients
 from orchestrator.plugins.groups import API_VERSIONS, CLIENT_PLUGIN, PROPERTIES, VERSIONS
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.template import Template
 from workers.check.context import CheckContext
@@ -300,3 +301,51 @@ def test_a_property_needs_a_version_of_an_api_that_is_spoken_when_the_action_beg
         Versioned, "{type: Test, properties: {tags: x}}", clients=Clients(SETTINGS, {"versions": Versions})
     )
     assert (outcome.ending, outcome.reason) == (ending, reason)
+
+
+class Refused(Exception):
+    """The other system refused it."""
+
+
+class Traced(ClientPlugin):
+    """Knows the id of what was refused."""
+
+    name = "traced"
+
+    def request_id_of(self, error: Exception) -> str:
+        return "req-7" if isinstance(error, Refused) else ""
+
+    def look_up(self, entity: str, name: str) -> str:
+        raise NotImplementedError
+
+
+class Asking(Resource):
+    """Has its request refused."""
+
+    properties_schema: ClassVar[Mapping[str, Property]] = {"how": Property(type=PropertyType.STRING)}
+
+    def handle_create(self) -> None:
+        self.client("traced")
+        if self.properties["how"] == "itself":
+            raise Refused("no")
+        if self.properties["how"] == "told":
+            raise ResourceFailure("no, see req-7") from Refused("no")
+        if self.properties["how"] == "led to":
+            raise ResourceFailure("it cannot be") from Refused("no")
+        raise ResourceFailure("no luck")
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("itself", "Refused: no (request req-7)"),
+        ("led to", "it cannot be (request req-7)"),
+        ("told", "no, see req-7"),
+        ("otherwise", "no luck"),
+    ],
+)
+def test_a_failure_names_the_request_that_led_to_it(how: str, reason: str) -> None:
+    outcome = step(
+        Asking, f"{{type: Test, properties: {{how: {how}}}}}", clients=Clients(SETTINGS, {"traced": Traced})
+    )
+    assert (outcome.ending, outcome.reason) == (Ending.FAILED, reason)

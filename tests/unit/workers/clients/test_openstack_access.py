@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.log_context import about_operation
 from orchestrator.config.settings import Settings
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.clients import ClientMisconfigured, Clients
@@ -316,3 +318,16 @@ class TestServices:
     def test_a_probe_tells_where_and_as_whom(self, api: OpenStackApi, tmp_path: Path) -> None:
         said = client(api, tmp_path).probe()
         assert said == f"{api.url}/identity/v3 lets in username demo, project_name demo"
+
+
+class TestGlobalRequestIds:
+    def test_all_requests_of_an_operation_have_its_id(self, api: OpenStackApi, tmp_path: Path) -> None:
+        user, traversal = client(api, tmp_path), str(uuid.uuid4())
+        with about_operation("s", "1", traversal):
+            user.look_up("flavor", "7")
+        sent = [each.headers.get("x-openstack-request-id") for each in api.requests]
+        assert set(sent) == {f"req-{traversal}"}
+
+    def test_a_request_of_none_has_none(self, api: OpenStackApi, tmp_path: Path) -> None:
+        client(api, tmp_path).look_up("flavor", "7")
+        assert not [each for each in api.requests if "x-openstack-request-id" in each.headers]

@@ -161,3 +161,21 @@ def test_errors_of_other_systems_are_not_judged(client: OpenStack) -> None:
 
     assert verdict(client, FromElsewhere()) == ""
     assert verdict(client, TimeoutError()) == ""
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("header", ["X-Openstack-Request-Id", "X-Compute-Request-Id"])
+def test_a_failed_request_is_known_by_the_id_that_the_service_gave_it(
+    header: str, library: Any, client: OpenStack
+) -> None:
+    assert client.request_id_of(library(answer(500, **{header: "req-1f"}))) == "req-1f"
+
+
+@pytest.mark.parametrize("given", ["", "req-", "1f", "req-1 f", "req-<b>", f"req-{'1' * 65}"])
+def test_no_other_text_of_an_answer_is_taken_for_an_id(given: str, client: OpenStack) -> None:
+    assert client.request_id_of(of_sdk(answer(500, **{"X-Openstack-Request-Id": given}))) == ""
+
+
+def test_errors_without_an_answer_have_no_request(client: OpenStack) -> None:
+    assert client.request_id_of(requests.ConnectionError("no")) == ""
+    assert client.request_id_of(ValueError("no")) == ""

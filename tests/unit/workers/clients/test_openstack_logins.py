@@ -24,7 +24,7 @@ def api() -> Iterator[OpenStackApi]:
         yield api
 
 
-def rotate(api: OpenStackApi, password: str = "another") -> None:  # noqa: S107  # of a stand-in
+def rotate(api: OpenStackApi, password: str = "another") -> None:  # of a stand-in
     """Let the password be another, and nobody be logged in."""
     api.passwords["demo"] = password
     api.revoke_tokens()
