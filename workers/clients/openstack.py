@@ -186,6 +186,19 @@ class OpenStack(ClientPlugin):
                 return found
             query = {**query, "marker": page[-1]["id"]}
 
+    @property
+    def region(self) -> str:
+        """The region in which services are called; empty if neither clouds.yaml nor the settings name one."""
+        return self._cloud.region
+
+    def regions(self) -> frozenset[str]:
+        """Return the regions that the user's catalogue has.
+
+        Raises:
+            Exception: the cloud could not be reached.
+        """
+        return self._cloud.regions(self._patiently)
+
     def scope(self, entity: str) -> tuple[str, ...]:
         """Return the cloud, its region, and the user: the visible entities depend on the user's roles."""
         return self._cloud.seen_as(KINDS[entity].service)

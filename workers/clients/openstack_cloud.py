@@ -180,6 +180,23 @@ class Cloud:
         session = connection.session
         return [*identity, f"user={session.get_user_id()}", f"project={session.get_project_id()}"]
 
+    @property
+    def region(self) -> str:
+        """The region in which its services are called; empty if neither the file nor the settings name one."""
+        return str(self._loaded().get_region_name() or "")
+
+    def regions(self, patiently: Patiently = once) -> frozenset[str]:
+        """Return the regions of the user's catalogue.
+
+        Raises:
+            Exception: the cloud does not answer, or refuses the user.
+        """
+        connection, calls = self._connected()
+        self._log_in(connection, calls, patiently)
+        catalogue = connection.session.auth.get_access(connection.session).service_catalog
+        found = [each for endpoints in catalogue.get_endpoints().values() for each in endpoints]
+        return frozenset(str(each["region_id"]) for each in found if each.get("region_id"))
+
     def log_in(self) -> str:
         """Log in, unless that was done already; return the cloud and the user, for display.
 

@@ -94,7 +94,6 @@ def outcome_of(corpus: Path, name: str) -> str:
 
 #: What is really wrong with a file, beyond missing types: one sentence says it.
 REFUSED = {
-    "hot/multi_region_hello_world.yaml": "a stack cannot be made in another installation or region",
     "hot/software-config/example-templates/example-chef-template.yaml": "expected a map, found a list",
 }
 

@@ -331,3 +331,11 @@ class TestGlobalRequestIds:
     def test_a_request_of_none_has_none(self, api: OpenStackApi, tmp_path: Path) -> None:
         client(api, tmp_path).look_up("flavor", "7")
         assert not [each for each in api.requests if "x-openstack-request-id" in each.headers]
+
+
+class TestRegions:
+    def test_the_region_is_the_files_and_those_that_there_are_the_catalogues(
+        self, api: OpenStackApi, tmp_path: Path
+    ) -> None:
+        user = client(api, tmp_path)
+        assert (user.region, user.regions()) == (REGION, {REGION})

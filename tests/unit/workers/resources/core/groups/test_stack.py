@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from orchestrator.definition import UNKNOWN
+from orchestrator.errors import NotFound
 from orchestrator.plugins.properties import PropertyError, convert_properties
+from orchestrator.plugins.steps import ResourceFailure
 from tests.unit.workers.resources.core.groups.fake_child import FakeChild, make_stack
 from tests.unit.workers.resources.core.made import validate
 from workers.resources.core.groups.stack import Stack
@@ -34,10 +36,65 @@ def test_it_tells_its_name_and_its_outputs() -> None:
     assert stack.attribute_at(("outputs", "none")) is None
 
 
-def test_another_installation_is_refused() -> None:
-    with pytest.raises(PropertyError, match="cannot be made in another installation or region"):
-        validate(Stack, {"template": TEXT, "context": {"region_name": "north"}})
+@pytest.mark.parametrize(
+    ("context", "why"),
+    [
+        ({"credential_secret_id": "7"}, "acts as the stack around it"),
+        ({"ca_cert": "x"}, "a setting of the operator"),
+        ({"insecure": True}, "a setting of the operator"),
+    ],
+)
+def test_another_login_or_installation_is_refused(context: dict[str, Any], why: str) -> None:
+    with pytest.raises(PropertyError, match=why):
+        validate(Stack, {"template": TEXT, "context": context})
     validate(Stack, {"template": TEXT, "context": {}})
+    validate(Stack, {"template": TEXT, "context": {"region_name": "north", "insecure": False}})
+
+
+class Regions:
+    """Clients of a cloud in one of two regions, or of none."""
+
+    def __init__(self, region: str = "north", others: frozenset[str] = frozenset({"south"})) -> None:
+        self.region, self._others = region, others
+
+    def get(self, name: str) -> Any:
+        if self.region == "nowhere":
+            raise NotFound(name)
+        return self
+
+    def regions(self) -> frozenset[str]:
+        return frozenset({self.region} - {""}) | self._others
+
+
+@pytest.mark.parametrize(
+    ("clients", "wanted", "why"),
+    [
+        (Regions(), "north", ""),
+        (Regions(), "south", "a stack cannot be made in another region than 'north'"),
+        (Regions(), "east", "there is no region 'east'; there are: 'north', 'south'"),
+        (Regions(""), "south", ""),
+        (Regions("", frozenset({"south", "east"})), "south", "another region than 'the first one"),
+        (Regions("nowhere"), "north", "no OpenStack cloud is set up here"),
+    ],
+)
+def test_its_region_is_the_one_in_which_stacks_act(clients: Any, wanted: str, why: str) -> None:
+    found = Stack.unsupported({"template": TEXT, "context": {"region_name": wanted}}, clients)
+    assert [why in each.message for each in found] == ([True] if why else [])
+    child = FakeChild()
+    stack = make_stack(Stack, child, {"template": TEXT, "context": {"region_name": wanted}})
+    stack.clients = clients
+    if why:
+        with pytest.raises(ResourceFailure, match=why):
+            stack.handle_create()
+        assert child.asked == []
+    else:
+        stack.handle_create()
+        assert len(child.asked) == 1
+
+
+def test_no_cloud_is_asked_without_a_region() -> None:
+    for context in (None, {}, {"region_name": UNKNOWN}):
+        assert Stack.unsupported({"template": TEXT, "context": context}, Regions("nowhere")) == []  # type: ignore[arg-type]
 
 
 def test_a_blueprint_is_there_once_the_text_is_known() -> None:
