@@ -193,7 +193,8 @@ class Cloud:
         """
         connection, calls = self._connected()
         self._log_in(connection, calls, patiently)
-        catalogue = connection.session.auth.get_access(connection.session).service_catalog
+        login: Any = connection.session.auth
+        catalogue = login.get_access(connection.session).service_catalog
         found = [each for endpoints in catalogue.get_endpoints().values() for each in endpoints]
         return frozenset(str(each["region_id"]) for each in found if each.get("region_id"))
 

@@ -338,4 +338,4 @@ class TestRegions:
         self, api: OpenStackApi, tmp_path: Path
     ) -> None:
         user = client(api, tmp_path)
-        assert (user.region, user.regions()) == (REGION, {REGION})
+        assert (user.region, user.regions()) == (REGION, frozenset({REGION}))

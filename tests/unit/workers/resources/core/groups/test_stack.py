@@ -94,7 +94,7 @@ def test_its_region_is_the_one_in_which_stacks_act(clients: Any, wanted: str, wh
 
 def test_no_cloud_is_asked_without_a_region() -> None:
     for context in (None, {}, {"region_name": UNKNOWN}):
-        assert Stack.unsupported({"template": TEXT, "context": context}, Regions("nowhere")) == []  # type: ignore[arg-type]
+        assert Stack.unsupported({"template": TEXT, "context": context}, Regions("nowhere")) == []
 
 
 def test_a_blueprint_is_there_once_the_text_is_known() -> None:
