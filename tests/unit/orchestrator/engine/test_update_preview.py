@@ -244,6 +244,15 @@ def test_what_stays_in_the_world_is_told(world: World) -> None:
     )
 
 
+def test_a_snapshot_before_a_deletion_is_told(world: World) -> None:
+    created(world, template(cloud("a", more=", deletion_policy: Snapshot")))
+    planned = the(plan(world, template("")), "a")
+    assert (planned.action, planned.reason) == (
+        "DELETE",
+        "a snapshot of it is taken first: its deletion policy is Snapshot",
+    )
+
+
 def test_what_failed_is_replaced_and_what_was_never_begun_is_created(world: World) -> None:
     world.cloud.failing = {"a": -1}
     source = template(cloud("a") + cloud("b", more=", depends_on: a"))
