@@ -17,6 +17,7 @@ import structlog
 from sqlalchemy import make_url
 
 from tests.keys import forget_keys, provide_keys
+from tests.services import cloud_of_the_run
 from tests.services.fixtures import or_skip
 from tests.services.fresh import set_up, set_up_of
 from tests.services.http_api import HttpApi
@@ -50,8 +51,10 @@ ROOM_BYTES = 2 * 2**30
 
 
 def pytest_unconfigure() -> None:
-    """Remove what was made for the tests of this process."""
+    """Remove what was made for the tests of this process, and with the first one what was made for the run."""
     forget_keys()
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        cloud_of_the_run.end()
 
 
 def pytest_configure() -> None:
@@ -86,11 +89,18 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     subprocess.run(reading, cwd=config.invocation_params.dir, stdout=subprocess.DEVNULL, check=False)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what needs a cloud, where there is none."""
+    cloud_of_the_run.choose(items)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the collector of garbage leave the tests alone: they stay for the run, and are a lot to look through.
 
     It looks through all that came later once in ten million objects, not once in seventy thousand.
     """
+    if not session.config.option.collectonly:
+        cloud_of_the_run.begin(session.items)
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 10, 20)

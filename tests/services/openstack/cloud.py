@@ -1,40 +1,109 @@
-"""The contract of a resource type on a real cloud, which ``OS_CLIENT_CONFIG_FILE`` names."""
+"""The contract of a resource type on a real cloud: the run's (:mod:`tests.services.cloud_of_the_run`).
 
-import os
+Each process of the tests acts in a project and as a user of its own there, so that it may count what its project has.
+"""
+
+import secrets
+import tempfile
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
-import openstack
 import pytest
+import yaml
+from openstack.config import OpenStackConfig
+from openstack.connection import Connection
 
 from isotherm.testing import ResourceConformance
+from tests.services.cloud_of_the_run import clouds_file
 from workers.resources.openstack.cloud_object import CloudObject
 
-FILE = os.environ.get("OS_CLIENT_CONFIG_FILE", "")
+#: The entries of clouds.yaml: the user of a project, and an administrator.
+USER = "devcloud"
+ADMIN = "devcloud-admin"
+
+
+class Place:
+    """A project with a user of its own, and a clouds.yaml in which that is ``devcloud``."""
+
+    def __init__(self) -> None:
+        there = clouds_file()
+        self._admin: Any = connection(there, ADMIN)
+        name, password = f"isotherm-tests-{secrets.token_hex(4)}", secrets.token_hex(12)
+        identity = self._admin.identity
+        self.project = identity.create_project(name=name).id
+        self.user = identity.create_user(name=name, password=password, default_project_id=self.project).id
+        identity.assign_project_role_to_user(self.project, self.user, identity.find_role("member"))
+        entries = yaml.safe_load(there.read_text())
+        auth = entries["clouds"][USER]["auth"]
+        auth |= {"username": name, "password": password, "project_name": name}
+        self._directory = tempfile.TemporaryDirectory(prefix="isotherm-clouds-")
+        self.file = Path(self._directory.name) / "clouds.yaml"
+        self.file.write_text(yaml.safe_dump(entries))
+
+    def give_up(self) -> None:
+        """Delete it, with what the cloud and the fixtures of tests have put into it."""
+        user: Any = connected(USER)
+        for key in user.compute.keypairs():
+            user.compute.delete_keypair(key)
+        for network in user.network.networks(project_id=self.project):
+            with suppress(Exception):
+                # A test that failed may have left something on it.
+                user.network.delete_network(network)
+        self._admin.identity.delete_user(self.user)
+        self._admin.identity.delete_project(self.project)
+        for group in self._admin.network.security_groups(project_id=self.project):
+            self._admin.network.delete_security_group(group)
+        self._directory.cleanup()
+
+
+@cache
+def place() -> Place:
+    """Return the place of this process, made when a test first needs it; without a cloud, the test is skipped."""
+    return Place()
+
+
+def own_file() -> str:
+    """Return the clouds.yaml of this process."""
+    return str(place().file)
+
+
+def is_placed() -> bool:
+    """Whether a test of this process has needed the cloud."""
+    return place.cache_info().currsize > 0
+
+
+def give_up_place() -> None:
+    """Delete the place of this process, if it has one."""
+    if is_placed():
+        place().give_up()
+
+
+def connection(file: Path, cloud: str) -> Any:
+    """Return a new connection to an entry of a clouds.yaml."""
+    settings = OpenStackConfig(config_files=[str(file)], load_envvars=False)
+    return Connection(config=settings.get_one(cloud=cloud))
 
 
 @cache
 def connected(cloud: str) -> Any:
     """Return a connection to an entry of clouds.yaml, one for all tests of a process: each has logins of its own."""
-    return openstack.connect(cloud=cloud)
+    return connection(place().file, cloud)
 
 
 class CloudConformance(ResourceConformance):
     """The contract of resource types, for one whose objects are in a cloud, where nothing may be left of them."""
 
-    pytestmark = [
-        pytest.mark.devcloud,
-        pytest.mark.slow,
-        pytest.mark.skipif(not FILE, reason="OS_CLIENT_CONFIG_FILE names no clouds.yaml"),
-    ]
+    pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
     type: ClassVar[type[CloudObject]]
     #: The entry of clouds.yaml: ``devcloud``, or ``devcloud-admin`` for what only an administrator may do.
-    cloud: ClassVar[str] = "devcloud"
+    cloud: ClassVar[str] = USER
 
     @property
     def settings(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return {"clients": {"openstack": {"cloud": self.cloud, "config_file": FILE}}}
+        return {"clients": {"openstack": {"cloud": self.cloud, "config_file": own_file()}}}
 
     def objects(self) -> Collection[str]:
         """Return the ids of all objects in the type's collection that are not of another project."""

@@ -4,13 +4,13 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import openstack
+from tests.services.openstack.cloud import connected
 
 
 @contextmanager
 def servers(count: int) -> Iterator[list[str]]:
     """Make servers without networks, and yield their ids; they and what they need are deleted afterwards."""
-    cloud, admin = openstack.connect(cloud="devcloud"), openstack.connect(cloud="devcloud-admin")
+    cloud, admin = connected("devcloud"), connected("devcloud-admin")
     name = f"test-{uuid.uuid4().hex[:8]}"
     flavor = admin.compute.create_flavor(name=name, ram=64, vcpus=1, disk=1)
     image = cloud.image.create_image(

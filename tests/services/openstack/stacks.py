@@ -10,14 +10,13 @@ from threading import Lock
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import openstack
 import pytest
 from click.testing import CliRunner
 from requests import Response
 from requests.adapters import HTTPAdapter
 
 from orchestrator.cli.main import isotherm
-from tests.services.openstack.cloud import FILE
+from tests.services.openstack.cloud import connected, own_file
 from workers.resources.openstack.nova.generated_keys import generated
 
 pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
@@ -42,8 +41,8 @@ class Stacks:
 
     def __init__(self, directory: Path, cloud: str = "devcloud") -> None:
         self._runner = CliRunner()
-        self.cloud: Any = openstack.connect(cloud=cloud)
-        clients = {"openstack": {"cloud": cloud, "config_file": FILE}}
+        self.cloud: Any = connected(cloud)
+        clients = {"openstack": {"cloud": cloud, "config_file": own_file()}}
         self._environment = {
             "ISOTHERM_STATE_DIRECTORY": str(directory / "state"),
             "ISOTHERM_CLIENTS": json.dumps(clients),
@@ -133,8 +132,8 @@ def too_many(request: Any) -> Response:
 @contextmanager
 def furnished() -> Iterator[None]:
     """Put into the cloud what templates need, unless it is there; it stays for others."""
-    admin: Any = openstack.connect(cloud="devcloud-admin")
-    user: Any = openstack.connect(cloud="devcloud")
+    admin: Any = connected("devcloud-admin")
+    user: Any = connected("devcloud")
     if admin.image.find_image(IMAGE) is None:
         admin.image.create_image(
             name=IMAGE, data=b"none", disk_format="raw", container_format="bare", visibility="public"

@@ -4,10 +4,9 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-import openstack
 import pytest
 
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import CloudConformance, connected
 from workers.resources.openstack.cinder.quota import Quota
 
 
@@ -20,7 +19,7 @@ class TestQuota(CloudConformance):
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
     def _project(cls) -> Iterator[None]:
-        identity: Any = openstack.connect(cloud=cls.cloud).identity
+        identity: Any = connected(cls.cloud).identity
         cls.project = identity.create_project(name=f"quota-{uuid.uuid4().hex[:8]}").id
         yield
         identity.delete_project(cls.project)

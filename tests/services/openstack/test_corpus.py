@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.services.openstack.cloud import FILE
 from tests.services.openstack.stacks import FLAVOR, IMAGE, INSIDE, KEY, LARGER, OUTSIDE, Stacks, furnished
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "heat-templates"
@@ -15,7 +14,6 @@ CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "heat-templates"
 pytestmark = [
     pytest.mark.devcloud,
     pytest.mark.slow,
-    pytest.mark.skipif(not FILE, reason="OS_CLIENT_CONFIG_FILE names no clouds.yaml"),
     pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of templates is not beside the repository"),
 ]
 

@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-import openstack
 import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from tests.services.openstack.cloud import FILE, CloudConformance
+from tests.services.openstack.cloud import CloudConformance, connected, is_placed
 from workers.resources.openstack.keystone.domain import Domain
 from workers.resources.openstack.keystone.endpoint import Endpoint
 from workers.resources.openstack.keystone.group import Group
@@ -99,7 +98,7 @@ class TestUser(KeystoneConformance):
         with self._engine() as engine:
 
             def logs_in(password: str) -> bool:
-                cloud = openstack.connect(cloud=self.cloud)
+                cloud = connected(self.cloud)
                 user = {"id": engine.resource("s", "it").physical_id, "password": password}
                 body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}
                 answer = cloud.identity.post("/auth/tokens", json=body, authenticated=False)
@@ -197,9 +196,9 @@ class TestEndpoint(KeystoneConformance):
 @pytest.fixture(scope="module", autouse=True)
 def _nothing_is_left() -> Iterator[None]:
     yield
-    if not FILE:
+    if not is_placed():
         return
-    identity = openstack.connect(cloud="devcloud-admin").identity
+    identity = connected("devcloud-admin").identity
     for plural in ("projects", "users", "groups", "domains", "services", "endpoints"):
         listed = identity.get(f"/{plural}").json()[plural]
         assert [each["name"] for each in listed if IT in each.get("name", "")] == []

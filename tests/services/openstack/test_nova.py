@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-import openstack
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificate
 
 from isotherm.testing.engine import Engine
-from tests.services.openstack.cloud import FILE, CloudConformance
+from tests.services.openstack.cloud import CloudConformance, connected, own_file
 from workers.resources.openstack.nova.flavor import Flavor
 from workers.resources.openstack.nova.generated_keys import generated
 from workers.resources.openstack.nova.host_aggregate import HostAggregate
@@ -65,7 +64,7 @@ class TestQuota(CloudConformance):
 
     @pytest.fixture(autouse=True)
     def _in_a_project(self) -> Iterator[None]:
-        identity: Any = openstack.connect(cloud=self.cloud).identity
+        identity: Any = connected(self.cloud).identity
         project = identity.create_project(name=f"isotherm-{secrets.token_hex(4)}")
         self.project = project.id
         yield
@@ -92,7 +91,7 @@ def _template(name: str, **properties: Any) -> str:
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    settings = {"clients": {"openstack": {"cloud": "devcloud", "config_file": FILE}}}
+    settings = {"clients": {"openstack": {"cloud": "devcloud", "config_file": own_file()}}}
     with closing(Engine(settings=settings)) as made:
         yield made
 
@@ -102,7 +101,7 @@ def name() -> Iterator[str]:
     """Return a name for key pairs, none of which is left."""
     made = f"isotherm-{secrets.token_hex(4)}"
     yield made
-    openstack.connect(cloud="devcloud").compute.delete_keypair(made)
+    connected("devcloud").compute.delete_keypair(made)
 
 
 class TestKeys:
@@ -116,7 +115,7 @@ class TestKeys:
         keys = {each.key: each.value for each in made.outputs}
         private = load_pem_private_key(keys["private_key"].encode(), None)
         public = private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
-        shown = openstack.connect(cloud="devcloud").compute.get_keypair(name)
+        shown = connected("devcloud").compute.get_keypair(name)
         assert public == keys["public_key"] == shown.public_key
         assert engine.delete("s") is None
 
@@ -125,24 +124,24 @@ class TestKeys:
         assert made is not None
         assert made.state == "CREATE_COMPLETE", made.reason
         assert "private_key" not in engine.resource("s", "key").data
-        shown = openstack.connect(cloud="devcloud").compute.get_keypair(name)
+        shown = connected("devcloud").compute.get_keypair(name)
         assert load_pem_x509_certificate(shown.public_key.encode())
         assert engine.delete("s") is None
 
     def test_a_foreign_key_pair_is_left_alone(self, engine: Engine, name: str) -> None:
         key = generated("ssh", name).public
-        openstack.connect(cloud="devcloud").compute.create_keypair(name=name, public_key=key)
+        connected("devcloud").compute.create_keypair(name=name, public_key=key)
         made = engine.create("s", _template(name, public_key=key))
         assert made is not None
         assert made.state == "CREATE_FAILED"
         assert engine.delete("s") is None
-        assert openstack.connect(cloud="devcloud").compute.get_keypair(name).public_key == key
+        assert connected("devcloud").compute.get_keypair(name).public_key == key
 
     def test_a_replacement_may_have_the_name_of_the_old_one(self, engine: Engine, name: str) -> None:
         engine.create("s", _template(name))
         made = engine.update("s", _template(name, public_key=generated("ssh", name).public))
         assert made is not None
         assert made.state == "UPDATE_COMPLETE", made.reason
-        shown = openstack.connect(cloud="devcloud").compute.get_keypair(name)
+        shown = connected("devcloud").compute.get_keypair(name)
         assert {each.key: each.value for each in made.outputs}["public_key"] == shown.public_key
         assert engine.delete("s") is None

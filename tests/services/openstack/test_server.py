@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-import openstack
 import pytest
 
 from isotherm.testing.engine import Engine
 from orchestrator.model.messages import DeleteSnapshotJob, RestoreJob, SnapshotJob
-from tests.services.openstack.cloud import FILE, CloudConformance
+from tests.services.openstack.cloud import CloudConformance, connected, connection, own_file, place
 from workers.resources.openstack.nova.server.server import Server
 
 
@@ -21,7 +20,7 @@ class Surroundings:
 
     def __init__(self) -> None:
         self.name = f"isotherm-{secrets.token_hex(4)}"
-        self._admin, self._user = (openstack.connect(cloud=each) for each in ("devcloud-admin", "devcloud"))
+        self._admin, self._user = (connected(each) for each in ("devcloud-admin", "devcloud"))
         self._made: list[Any] = []
 
     def make(self) -> None:
@@ -52,8 +51,6 @@ class Surroundings:
 @pytest.fixture(scope="module")
 def surroundings() -> Iterator[Surroundings]:
     """Return what servers need."""
-    if not FILE:
-        pytest.skip("OS_CLIENT_CONFIG_FILE names no clouds.yaml")
     there = Surroundings()
     try:
         there.make()
@@ -128,8 +125,8 @@ class TestWhole:
     @pytest.fixture(autouse=True)
     def _set_up(self, surroundings: Surroundings) -> Iterator[None]:
         self.name = surroundings.name
-        self.cloud: Any = openstack.connect(cloud="devcloud")
-        settings = {"clients": {"openstack": {"cloud": "devcloud", "config_file": FILE}}}
+        self.cloud: Any = connected("devcloud")
+        settings = {"clients": {"openstack": {"cloud": "devcloud", "config_file": own_file()}}}
         with closing(Engine(settings=settings, poll_seconds=0.3)) as self.engine:
             try:
                 yield
@@ -228,10 +225,10 @@ class TestWhole:
         return [each for each in self.cloud.image.images() if each.name.startswith("w-it-")]
 
     def _fill_images(self, stop: threading.Event) -> None:
-        connection: Any = openstack.connect(cloud="devcloud")
+        user = connection(place().file, "devcloud")
         while not stop.wait(0.3):
-            for image in connection.image.images(status="queued"):
+            for image in user.image.images(status="queued"):
                 if image.name.startswith("w-it-"):
-                    connection.image.update_image(image, container_format="bare", disk_format="raw")
+                    user.image.update_image(image, container_format="bare", disk_format="raw")
                     kind = {"Content-Type": "application/octet-stream"}
-                    connection.image.put(f"/images/{image.id}/file", data=b"image", headers=kind)
+                    user.image.put(f"/images/{image.id}/file", data=b"image", headers=kind)

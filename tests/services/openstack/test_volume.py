@@ -5,13 +5,12 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-import openstack
 import pytest
 
 from isotherm.testing import Engine
 from orchestrator.model.messages import DeleteSnapshotJob, RestoreJob, SnapshotJob
 from orchestrator.views.stacks import StackView
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import CloudConformance, connected
 from tests.services.openstack.servers import servers
 from workers.resources.openstack.cinder.volume import Volume
 from workers.resources.openstack.tokens import with_token
@@ -137,7 +136,7 @@ def test_it_is_detached_meanwhile_where_the_service_demands_it(cloud: Cloud, ser
 
 
 def test_it_becomes_of_another_type_or_says_that_it_cannot(cloud: Cloud) -> None:
-    admin: Any = openstack.connect(cloud="devcloud-admin").block_storage
+    admin: Any = connected("devcloud-admin").block_storage
     run = uuid.uuid4().hex[:8]
     first, second = (admin.create_type(name=f"{name}-{run}", is_public=True) for name in ("first", "second"))
     # The backend would have to move the volume.
@@ -210,7 +209,7 @@ def test_impossible_sources_are_refused(properties: dict[str, Any]) -> None:
 @pytest.fixture(scope="module")
 def backups() -> bool:
     """Whether the cloud has a backup service."""
-    services = openstack.connect(cloud="devcloud-admin").block_storage.services()
+    services = connected("devcloud-admin").block_storage.services()
     return any(each.binary == "cinder-backup" and each.state == "up" for each in services)
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-import openstack
 import pytest
 
 from orchestrator.plugins.properties import PropertyError
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import CloudConformance, connected
 from workers.resources.openstack.glance.web_image import WebImage
 
 
@@ -117,7 +116,7 @@ class TestSharedImage(ImageConformance):
         return {**super().properties, "visibility": "shared", "members": ["one", "two"]}
 
     def test_an_id_of_another_image_is_refused_and_that_left_alone(self) -> None:
-        image = openstack.connect(cloud=self.cloud).image.create_image(
+        image = connected(self.cloud).image.create_image(
             name=self.name, disk_format="raw", container_format="bare", allow_duplicates=True
         )
         with self._engine() as engine:

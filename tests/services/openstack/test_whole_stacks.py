@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.services.openstack.cloud import FILE
 from tests.services.openstack.stacks import FLAVOR, IMAGE, INSIDE, LARGER, OUTSIDE, Stacks, furnished
 
 pytestmark = [
     pytest.mark.devcloud,
     pytest.mark.slow,
-    pytest.mark.skipif(not FILE, reason="OS_CLIENT_CONFIG_FILE names no clouds.yaml"),
 ]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "cloud" / "web.yaml"
