@@ -60,12 +60,11 @@ def choose(items: list[pytest.Item]) -> None:
     """Mark what is to be skipped of the collected tests, and put those for the cloud that the run starts last."""
     late = []
     for item in items:
-        marks = list(item.iter_markers("devcloud"))
-        if not marks or named():
+        if item.get_closest_marker("devcloud") is None or named():
             continue
         if not starts_its_own():
             item.add_marker(pytest.mark.skip(reason=_why_none()))
-        elif any(mark.kwargs.get("every_run") for mark in marks):
+        elif _is_for_it(item):
             late.append(item)
         else:
             item.add_marker(pytest.mark.skip(reason="runs where OS_CLIENT_CONFIG_FILE names a clouds.yaml"))
@@ -111,7 +110,8 @@ def end() -> None:
 
 
 def _is_for_it(item: pytest.Item) -> bool:
-    return any(mark.kwargs.get("every_run") for mark in item.iter_markers("devcloud"))
+    said = (mark.kwargs["every_run"] for mark in item.iter_markers("devcloud") if "every_run" in mark.kwargs)
+    return bool(next(said, False))
 
 
 def _is_decided(directory: Path) -> bool:

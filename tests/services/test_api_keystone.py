@@ -4,25 +4,25 @@ may do what a member may, and ``devcloud-admin``, an administrator.
 
 import fcntl
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
-import openstack
 import pytest
 import yaml
 
 from tests.services.api_process import serving
+from tests.services.cloud_of_the_run import clouds_file
+from tests.services.openstack.cloud import ADMIN, USER, connected, connection, own_file
 from tests.services.openstack.stacks import FLAVOR, IMAGE, LARGER, OUTSIDE, Stacks, furnished
 from tests.services.openstack_client import Openstack
 from tests.services.process import free_port
 from tests.services.test_openstack_options import type_all, write_files
 from tests.waiting import until
 
-pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
+pytestmark = [pytest.mark.devcloud(every_run=True), pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cloud" / "web.yaml"
 WAITING = """
@@ -37,17 +37,14 @@ outputs:
 
 @pytest.fixture(scope="module")
 def clouds() -> dict[str, Any]:
-    file = os.environ.get("OS_CLIENT_CONFIG_FILE", "")
-    if not file:
-        pytest.skip("OS_CLIENT_CONFIG_FILE names no clouds.yaml")
-    found: dict[str, Any] = yaml.safe_load(Path(file).read_text())["clouds"]
+    found: dict[str, Any] = yaml.safe_load(clouds_file().read_text())["clouds"]
     return found
 
 
 @pytest.fixture(scope="module")
 def url(clouds: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the API, which is in keystone's catalogue meanwhile, and no other process's."""
-    with Path(os.environ["OS_CLIENT_CONFIG_FILE"]).open() as held:
+    with clouds_file().open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield from registered(clouds, tmp_path_factory)
 
@@ -66,10 +63,10 @@ def registered(clouds: dict[str, Any], tmp_path_factory: pytest.TempPathFactory)
         "ISOTHERM_API_POLICY_FILE": str(directory / "policy.yaml"),
         # The user of the settings is not the one for whom stacks act.
         "ISOTHERM_CLIENTS": json.dumps(
-            {"openstack": {"cloud": "devcloud-admin", "config_file": os.environ["OS_CLIENT_CONFIG_FILE"]}}
+            {"openstack": {"cloud": "devcloud-admin", "config_file": str(clouds_file())}}
         ),
     }
-    admin: Any = openstack.connect(cloud="devcloud-admin").identity
+    admin: Any = connection(clouds_file(), ADMIN).identity
     service = admin.create_service(name="isotherm-test", type="orchestration")
     address = f"http://127.0.0.1:{port}/v1/%(project_id)s"
     endpoint = admin.create_endpoint(
@@ -94,7 +91,7 @@ def test_stack_of_a_user_is_signalled_updated_and_deleted_and_seen_by_no_other_p
     url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "waiting.yaml").write_text(WAITING)
-    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    file = str(clouds_file())
     demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=file)
     admin = Openstack(tmp_path, "--os-cloud", "devcloud-admin", OS_CLIENT_CONFIG_FILE=file)
     demo.run("stack", "create", "-t", "waiting.yaml", "waits")
@@ -117,7 +114,7 @@ def test_stack_of_a_user_is_signalled_updated_and_deleted_and_seen_by_no_other_p
 
 def test_administrator_lists_the_stacks_of_a_project(url: str, tmp_path: Path) -> None:
     (tmp_path / "waiting.yaml").write_text(WAITING)
-    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    file = str(clouds_file())
     demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=file)
     admin = Openstack(tmp_path, "--os-cloud", "devcloud-admin", OS_CLIENT_CONFIG_FILE=file)
     demo.run("stack", "create", "-t", "waiting.yaml", "listed")
@@ -152,9 +149,9 @@ def credentials(user: Any) -> set[str]:
 
 def test_stack_acts_for_its_caller_by_a_credential_that_goes_with_it(url: str, tmp_path: Path) -> None:
     (tmp_path / "network.yaml").write_text(NETWORK)
-    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    file = str(clouds_file())
     demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=file)
-    user: Any = openstack.connect(cloud="devcloud")
+    user: Any = connection(clouds_file(), USER)
     before = credentials(user)
     demo.run("stack", "create", "--wait", "-t", "network.yaml", "net")
     (network,) = user.network.networks(name="of-the-caller")
@@ -175,19 +172,18 @@ def test_stack_acts_for_its_caller_by_a_credential_that_goes_with_it(url: str, t
 def test_whole_template_is_made_changed_and_deleted_with_everything_that_was_made_for_it(
     url: str, tmp_path: Path
 ) -> None:
-    file = os.environ["OS_CLIENT_CONFIG_FILE"]
-    demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=file)
-    admin: Any = openstack.connect(cloud="devcloud-admin")
+    demo = Openstack(tmp_path, "--os-cloud", "devcloud", OS_CLIENT_CONFIG_FILE=own_file())
+    admin: Any = connected(ADMIN)
     with furnished():
         there = Stacks(tmp_path)
 
         def everything() -> dict[str, set[str]]:
-            """Return the ids of all that is in the project, or may let someone into it."""
+            """Return the ids of all that is in the project, and of who may act in it."""
+            assigned = admin.identity.role_assignments(scope_project_id=there.cloud.session.get_project_id())
             return {
                 **there.things(),
                 "credentials": credentials(there.cloud),
-                "users": {each.id for each in admin.identity.users()},
-                "projects": {each.id for each in admin.identity.projects()},
+                "users": {each.user["id"] for each in assigned},
             }
 
         before = everything()
@@ -221,7 +217,7 @@ def test_whole_template_is_made_changed_and_deleted_with_everything_that_was_mad
 
 def test_every_command_says_what_it_should(url: str, tmp_path: Path) -> None:
     write_files(tmp_path)
-    file = os.environ["OS_CLIENT_CONFIG_FILE"]
+    file = str(clouds_file())
     admin = Openstack(tmp_path, "--os-cloud", "devcloud-admin", OS_CLIENT_CONFIG_FILE=file)
     type_all(admin)
     admin.close()

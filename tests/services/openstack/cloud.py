@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pytest
 import yaml
@@ -48,6 +49,10 @@ class Place:
         user: Any = connected(USER)
         for key in user.compute.keypairs():
             user.compute.delete_keypair(key)
+        for router in user.network.routers(project_id=self.project):
+            for port in user.network.ports(device_id=router.id):
+                user.network.remove_interface_from_router(router, port_id=port.id)
+            user.network.delete_router(router)
         for network in user.network.networks(project_id=self.project):
             with suppress(Exception):
                 # A test that failed may have left something on it.
@@ -93,6 +98,35 @@ def connected(cloud: str) -> Any:
     return connection(place().file, cloud)
 
 
+#: By service: the kinds of things that a project has.
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "compute": ("servers", "keypairs", "server_groups"),
+    "network": ("networks", "subnets", "ports", "routers", "ips", "security_groups"),
+    "block_storage": ("volumes", "snapshots"),
+    "image": ("images",),
+}
+
+
+def things(cloud: Any) -> dict[str, set[str]]:
+    """Return the ids of what the project of a connection has, by kind."""
+    own = cloud.session.get_project_id()
+    found: dict[str, set[str]] = {}
+    for service, kinds in KINDS.items():
+        for kind in kinds:
+            listed = getattr(getattr(cloud, service), kind)()
+            owned = {
+                str(each.id): getattr(each, "owner", None) or getattr(each, "project_id", None)
+                for each in listed
+            }
+            found[kind] = {each for each, owner in owned.items() if owner in (own, None)}
+    return found
+
+
+def whole(cloud: Any) -> set[str]:
+    """Return what the project of a connection has, in words."""
+    return {f"{kind} {each}" for kind, ids in things(cloud).items() for each in ids}
+
+
 class CloudConformance(ResourceConformance):
     """The contract of resource types, for one whose objects are in a cloud, where nothing may be left of them."""
 
@@ -100,6 +134,14 @@ class CloudConformance(ResourceConformance):
     type: ClassVar[type[CloudObject]]
     #: The entry of clouds.yaml: ``devcloud``, or ``devcloud-admin`` for what only an administrator may do.
     cloud: ClassVar[str] = USER
+    #: Whether the physical id is that of an object of the collection, and not of a relation between some.
+    is_shown: ClassVar[bool] = True
+    #: By stage of a life (:mod:`tests.services.openstack.life`), why there is none.
+    cannot: ClassVar[Mapping[str, str]] = {}
+    #: Changes for its life alone: each of those of the contract multiplies the tests of crashes.
+    more_changes: ClassVar[Mapping[str, Any]] = {}
+    #: Whether its life is looked at; not that of variants.
+    lives: ClassVar[bool] = True
 
     @property
     def settings(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -111,6 +153,20 @@ class CloudConformance(ResourceConformance):
         answer = service.get(kind.details or kind.path, microversion=kind.microversion).json()
         own = service.get_project_id()
         return [str(each["id"]) for each in answer[kind.plural] if each.get("project_id", own) == own]
+
+    def shown(self, object_id: str) -> Mapping[str, Any] | None:
+        """Return an object of the collection as the service shows it, asked without the type; None if it is gone."""
+        kind = self.type.collection
+        answer = self.service().get(kind.at(object_id), microversion=kind.microversion)
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            return None
+        found: Mapping[str, Any] = answer.json()
+        return found[kind.key] if kind.key else found
+
+    def everything(self) -> set[str]:
+        """Return what there is of the type; for a user, with all else that the project has."""
+        own = {f"{self.type.__name__} {each}" for each in self.objects()}
+        return own if self.cloud == ADMIN else own | whole(connected(USER))
 
     def service(self, name: str = "") -> Any:
         """Return openstacksdk's proxy of the type's service, or of another."""

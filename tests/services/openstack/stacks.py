@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -16,7 +16,7 @@ from requests import Response
 from requests.adapters import HTTPAdapter
 
 from orchestrator.cli.main import isotherm
-from tests.services.openstack.cloud import connected, own_file
+from tests.services.openstack.cloud import connected, own_file, things
 from workers.resources.openstack.nova.generated_keys import generated
 
 pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
@@ -28,12 +28,6 @@ LARGER: Final = "isotherm-larger"
 KEY: Final = "isotherm-key"
 INSIDE: Final = "isotherm-inside"
 OUTSIDE: Final = "isotherm-public"
-#: By service: the kinds of things that stacks make.
-_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "compute": ("servers", "keypairs", "server_groups"),
-    "network": ("networks", "subnets", "ports", "routers", "ips", "security_groups"),
-    "block_storage": ("volumes",),
-}
 
 
 class Stacks:
@@ -109,15 +103,7 @@ class Stacks:
 
     def things(self) -> dict[str, set[str]]:
         """Return the ids of what the user's project has, by kind."""
-        own = self.cloud.session.get_project_id()
-        found: dict[str, set[str]] = {}
-        for service, kinds in _KINDS.items():
-            for kind in kinds:
-                listed = getattr(getattr(self.cloud, service), kind)()
-                found[kind] = {
-                    str(each.id) for each in listed if getattr(each, "project_id", own) in (own, None)
-                }
-        return found
+        return things(self.cloud)
 
 
 def too_many(request: Any) -> Response:

@@ -1,8 +1,8 @@
 """Types of the network service whose extensions few clouds have, on one in memory."""
 
 import json
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, ClassVar
 
 import pytest
 
@@ -28,6 +28,9 @@ class MemoryConformance(ResourceConformance):
     settings = {"clients": {"openstack": {"cloud": "memory"}}}
     #: The end of the path of the type's collection.
     kept_at: str
+    is_shown = True
+    cannot: ClassVar[Mapping[str, str]] = {}
+    more_changes: ClassVar[Mapping[str, Any]] = {}
 
     @pytest.fixture(autouse=True)
     def _empty(self) -> Iterator[None]:
@@ -39,6 +42,14 @@ class MemoryConformance(ResourceConformance):
     def objects(self) -> Collection[str]:
         """Return the ids of all objects in the type's collection."""
         return [each for path, there in Memory.there.items() if path.endswith(self.kept_at) for each in there]
+
+    def shown(self, object_id: str) -> Mapping[str, Any] | None:
+        """Return an object as the service has it; None if it is gone."""
+        return next((there[object_id] for there in Memory.there.values() if object_id in there), None)
+
+    def everything(self) -> set[str]:
+        """Return what there is, of any kind."""
+        return {f"{path} {each}" for path, there in Memory.there.items() for each in there}
 
     def made(self) -> tuple[str, Any]:
         """Make and delete the stack; return the path and the body of the request that made the resource."""

@@ -11,7 +11,7 @@ import pytest
 from tests.services.openstack.stacks import FLAVOR, IMAGE, INSIDE, LARGER, OUTSIDE, Stacks, furnished
 
 pytestmark = [
-    pytest.mark.devcloud,
+    pytest.mark.devcloud(every_run=True),
     pytest.mark.slow,
 ]
 
@@ -151,6 +151,7 @@ def pairs(directory: Path, count: int) -> Path:
     return written(directory, pairs={"type": "OS::Heat::ResourceGroup", "properties": properties})
 
 
+@pytest.mark.devcloud(every_run=False)
 def test_many_servers_and_ports_cost_few_requests_each(stacks: Stacks, tmp_path: Path) -> None:
     """One list answers for all servers that are waited for, and nothing is looked up twice."""
     count, before = 50, stacks.things()
