@@ -127,6 +127,12 @@ def whole(cloud: Any) -> set[str]:
     return {f"{kind} {each}" for kind, ids in things(cloud).items() for each in ids}
 
 
+#: Why a type has no stage of a life.
+NOTHING_CHANGES: Final = "none of its properties may change in place"
+ONE_AT_A_TIME: Final = "it is no object of its own: a second one would be the same"
+UNIQUE: Final = "the service refuses a second one like it, and deletes none before the other is there"
+
+
 class CloudConformance(ResourceConformance):
     """The contract of resource types, for one whose objects are in a cloud, where nothing may be left of them."""
 
@@ -154,7 +160,7 @@ class CloudConformance(ResourceConformance):
         own = service.get_project_id()
         return [str(each["id"]) for each in answer[kind.plural] if each.get("project_id", own) == own]
 
-    def shown(self, object_id: str) -> Mapping[str, Any] | None:
+    def asked(self, object_id: str) -> Mapping[str, Any] | None:
         """Return an object of the collection as the service shows it, asked without the type; None if it is gone."""
         kind = self.type.collection
         answer = self.service().get(kind.at(object_id), microversion=kind.microversion)

@@ -30,6 +30,8 @@ class Life:
         self.claims = 0
         #: The property that is not as at first.
         self._changed = ""
+        #: How many objects there are, once it is made.
+        self._objects = 0
         #: The row that made the object.
         self._maker = ""
 
@@ -38,7 +40,6 @@ class Life:
         before = self._case.everything()  # type: ignore[attr-defined]
         self._is(self._engine.create("s", self._template("")), "CREATE_COMPLETE")
         self._maker = self._row.id
-        self._objects = len(before), len(self._case.everything())  # type: ignore[attr-defined]
         self._lasts("created")
         self.stages["checked"] = "yes"
         for stage, act in (("updated", self._update), ("replaced", self._replace)):
@@ -74,7 +75,7 @@ class Life:
         was, name = self._row, self._change(in_place=False)
         if not name:
             # Something changes all the same: names may be unique in the cloud.
-            name = self._other()
+            name = "name" if "name" in self._changes and self._changed != "name" else self._other()
             stack = self._engine.store.stacks.find("s", project="default")
             mark_unhealthy(self._engine.store, stack, NAME, reason="")
         self._is(self._engine.update("s", self._template(name)), "UPDATE_COMPLETE", f"{name}: ")
@@ -116,11 +117,10 @@ class Life:
             wanted = resource.properties[name]  # type: ignore[union-attr]
             self._claim(value == wanted, f"{stage}: {name} is {value!r}, expected {wanted!r}")
         if self._case.is_shown:  # type: ignore[attr-defined]
-            self._is_shown(stage, self._case.shown(str(row.physical_id)))  # type: ignore[attr-defined]
-        there = len(self._case.everything())  # type: ignore[attr-defined]
-        self._claim(
-            there == self._objects[1], f"{stage}: there are {there} objects: expected {self._objects}"
-        )
+            self._is_shown(stage, self._case.asked(str(row.physical_id)))  # type: ignore[attr-defined]
+        there = len(set(self._case.objects() or ()))
+        self._objects = self._objects or there
+        self._claim(there == self._objects, f"{stage}: there are {there} objects: expected {self._objects}")
         self.stages[stage] = "yes"
 
     def _is_shown(self, stage: str, shown: Mapping[str, Any] | None) -> None:
@@ -140,7 +140,7 @@ class Life:
 
     def _is_gone(self, object_id: str | None) -> None:
         if self._case.is_shown:  # type: ignore[attr-defined]
-            shown = self._case.shown(str(object_id))  # type: ignore[attr-defined]
+            shown = self._case.asked(str(object_id))  # type: ignore[attr-defined]
             self._claim(shown is None, f"the service still has {object_id}")
 
     # -- how ---------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Life:
         template = json.loads(self._case._template())
         template["resources"][NAME]["properties"] |= self._changed_to(changed)
         properties = {"value": {"get_resource": NAME}, "fail": fails}
-        template["resources"]["user"] = {"type": "OS::Heat::TestResource", "properties": properties}
+        template["resources"]["uses_it"] = {"type": "OS::Heat::TestResource", "properties": properties}
         return json.dumps(template)
 
     def _change(self, *, in_place: bool) -> str:

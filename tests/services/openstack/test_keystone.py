@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from tests.services.openstack.cloud import CloudConformance, connected, is_placed
+from tests.services.openstack.cloud import ONE_AT_A_TIME, CloudConformance, connected, is_placed
 from workers.resources.openstack.keystone.domain import Domain
 from workers.resources.openstack.keystone.endpoint import Endpoint
 from workers.resources.openstack.keystone.group import Group
@@ -54,6 +54,7 @@ class TestProject(KeystoneConformance):
 
 class TestProjectInAnotherDomain(KeystoneConformance):
     type = Project
+    lives = False
     others = {"domain": {"type": "OS::Keystone::Domain", "properties": {"name": f"domain-of-{IT}"}}}
     properties = {"name": IT, "domain": {"get_resource": "domain"}, "enabled": False}
     changes = {"domain": "Default"}
@@ -74,6 +75,7 @@ class TestUser(KeystoneConformance):
         "roles": [IN_PROJECT, IN_DOMAIN],
     }
     changes = {"groups": [], "roles": [IN_DOMAIN]}
+    more_changes = {"name": f"{IT}-b"}
 
     def test_roles_that_are_not_wanted_any_more_end_and_those_of_others_stay(self) -> None:
         identity = self.service()
@@ -129,6 +131,9 @@ class TestRole(KeystoneConformance):
 class AssignmentConformance(KeystoneConformance):
     """The contract, for roles of what another resource made."""
 
+    is_shown = False
+    cannot = {"replaced": ONE_AT_A_TIME}
+
     def objects(self) -> Collection[str]:
         """Return the roles of the user or group of this test."""
         identity, kind = self.service(), self.type.holder  # type: ignore[attr-defined]
@@ -167,6 +172,7 @@ class TestRegion(KeystoneConformance):
 
 class TestRegionWithoutAnId(KeystoneConformance):
     type = Region
+    lives = False
     properties: Mapping[str, Any] = {}
 
     def objects(self) -> Collection[str]:

@@ -11,7 +11,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from cryptography.x509 import load_pem_x509_certificate
 
 from isotherm.testing.engine import Engine
-from tests.services.openstack.cloud import CloudConformance, connected, own_file
+from tests.services.openstack.cloud import (
+    NOTHING_CHANGES,
+    ONE_AT_A_TIME,
+    CloudConformance,
+    connected,
+    own_file,
+)
 from workers.resources.openstack.nova.flavor import Flavor
 from workers.resources.openstack.nova.generated_keys import generated
 from workers.resources.openstack.nova.host_aggregate import HostAggregate
@@ -22,6 +28,7 @@ from workers.resources.openstack.nova.server_group import ServerGroup
 
 class TestKeyPair(CloudConformance):
     type = KeyPair
+    cannot = {"updated": NOTHING_CHANGES}
     properties = {"name": "isotherm-conformance", "save_private_key": True}
     changes = {"name": "isotherm-conformance-too"}
 
@@ -32,6 +39,7 @@ class TestKeyPair(CloudConformance):
 
 class TestServerGroup(CloudConformance):
     type = ServerGroup
+    cannot = {"updated": NOTHING_CHANGES}
     properties = {"rules": {"max_server_per_host": 2}}
     changes = {"name": "other"}
 
@@ -56,6 +64,8 @@ class TestHostAggregate(CloudConformance):
 
 class TestQuota(CloudConformance):
     type = Quota
+    is_shown = False
+    cannot = {"replaced": ONE_AT_A_TIME}
     cloud = "devcloud-admin"
     exists_outside = False
     changes = {"cores": 4001}

@@ -43,7 +43,7 @@ class MemoryConformance(ResourceConformance):
         """Return the ids of all objects in the type's collection."""
         return [each for path, there in Memory.there.items() if path.endswith(self.kept_at) for each in there]
 
-    def shown(self, object_id: str) -> Mapping[str, Any] | None:
+    def asked(self, object_id: str) -> Mapping[str, Any] | None:
         """Return an object as the service has it; None if it is gone."""
         return next((there[object_id] for there in Memory.there.values() if object_id in there), None)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import NOTHING_CHANGES, ONE_AT_A_TIME, CloudConformance
 from tests.services.openstack.outside import OUTSIDE, Inside, inside, outside
 from workers.resources.openstack.neutron.extra_routes import ExtraRoute, ExtraRouteSet
 from workers.resources.openstack.neutron.router import Router
@@ -27,6 +27,8 @@ class TestRouter(CloudConformance):
 
 class TestRouterInterface(CloudConformance):
     type = RouterInterface
+    is_shown = False
+    cannot = {"updated": NOTHING_CHANGES, "replaced": ONE_AT_A_TIME}
 
     @pytest.fixture(autouse=True)
     def _inside(self, inside: Inside) -> None:
@@ -51,6 +53,8 @@ class TestRouterInterface(CloudConformance):
 @pytest.mark.usefixtures("outside")
 class TestRouterGateway(CloudConformance):
     type = RouterGateway
+    is_shown = False
+    cannot = {"updated": NOTHING_CHANGES, "replaced": ONE_AT_A_TIME}
     others = {"router": {"type": "OS::Neutron::Router"}}
     properties = {"router_id": {"get_resource": "router"}, "network": OUTSIDE}
 
@@ -62,6 +66,8 @@ class TestRouterGateway(CloudConformance):
 
 class TestExtraRouteSet(CloudConformance):
     type = ExtraRouteSet
+    is_shown = False
+    cannot = {"replaced": ONE_AT_A_TIME}
 
     @pytest.fixture(autouse=True)
     def _inside(self, inside: Inside) -> None:
@@ -77,6 +83,7 @@ class TestExtraRouteSet(CloudConformance):
 
 class TestExtraRoute(TestExtraRouteSet):
     type = ExtraRoute
+    cannot = {"updated": NOTHING_CHANGES}
 
     @pytest.fixture(autouse=True)
     def _inside(self, inside: Inside) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from isotherm.testing.engine import Engine
 from orchestrator.plugins.properties import PropertyError
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import NOTHING_CHANGES, CloudConformance
 from workers.resources.openstack.neutron.security_group import SecurityGroup
 from workers.resources.openstack.neutron.security_group_rule import SecurityGroupRule
 from workers.resources.openstack.neutron.security_rules import rule_key
@@ -81,6 +81,7 @@ class TestSecurityGroup(CloudConformance):
 
 class TestSecurityGroupRule(CloudConformance):
     type = SecurityGroupRule
+    cannot = {"updated": NOTHING_CHANGES}
     others = {"group": {"type": "OS::Neutron::SecurityGroup", "properties": {"name": f"{IT}-of-rules"}}}
     properties = {
         "security_group": {"get_resource": "group"},

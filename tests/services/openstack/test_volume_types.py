@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import ONE_AT_A_TIME, UNIQUE, CloudConformance
 from workers.resources.openstack.cinder.encrypted_volume_type import EncryptedVolumeType
 from workers.resources.openstack.cinder.qos_association import QoSAssociation
 from workers.resources.openstack.cinder.qos_specs import QoSSpecs
@@ -55,6 +55,7 @@ class TestVolumeType(AdminConformance):
 
 class TestQoSSpecs(AdminConformance):
     type = QoSSpecs
+    more_changes = {"name": f"other-{RUN}"}
     properties = {"name": f"qos-{RUN}", "specs": {"consumer": "front-end", "total_iops_sec": 100, "b": "x"}}
     changes = {"specs": {"consumer": "both", "total_iops_sec": 200}}
 
@@ -87,6 +88,8 @@ QOS = {"type": "OS::Cinder::QoSSpecs", "properties": {"name": f"some-{RUN}", "sp
 
 class TestQoSAssociation(AdminConformance):
     type = QoSAssociation
+    is_shown = False
+    cannot = {"replaced": ONE_AT_A_TIME}
     others = {**TYPES, "qos": QOS}
     properties = {
         "qos_specs": {"get_resource": "qos"},
@@ -104,6 +107,8 @@ class TestQoSAssociation(AdminConformance):
 
 class TestEncryptedVolumeType(AdminConformance):
     type = EncryptedVolumeType
+    is_shown = False
+    cannot = {"replaced": UNIQUE}
     others = {"one": TYPES["one"]}
     properties = {"volume_type": {"get_resource": "one"}, "provider": "luks", "key_size": 256}
     changes = {"key_size": 128, "cipher": "aes-xts-plain64"}

@@ -108,6 +108,7 @@ class TestSharedImage(ImageConformance):
     """An image with members, which an administrator deactivates."""
 
     cloud = "devcloud-admin"
+    lives = False
     changes = {"active": False, "members": ["two", "three"]}
     name = f"shared-{uuid.uuid4().hex[:8]}"
 
