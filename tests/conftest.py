@@ -3,6 +3,7 @@
 import functools
 import gc
 import importlib.util
+import json
 import os
 import signal
 import subprocess
@@ -87,6 +88,25 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
         return
     reading = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", *config.args]
     subprocess.run(reading, cwd=config.invocation_params.dir, stdout=subprocess.DEVNULL, check=False)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take an option of the tests of OpenStack's types."""
+    parser.addoption(
+        "--life-table", action="store_true", help="print what was done with each type of OpenStack"
+    )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the table that is asked for."""
+    if not config.getoption("--life-table"):
+        return
+    from tests.services.openstack.life import table
+
+    reports = [each for listed in terminalreporter.stats.values() for each in listed]
+    told = [value for each in reports for key, value in getattr(each, "user_properties", ()) if key == "life"]
+    for line in table([json.loads(value) for value in dict.fromkeys(told)]):
+        terminalreporter.write_line(line)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

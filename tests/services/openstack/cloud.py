@@ -47,20 +47,20 @@ class Place:
     def give_up(self) -> None:
         """Delete it, with what the cloud and the fixtures of tests have put into it."""
         user: Any = connected(USER)
-        for key in user.compute.keypairs():
-            user.compute.delete_keypair(key)
-        for router in user.network.routers(project_id=self.project):
-            for port in user.network.ports(device_id=router.id):
-                user.network.remove_interface_from_router(router, port_id=port.id)
-            user.network.delete_router(router)
-        for network in user.network.networks(project_id=self.project):
-            with suppress(Exception):
-                # A test that failed may have left something on it.
+        with suppress(Exception):
+            # A test that failed may have left something that is in the way.
+            for key in user.compute.keypairs():
+                user.compute.delete_keypair(key)
+            for router in user.network.routers(project_id=self.project):
+                for port in user.network.ports(device_id=router.id):
+                    user.network.remove_interface_from_router(router, port_id=port.id)
+                user.network.delete_router(router)
+            for network in user.network.networks(project_id=self.project):
                 user.network.delete_network(network)
+            for group in self._admin.network.security_groups(project_id=self.project):
+                self._admin.network.delete_security_group(group)
         self._admin.identity.delete_user(self.user)
         self._admin.identity.delete_project(self.project)
-        for group in self._admin.network.security_groups(project_id=self.project):
-            self._admin.network.delete_security_group(group)
         self._directory.cleanup()
 
 
