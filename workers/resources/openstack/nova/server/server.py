@@ -23,6 +23,8 @@ from workers.resources.openstack.nova.server.watch import SERVERS, Shown, instan
 #: The first version with tags in the request; later ones take no files.
 _CREATED_AS: Final = "2.52"
 _MARK: Final = "isotherm:"
+#: The name in the private data under which an adopted server has the row that made it.
+_MAKER: Final = "maker"
 #: Properties that are sent under these names as they are, if they are given.
 _SENT_AS: Final = {
     "flavor": "flavorRef",
@@ -162,7 +164,7 @@ outputs:
             nova=self.service,
             neutron=self.openstack("neutron"),
             names=self.client("openstack"),
-            token=self.state.uuid,
+            token=self._token,
             name=self.name,
             security_groups=self.properties["security_groups"] or (),
         )
@@ -170,7 +172,12 @@ outputs:
     @property
     def tags(self) -> list[str]:
         """The tags that are given, and the one by which it is found."""
-        return [*(self.properties["tags"] or ()), f"{_MARK}{self.state.uuid}"]
+        return [*(self.properties["tags"] or ()), f"{_MARK}{self._token}"]
+
+    @property
+    def _token(self) -> str:
+        """The token of its tag and its ports: the id of the row that made it."""
+        return str(self.state.data.get(_MAKER) or self.state.uuid)
 
     # -- creating ----------------------------------------------------------------------------------------------
 
@@ -218,6 +225,15 @@ outputs:
         """Return the server with the tag of this row."""
         listed = self.collection.listed(self.service, tags=f"{_MARK}{self.state.uuid}")
         return listed[0] if listed else None
+
+    # -- adopting ----------------------------------------------------------------------------------------------
+
+    def handle_adopt(self) -> None:
+        """Note which row made the server: its ports have that token, and are deleted with it."""
+        tags = (self.show() or {}).get("tags") or ()
+        self.state.data[_MAKER] = next(
+            (each.removeprefix(_MARK) for each in tags if each.startswith(_MARK)), None
+        )
 
     # -- updating ----------------------------------------------------------------------------------------------
 
