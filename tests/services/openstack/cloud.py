@@ -113,7 +113,12 @@ def things(cloud: Any) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for service, kinds in KINDS.items():
         for kind in kinds:
-            listed = getattr(getattr(cloud, service), kind)()
+            # A server that is deleted is shown for a moment longer.
+            listed = [
+                each
+                for each in getattr(getattr(cloud, service), kind)()
+                if getattr(each, "status", "") != "DELETED"
+            ]
             owned = {
                 str(each.id): getattr(each, "owner", None) or getattr(each, "project_id", None)
                 for each in listed

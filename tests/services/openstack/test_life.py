@@ -20,6 +20,23 @@ from tests.services.openstack.test_web_image import address
 
 __all__ = ["address", "inside", "outside", "surroundings"]
 
+#: Those that wait for servers, routers, volumes and addresses take half of the time, and are not part of every run.
+LONG = frozenset(
+    {
+        *(
+            "TestServer",
+            "TestVolumeAttachment",
+            "TestPort",
+            "TestSubnet",
+            "TestRouter",
+            "TestRouterInterface",
+        ),
+        *("TestRouterGateway", "TestExtraRouteSet", "TestExtraRoute", "TestFloatingIP"),
+        *("TestFloatingIPAssociation", "TestSecurityGroup", "TestSecurityGroupRule", "TestRBACPolicy"),
+        *("TestWebImage", "TestQoSAssociation", "TestSubnetPool", "TestAddressScope"),
+    }
+)
+
 
 def conformances(base: type[ResourceConformance]) -> Iterator[type[ResourceConformance]]:
     """Yield the classes of tests of installed types."""
@@ -52,7 +69,7 @@ def living(kind: type[ResourceConformance]) -> type[ResourceConformance]:
         test_it_ends_as_it_was_wanted_and_leaves_nothing
     )
     if issubclass(kind, CloudConformance):
-        members["pytestmark"] = [pytest.mark.devcloud(every_run=True)]
+        members["pytestmark"] = [pytest.mark.devcloud(every_run=kind.__name__ not in LONG)]
     module = kind.__module__.rpartition(".test_")[2]
     return type(
         f"{kind.__name__}Of{module.title().replace('_', '')}", (kind,), {**members, "__module__": __name__}

@@ -93,9 +93,9 @@ class ServerConformance(CloudConformance):
 
     def objects(self) -> list[str]:
         """Return the servers, and the ports that were made for them."""
-        servers = self.service().get("/servers").json()["servers"]
+        servers = self.service().get("/servers/detail").json()["servers"]
         ports = self.service("network").get("/ports").json()["ports"]
-        own = [each for each in servers if each["name"].startswith("s-it-")]
+        own = [each for each in servers if each["name"].startswith("s-it-") and each["status"] != "DELETED"]
         own += [each for each in ports if each["name"].startswith("it-port-")]
         return [each["id"] for each in own]
 
