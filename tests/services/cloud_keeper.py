@@ -72,7 +72,10 @@ def _start(directory: Path, run: int, environment: dict[str, str]) -> None:
 
 def _carry_out(command: str, run: int, environment: dict[str, str]) -> bool:
     """Run a command of the launcher to its end; return whether it did what it should."""
-    process = subprocess.Popen([str(LAUNCHER), command], env=environment, start_new_session=True)
+    # It writes passwords to the one, and how it goes to the other.
+    process = subprocess.Popen(
+        [str(LAUNCHER), command], env=environment, start_new_session=True, stdout=subprocess.DEVNULL
+    )
     try:
         _wait_for(run, process.pid)
     except BaseException:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from isotherm.testing import Engine, ResourceConformance
+from isotherm.testing import Engine
 from isotherm.testing.resources import NAME
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.model.messages import AdoptJob, DeleteJob
@@ -20,12 +20,12 @@ STAGES: Final = ("created", "checked", "updated", "replaced", "rolled back", "ad
 class Life:
     """A stack with one resource, and what a test of its type says of that."""
 
-    def __init__(self, case: ResourceConformance, engine: Engine) -> None:
+    def __init__(self, case: Any, engine: Engine) -> None:
         self._case, self._engine = case, engine
         self._type: Any = case.type
         #: By stage: ``yes``, or why there is none.
         self.stages: dict[str, str] = {}
-        self._changes: Mapping[str, Any] = {**case.changes, **case.more_changes}  # type: ignore[attr-defined]
+        self._changes: Mapping[str, Any] = {**case.changes, **case.more_changes}
         #: How many claims were true.
         self.claims = 0
         #: The property that is not as at first.
@@ -37,7 +37,7 @@ class Life:
 
     def live(self) -> None:
         """Do everything, and ask the service after each stage."""
-        before = self._case.everything()  # type: ignore[attr-defined]
+        before = self._case.everything()
         self._is(self._engine.create("s", self._template("")), "CREATE_COMPLETE")
         self._maker = self._row.id
         self._lasts("created")
@@ -54,7 +54,7 @@ class Life:
         last = self._row.physical_id
         self._claim(self._engine.delete("s") is None, "the stack is not gone")
         self._is_gone(last)
-        left = self._case.everything() - before  # type: ignore[attr-defined]
+        left = self._case.everything() - before
         self._claim(not left, f"the deletion left {sorted(left)}")
         self.stages["deleted"] = "yes"
 
@@ -108,16 +108,17 @@ class Life:
     def _lasts(self, stage: str) -> None:
         """Find by a check, by the type and by the service that the object is there, as it is wanted."""
         self._is(self._engine.operate("CHECK", "s"), "CHECK_COMPLETE", f"{stage}: ")
-        row, resource = self._row, self._engine.watch.last
+        row = self._row
+        resource: Any = self._engine.watch.last
         self._claim(resource is not None and resource.state.uuid == row.id, f"{stage}: another was checked")
-        resource.changed()  # type: ignore[union-attr]
-        observed = resource.observe()  # type: ignore[union-attr]
+        resource.changed()
+        observed = resource.observe()
         self._claim(observed is not None, f"{stage}: it is gone")
         for name, value in observed.items() if isinstance(observed, Mapping) else ():
-            wanted = resource.properties[name]  # type: ignore[union-attr]
+            wanted = resource.properties[name]
             self._claim(value == wanted, f"{stage}: {name} is {value!r}, expected {wanted!r}")
-        if self._case.is_shown:  # type: ignore[attr-defined]
-            self._is_shown(stage, self._case.asked(str(row.physical_id)))  # type: ignore[attr-defined]
+        if self._case.is_shown:
+            self._is_shown(stage, self._case.asked(str(row.physical_id)))
         there = len(set(self._case.objects() or ()))
         self._objects = self._objects or there
         self._claim(there == self._objects, f"{stage}: there are {there} objects: expected {self._objects}")
@@ -139,8 +140,8 @@ class Life:
             self._claim(token == self._maker, f"{stage}: its token is {token}, expected {self._maker}")
 
     def _is_gone(self, object_id: str | None) -> None:
-        if self._case.is_shown:  # type: ignore[attr-defined]
-            shown = self._case.asked(str(object_id))  # type: ignore[attr-defined]
+        if self._case.is_shown:
+            shown = self._case.asked(str(object_id))
             self._claim(shown is None, f"the service still has {object_id}")
 
     # -- how ---------------------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ class Life:
         )
 
     def _is_refused(self, stage: str) -> bool:
-        cannot: Mapping[str, str] = self._case.cannot  # type: ignore[attr-defined]
+        cannot: Mapping[str, str] = self._case.cannot
         if stage in cannot:
             self.stages[stage] = cannot[stage]
         return stage in cannot
