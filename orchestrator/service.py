@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from orchestrator.engine.delegation import JobKind
     from orchestrator.engine.publisher import Publisher
     from orchestrator.engine.software import SoftwareAdmin
+    from orchestrator.model.collectors import Collector
     from orchestrator.model.ec2_signatures import SignedRequest
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.planning.preparation import Prepared
@@ -402,6 +403,22 @@ class Service(Administration):
         row = self._store.stacks.resource(stack.id, resource)
         is_gone = stack.deleted_at is not None or row.action == "DELETE"
         return not is_gone and request.is_genuine(row.data, now=self._store.database.time(), timed=timed)
+
+    def collector(self, stack: StackView, resource: str) -> "Collector | None":
+        """Return what a server of a stack polls its metadata with; None if the resource is none that does."""
+        from orchestrator.model.collectors import POLLED, Collector
+
+        row = self._store.stacks.resource(stack.id, resource)
+        if not row.data.get(POLLED):
+            return None
+        return Collector.of(
+            self.settings.api_url,
+            row.data,
+            project=self.settings.project,
+            stack=stack.name,
+            stack_id=stack.id,
+            resource=resource,
+        )
 
     def live_resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource with all attributes of its type, read from the object by its plugin in this process.

@@ -19,6 +19,7 @@ from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request
 from orchestrator.api.installation import VERSIONS, Versions
 from orchestrator.api.reading import bytes_in, json_in
+from orchestrator.api.software import metadata_of
 from orchestrator.api.stacks import say_nothing
 from orchestrator.api.times import time_of
 from orchestrator.config.caller import acting_for
@@ -89,7 +90,7 @@ class Cfn(Versions):
             "ResourceType": found.type,
             "ResourceStatus": f"{found.action}_{found.status}",
             "LastUpdatedTimestamp": time_of(found.updated_at),
-            "Metadata": json.dumps(dict(found.metadata)),
+            "Metadata": json.dumps(metadata_of(bearer.service, stack, found)),
         }
         result = {f"{_ACTION}Result": {"StackResourceDetail": detail}}
         metadata = {"ResponseMetadata": {"RequestId": request.context.id}}

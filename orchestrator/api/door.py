@@ -137,16 +137,27 @@ class Door:
         Raises:
             NotAllowed: it does not.
         """
+        try:
+            self._require(request, operation, rule)
+        except NotAllowed as error:
+            self.record_refusal(request, request.context.caller, operation, str(error))
+            raise
+
+    def allows(self, request: falcon.Request, operation: str, *, rule: str) -> bool:
+        """Return whether the caller may do an operation, as for :meth:`require`; nothing goes on record."""
+        try:
+            self._require(request, operation, rule)
+        except NotAllowed:
+            return False
+        return True
+
+    def _require(self, request: falcon.Request, operation: str, rule: str) -> None:
         context = request.context
         caller: Caller = context.caller
-        try:
-            if context.rules is None:
-                self._policy.require(caller.identity, operation, context.project)
-            elif not context.rules.allows(rule or context.rule, request.env, context.project):
-                raise NotAllowed(f"the policy {rule or context.rule} does not allow this")
-        except NotAllowed as error:
-            self.record_refusal(request, caller, operation, str(error))
-            raise
+        if context.rules is None:
+            self._policy.require(caller.identity, operation, context.project)
+        elif not context.rules.allows(rule or context.rule, request.env, context.project):
+            raise NotAllowed(f"the policy {rule or context.rule} does not allow this")
 
     def record_refusal(self, request: falcon.Request, who: Caller, action: str, why: str) -> None:
         """Record a refusal in the audit log; without a database, in the log."""

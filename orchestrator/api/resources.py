@@ -12,6 +12,7 @@ from orchestrator.api.described import described
 from orchestrator.api.faults import Refused, bad_request
 from orchestrator.api.reading import Parts, Query, body_of, value_in
 from orchestrator.api.schemas import MAP, NOTHING, NUMBER, SAID_FLAG, TEXT, body, many, maybe, named, wrapped
+from orchestrator.api.software import metadata_of
 from orchestrator.api.stacks import Face, say_nothing, split_state
 from orchestrator.errors import Conflict
 from orchestrator.model.breakpoints import UNSET_HOOK
@@ -162,7 +163,11 @@ class Metadata(Face):
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show them."""
         service, stack = self._door.living_stack(request, "stack.read", path)
-        response.media = {"metadata": dict(service.resource(stack.id, path["resource"]).metadata)}
+        sees_software = self._door.allows(request, "software.read", rule="software_deployments:metadata")
+        found = service.resource(stack.id, path["resource"])
+        response.media = {
+            "metadata": metadata_of(service, stack, found) if sees_software else dict(found.metadata)
+        }
 
 
 class Signal(Face):

@@ -12,7 +12,9 @@ from orchestrator.api.schemas import MAP, NUMBER, TEXT, body, many, named, wrapp
 from orchestrator.api.stacks import Face
 from orchestrator.api.times import time_of
 from orchestrator.errors import Conflict
+from orchestrator.service import Service
 from orchestrator.views.software import SoftwareConfigItem, SoftwareConfigView, SoftwareDeploymentView
+from orchestrator.views.stacks import ResourceView, StackView
 
 _QUERY: Final = {"limit": NUMBER, "marker": TEXT}
 _OF_SERVER: Final = {"server_id": TEXT}
@@ -55,7 +57,7 @@ class SoftwareConfigs(Face):
     def on_post(self, request: falcon.Request, response: falcon.Response, **_: str) -> None:
         """Create one; as clients expect, with the status of success."""
         software = self._door.service(request, "software.create").software
-        response.media = {"software_config": _config(software.create_config(self._body(request)))}
+        response.media = {"software_config": config_document(software.create_config(self._body(request)))}
 
 
 class SoftwareConfig(Face):
@@ -65,7 +67,7 @@ class SoftwareConfig(Face):
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """Show it."""
         software = self._door.service(request, "software.read").software
-        response.media = {"software_config": _config(software.config(path["config_id"]))}
+        response.media = {"software_config": config_document(software.config(path["config_id"]))}
 
     @described("software_configs:delete", status=HTTPStatus.NO_CONTENT)
     def on_delete(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
@@ -131,7 +133,22 @@ class ServerMetadata(Face):
     def on_get(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
         """List the configs of its deployments, with the values of inputs."""
         software = self._door.service(request, "software.read").software
-        response.media = {"metadata": [_config(each) for each in software.metadata(path["server_id"])]}
+        response.media = {
+            "metadata": [config_document(each) for each in software.metadata(path["server_id"])]
+        }
+
+
+def metadata_of(service: Service, stack: StackView, resource: ResourceView) -> dict[str, Any]:
+    """Return the metadata of a resource; if it is a server, with how it polls them, and with its deployments."""
+    metadata = dict(resource.metadata)
+    collector = service.collector(stack, resource.name)
+    deployed = service.software.metadata(resource.physical_id) if resource.physical_id else []
+    if collector is not None:
+        given = metadata.get("os-collect-config")
+        metadata["os-collect-config"] = {**(given if isinstance(given, dict) else {}), **collector.options}
+    if collector is not None or deployed:
+        metadata["deployments"] = [config_document(each) for each in deployed]
+    return metadata
 
 
 def _item(config: SoftwareConfigItem) -> dict[str, Any]:
@@ -143,7 +160,8 @@ def _item(config: SoftwareConfigItem) -> dict[str, Any]:
     }
 
 
-def _config(config: SoftwareConfigView) -> dict[str, Any]:
+def config_document(config: SoftwareConfigView) -> dict[str, Any]:
+    """Return a config as clients and servers read it."""
     content = ("config", "inputs", "outputs", "options")
     return {**_item(config), **{name: getattr(config, name) for name in content}}
 

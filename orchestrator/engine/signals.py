@@ -20,7 +20,7 @@ from orchestrator.template.template_resource import kind_of_type
 
 #: How often a signal is tried while concurrent signals change the same resource.
 SIGNAL_TRIES: Final = 50
-#: The actions after which a resource takes no signals.
+#: The actions during and after which a resource takes no signals, unless its actions wait for them.
 UNSIGNALLED: Final = ("INIT", "DELETE", "SUSPEND")
 
 
@@ -67,7 +67,8 @@ class Signals:
                     raise Conflict(f"resource {row.name!r} refused the signal: {why}") from error
             refuse_unstorable(target, metadata=target.state.metadata)
             if self._store.stacks.write_signal(row, stack.traversal_id, target.state.metadata, reason):
-                return self._store.nodes.wake_dependents(row.id)
+                woken = self._store.nodes.wake_resource(row.id) if target.awaits_signals else ()
+                return (*woken, *self._store.nodes.wake_dependents(row.id))
         raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
 
 
@@ -100,7 +101,11 @@ def signalled(
     Raises:
         Conflict: it takes no signals in its present state, or its type is not installed.
     """
-    if row.action in UNSIGNALLED:
+    kind = kind_of_type(types, row.type)
+    is_waiting = (
+        row.action != "INIT" and row.status == "IN_PROGRESS" and kind is not None and kind.awaits_signals
+    )
+    if row.action in UNSIGNALLED and not is_waiting:
         raise Conflict(f"resource {row.name!r} is {row.action}_{row.status} and takes no signals")
     kind = installed_kind(row, types)
     within = StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=row.name)

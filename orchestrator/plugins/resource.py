@@ -5,7 +5,7 @@ nothing may be kept in memory between two steps. An interrupted step is run agai
 """
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from hooks.values.frozen import FrozenDict
@@ -19,6 +19,7 @@ from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.properties import Attribute, Property, PropertyError
 from orchestrator.plugins.resource_declarations import checked_groups
 from orchestrator.plugins.siblings import Sibling, Siblings
+from orchestrator.plugins.software import Software, no_software
 from orchestrator.plugins.steps import (
     CANNOT_TELL,
     CannotTell,
@@ -57,6 +58,10 @@ class Resource:
     update_policy_schema: ClassVar[Mapping[str, Property]] = {}
     #: Whether any property and any attribute name is accepted (``OS::Heat::None``).
     accepts_anything: ClassVar[bool] = False
+    #: Whether attributes besides those of the schema may be read, whose names are known only where they are used.
+    any_attribute: ClassVar[bool] = False
+    #: Whether its actions wait for signals to it: a signal wakes the action, and is taken during every one of them.
+    awaits_signals: ClassVar[bool] = False
     #: Increase when the meaning of stored state changes, so that an update visits resources created by older code.
     type_version: ClassVar[int] = 1
     #: Whether the resource can be given another definition while an action is in progress: see :meth:`is_outdated`.
@@ -115,6 +120,8 @@ class Resource:
         self.annotations: Mapping[str, Mapping[str, Any]] = FrozenDict()
         #: The template's ``update_policy``, converted by its schema; set by the engine, empty in a deletion.
         self.update_policy: Mapping[str, Any] = {}
+        #: Returns :attr:`software`; set by the engine.
+        self.software_of: Callable[[], Software] = no_software
         #: Whether this step has had a client, and why it could not have the first.
         self._has_client = False
         self._without_client: Exception | None = None
@@ -142,6 +149,15 @@ class Resource:
             raise
         self._has_client = True
         return client
+
+    @property
+    def software(self) -> Software:
+        """The software configs and deployments of the stack's project, in an action.
+
+        Raises:
+            PluginMistake: there is no action.
+        """
+        return self.software_of()
 
     def made_nothing(self, error: Exception) -> bool:
         """Return whether a failed step certainly had no effect, as it had no first client; for the engine."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.store.installation.project_limits import ProjectLimitRows
     from orchestrator.store.installation.reencryption import Reencryption
     from orchestrator.store.installation.refused_messages import RefusedMessages
+    from orchestrator.store.installation.resource_software import ResourceSoftware
     from orchestrator.store.installation.sink_cursors import SinkCursors
     from orchestrator.store.installation.software import Software
     from orchestrator.store.machines.machines import Machines
@@ -107,6 +108,7 @@ class Store:
     project_limits: "ProjectLimitRows" = part("installation.project_limits:ProjectLimitRows")
     credentials: "DelegatedCredentials" = part("installation.credentials:DelegatedCredentials")
     software: "Software" = part("installation.software:Software")
+    resource_software: "ResourceSoftware" = part("installation.resource_software:ResourceSoftware")
 
     def __init__(
         self,

@@ -275,7 +275,7 @@ def _referenced(name: str, kind: type[Resource]) -> ReferencedType:
         name=name,
         attributes=kind.attributes_schema,
         # The attributes of a stack depend on its resources.
-        accepts_anything=kind.accepts_anything or issubclass(kind, StackResource),
+        accepts_anything=kind.accepts_anything or kind.any_attribute or issubclass(kind, StackResource),
         refused={
             each: attribute.support_status.advice
             for each, attribute in kind.attributes_schema.items()

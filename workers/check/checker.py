@@ -276,6 +276,7 @@ class Checker:
             random=self._random,
             child_of=self._children.of,
             clients=self._clients,
+            software=lambda: self._store.resource_software.of_claim(claim, context["project"]),
             source=partial(self._source, order.traversal_id),
             applied=partial(self._store.histories.applied, claim.resource_id),
             rows=self._rows,

@@ -10,6 +10,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, StackSource
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.software import Software, no_software
 from orchestrator.plugins.stack_resource import ChildStack
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.stacks.stacks import ResourceRow
@@ -37,6 +38,8 @@ class CheckContext:
     #: definition, and the names of the hidden parameters there.
     child_of: Callable[[Claim, ResourceDefinition | None, StackDefinition, Collection[str]], ChildStack]
     clients: Clients
+    #: Returns the software of the claim's project, for its resource alone to change.
+    software: Callable[[], Software] = no_software
     #: Reads the template and the environment of the stack, when one of them is first used.
     source: Callable[[], StackSource] = StackSource
     #: Reads rows of the stack, by their ids.

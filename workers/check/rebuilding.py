@@ -92,6 +92,7 @@ class Attempt:
             watched_metadata=self._watched(kind, properties, stack),
         )
         resource.clients = self.clients
+        resource.software_of = self.check.software
         resource.annotations = self.check.annotations_of(claim.order.key)
         if self.definition is not None:
             resource.update_policy = convert_properties(

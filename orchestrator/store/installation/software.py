@@ -34,13 +34,11 @@ class Software(Repository):
         Raises:
             Conflict: the project would have more than it may.
         """
-        definition = {name: given[name] for name in _DEFINITION}
-        row = {"id": config_id, "project": project, "name": given["name"], "tool": given["group"]}
-        packed = self._codec.pack(definition, _place("software_config", "definition", config_id))
+        row = self.config_row(config_id, project, given)
         with self._db.write() as connection:
             self._admit(connection, project, limits)
             now = database_time(connection, self._db)
-            self._insert(connection, tables.software_config, {**row, "definition": packed, "created_at": now})
+            self._insert(connection, tables.software_config, {**row, "created_at": now})
 
     def config(self, config_id: str, project: str) -> SoftwareConfigView:
         """Return a config.
@@ -103,8 +101,7 @@ class Software(Repository):
             NotFound: the project has no such config.
             Conflict: the project would have more than it may.
         """
-        row = self._row(deployment_id, {"input_values": {}, "output_values": {}, **given})
-        row |= {"id": deployment_id, "project": project}
+        row = self.deployment_row(deployment_id, project, {"input_values": {}, "output_values": {}, **given})
         with self._db.write() as connection:
             self._admit(connection, project, limits)
             self._require_config(connection, given["config_id"], project)
@@ -162,7 +159,8 @@ class Software(Repository):
             lock_project(connection, self._db, project)
             if "config_id" in changes:
                 self._require_config(connection, changes["config_id"], project)
-            values = {**self._row(deployment_id, changes), "updated_at": database_time(connection, self._db)}
+            now = database_time(connection, self._db)
+            values = {**self.deployment_row(deployment_id, project, changes), "updated_at": now}
             if not connection.execute(deployment.update().where(ours).values(**values)).rowcount:
                 raise _no_deployment(deployment_id)
 
@@ -176,6 +174,22 @@ class Software(Repository):
         ours = (deployment.c.id == deployment_id) & (deployment.c.project == project)
         if not self._db.change(deployment.delete().where(ours)):
             raise _no_deployment(deployment_id)
+
+    def config_row(self, config_id: str, project: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the row of a config with all of its fields, without times."""
+        definition = {name: given[name] for name in _DEFINITION}
+        packed = self._codec.pack(definition, _place("software_config", "definition", config_id))
+        row = {"id": config_id, "project": project, "name": given["name"], "tool": given["group"]}
+        return {**row, "definition": packed}
+
+    def deployment_row(self, deployment_id: str, project: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of a deployment for the fields that are given."""
+        packed = {
+            name: self._codec.pack(given[name], _place("software_deployment", name, deployment_id))
+            for name in _VALUES
+            if name in given
+        }
+        return {"id": deployment_id, "project": project, **given, **packed}
 
     def _insert(self, connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
         # One that is retried may have been committed.
@@ -192,14 +206,6 @@ class Software(Repository):
         ours = sa.select(config.c.id).where(config.c.id == config_id, config.c.project == project)
         if connection.execute(ours).first() is None:
             raise _no_config(config_id)
-
-    def _row(self, deployment_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        packed = {
-            name: self._codec.pack(given[name], _place("software_deployment", name, deployment_id))
-            for name in _VALUES
-            if name in given
-        }
-        return {**given, **packed}
 
     def _config(self, row: AnyRow) -> SoftwareConfigView:
         definition = self._codec.unpack(row.definition, _place("software_config", "definition", row.id))

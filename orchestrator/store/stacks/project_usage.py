@@ -39,9 +39,11 @@ def stacks_used(connection: sa.Connection, project: str) -> Mapping[str, int]:
 
 
 def software_used(connection: sa.Connection, project: str) -> int:
-    """Count the software configs and deployments of a project."""
+    """Count the software configs and deployments of a project; those of stacks count as resources already."""
     counts = [
-        sa.select(sa.func.count()).where(table.c.project == project).scalar_subquery()
+        sa.select(sa.func.count())
+        .where(table.c.project == project, table.c.resource_id.is_(None))
+        .scalar_subquery()
         for table in (tables.software_config, tables.software_deployment)
     ]
     row = connection.execute(sa.select(*counts)).one()

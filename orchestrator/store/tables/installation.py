@@ -257,7 +257,10 @@ software_config = sa.Table(
     #: The text or map itself, its inputs, outputs and options, packed.
     sa.Column("definition", sa.LargeBinary, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
+    #: The row of the resource that made it; null for one that is made through the API.
+    sa.Column("resource_id", sa.Text),
     sa.Index("ix_software_config_project_created_at", "project", "created_at"),
+    sa.Index("ix_software_config_resource_id", "resource_id"),
 )
 
 #: Software deployments: which config applies to which server.
@@ -279,6 +282,8 @@ software_deployment = sa.Table(
     sa.Column("stack_user_project_id", sa.Text, nullable=False, server_default=""),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("updated_at", sa.Double),
+    #: As for configs.
+    sa.Column("resource_id", sa.Text),
     sa.Index("ix_software_deployment_project_server_id", "project", "server_id"),
     sa.Index("ix_software_deployment_config_id", "config_id"),
 )

@@ -2,11 +2,12 @@
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from orchestrator.model.ec2_signatures import SignedResource, secret_key, signed_url
+from orchestrator.model.collectors import Collector
+from orchestrator.model.ec2_signatures import signed_url
 from orchestrator.model.signed_signals import KEY, new_key, signed_address
+from orchestrator.plugins.resource import Resource
 from workers.resources.core.row import RowResource
 
 _DAY_SECONDS: Final = 86400
@@ -18,19 +19,40 @@ COMMAND: Final = (
 ADDRESS: Final = "The signed address to which signals are posted; null where the setting api_url is not set."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collector:
-    """What the ``cfn`` collector of os-collect-config, and cfn-init, need to read the metadata of a resource.
+def renew_key(resource: Resource, *, days: float | None = None) -> None:
+    """Give a resource a new key, by default for ``signal_url_days``; the one before is no longer accepted."""
+    lasts = resource.settings.signal_url_days if days is None else days
+    resource.state.data |= new_key(resource.now + lasts * _DAY_SECONDS)
 
-    The fields have the names of the options in os-collect-config's section ``cfn``.
+
+def signal_address_of(resource: Resource) -> str | None:
+    """Return the address that signals a resource with POST; None without an API, or a key."""
+    return _signed(resource, signed_address)
+
+
+def collector_of(resource: Resource) -> Collector | None:
+    """Return what a machine is given to read a resource's metadata; None without an API, or a key.
+
+    For types of servers: the values belong into the machine's user data, and are secret. They open the metadata of this
+    resource and signals to it, and end with its key.
     """
+    return _signed(resource, Collector.of)
 
-    metadata_url: str
-    access_key_id: str
-    secret_access_key: str = field(repr=False)
-    stack_name: str
-    #: The resource's name, and ``Metadata``.
-    path: str
+
+T = TypeVar("T")
+
+
+def _signed(resource: Resource, sign: Callable[..., T | None]) -> T | None:
+    if not resource.settings.api_url:
+        return None
+    return sign(
+        resource.settings.api_url,
+        resource.state.data,
+        project=resource.stack.project,
+        stack=resource.stack.name,
+        stack_id=resource.stack.id,
+        resource=resource.name,
+    )
 
 
 class SignalledResource(RowResource):
@@ -48,44 +70,15 @@ class SignalledResource(RowResource):
 
     def _make_key(self) -> None:
         if self.settings.api_url and KEY not in self.state.data:
-            self.state.data |= new_key(self.now + self.settings.signal_url_days * _DAY_SECONDS)
+            renew_key(self)
 
     def signal_address(self) -> str | None:
         """Return the signed address; None where there is no API, or was none when the resource was made."""
-        return self._signed(signed_address)
+        return signal_address_of(self)
 
     def cfn_signal_address(self) -> str | None:
         """Return the address that ``cfn-signal`` takes, signed for PUT; None as :meth:`signal_address`."""
-        return self._signed(signed_url)
-
-    def _signed(self, sign: Callable[..., str | None]) -> str | None:
-        if not self.settings.api_url:
-            return None
-        return sign(
-            self.settings.api_url,
-            self.state.data,
-            project=self.stack.project,
-            stack=self.stack.name,
-            stack_id=self.stack.id,
-            resource=self.name,
-        )
-
-    def collector(self) -> Collector | None:
-        """Return what a machine is given to read this resource's metadata; None as :meth:`signal_address`.
-
-        For types of servers: the values belong into the machine's user data, and are secret. They open the metadata of
-        this resource and signals to it, and end with it, or after the setting ``signal_url_days``.
-        """
-        secret = secret_key(self.state.data)
-        if not self.settings.api_url or secret is None:
-            return None
-        return Collector(
-            metadata_url=f"{self.settings.api_url.rstrip('/')}/",
-            access_key_id=SignedResource(self.stack.project, self.stack.id, self.name).access_key,
-            secret_access_key=secret,
-            stack_name=self.stack.name,
-            path=f"{self.name}.Metadata",
-        )
+        return _signed(self, signed_url)
 
     def signal_command(self) -> str:
         """Return the command that signals."""

@@ -1,7 +1,7 @@
 """``OS::Heat::SoftwareConfig`` and ``OS::Heat::StructuredConfig``: configurations for other resources.
 
-A config does nothing by itself. Others use its text (the attribute ``config``) or refer to it by its id, and since
-every change makes a replacement, an id stands for the same text forever.
+A config does nothing by itself. Others use its text (the attribute ``config``) or refer to it by its id, under which
+deployments find it, and since every change makes a replacement, an id stands for the same text forever.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import AllowedValues, Length
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.steps import Busy
 from workers.resources.core.row import RowResource
 from workers.resources.core.value import typed
 from workers.resources.schemas import anything, boolean, listing, mapping, text
@@ -75,9 +76,44 @@ class _Config(RowResource):
             if port is not UNKNOWN and not is_unknown((port["type"], port["default"])):
                 _check_default(("inputs", index, "default"), port["default"], port["type"])
 
+    def handle_create(self) -> Any:
+        """Keep the config where deployments find it."""
+        self._put()
+        return super().handle_create()
+
+    def handle_adopt(self) -> None:
+        """Keep the config as if it were made here."""
+        self._put()
+
+    def _put(self) -> None:
+        given = self.properties
+        self.software.put_config(
+            {
+                "name": f"{self.stack.name}-{self.name}-{self.state.uuid[:8]}",
+                "group": given["group"],
+                "config": given["config"],
+                "inputs": [_declared(each) for each in given["inputs"] or ()],
+                "outputs": [_declared(each) for each in given["outputs"] or ()],
+                "options": given["options"] or {},
+            }
+        )
+
+    def handle_delete(self) -> None:
+        """Remove the config.
+
+        Raises:
+            Busy: a deployment that was made through the API uses it.
+        """
+        if (user := self.software.remove()) is not None:
+            raise Busy(f"it is used by the software deployment {user!r}")
+
     def attribute(self, name: str) -> Any:
         """Return the config as it was given."""
         return self.properties["config"] if name == "config" else None
+
+
+def _declared(port: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in port.items() if value is not None}
 
 
 def _refuse_repeated(section: str, ports: Sequence[Any]) -> None:

@@ -21,6 +21,7 @@ from orchestrator.model.ec2_signatures import SignedRequest, SignedResource
 from orchestrator.plugins.steps import ResourceState
 from tests.unit.orchestrator.api.conftest import Client
 from tests.waiting import until
+from workers.resources.core.signalled import collector_of
 from workers.resources.core.wait_condition import CfnWaitConditionHandle
 
 NUMBERS = count(1)
@@ -63,7 +64,7 @@ class Machine:
             settings=door.settings,
             now=0.0,
         )
-        collector = handle.collector()
+        collector = collector_of(handle)
         assert collector is not None
         self.keys = collector
         self.url = handle.cfn_signal_address() or ""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.core.made import STARTED, UUID, errors, make
+from workers.resources.core.signalled import collector_of
 from workers.resources.core.wait_condition import (
     CfnWaitConditionHandle,
     UpdateWaitConditionHandle,
@@ -184,4 +185,4 @@ def test_handle_of_cloudformation_takes_signals_in_its_words_and_in_ours() -> No
         "b": "SUCCESS",
     }
     assert handle.reference_id() == UUID, "there is no API, and so no address"
-    assert handle.collector() is None
+    assert collector_of(handle) is None

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.custom import Custom
-from orchestrator.plugins.properties import Attribute, Property
+from orchestrator.plugins.properties import Attribute, Property, PropertyError
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.plugins.translation import Replace, Rule
 from workers.resources.openstack.lookups import looked_up
@@ -17,6 +17,8 @@ _HIDDEN: Final = SupportStatus(status=Support.HIDDEN)
 _FILES: Final = SupportStatus(
     status=Support.DEPRECATED, message="newer compute services put no files into servers: use user_data"
 )
+#: Transports of metadata that would need another service, and that service.
+_NEEDED: Final = {"POLL_TEMP_URL": "object storage", "ZAQAR_MESSAGE": "message queues"}
 _DEVICE_NAME: Final = "The name of the device in the server, such as vda."
 _DELETE: Final = "Whether the volume is deleted with the server."
 _SIZE: Final = "The size of the volume, in GB; by default that of its source."
@@ -154,12 +156,13 @@ PROPERTIES: Final[Mapping[str, Property]] = {
     ),
     "user_data_format": text(
         "RAW: user_data as it is; HEAT_CFNTOOLS: in a message with what cloud-init needs to run it; "
-        "SOFTWARE_CONFIG: in a message, beside the resource's metadata.",
+        "SOFTWARE_CONFIG: in a message, beside the resource's metadata and what os-collect-config needs to poll them.",
         default="HEAT_CFNTOOLS",
         constraints=(AllowedValues(("HEAT_CFNTOOLS", "RAW", "SOFTWARE_CONFIG")),),
     ),
     "software_config_transport": text(
-        "How the server would get the metadata of deployments; has no effect.",
+        "How the server gets the metadata of deployments. POLL_SERVER_CFN and POLL_SERVER_HEAT: it polls the address "
+        "of the API, in the same way; the others are refused with the format SOFTWARE_CONFIG.",
         default="POLL_SERVER_CFN",
         constraints=(
             AllowedValues(("POLL_SERVER_CFN", "POLL_SERVER_HEAT", "POLL_TEMP_URL", "ZAQAR_MESSAGE")),
@@ -206,7 +209,7 @@ ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     "console_urls": live(
         "By kind of console (novnc, spice-html5, serial ...), its address, or why it has none."
     ),
-    "os_collect_config": live("The settings with which its agent would get the metadata of deployments."),
+    "os_collect_config": live("The settings with which its agent polls its metadata.", sensitive=True),
     "tags": live("Its tags."),
 }
 
@@ -235,3 +238,16 @@ def files_of(personality: Mapping[str, Any]) -> list[dict[str, str]]:
         {"path": path, "contents": base64.b64encode(str(content).encode()).decode()}
         for path, content in personality.items()
     ]
+
+
+def check_transport(properties: Mapping[str, Any]) -> None:
+    """Refuse transports of metadata that there are not.
+
+    Raises:
+        PropertyError: it is one of them.
+    """
+    transport = properties["software_config_transport"]
+    if transport in _NEEDED and properties["user_data_format"] == "SOFTWARE_CONFIG":
+        message = f"{transport} is not supported: it needs a service for {_NEEDED[transport]}"
+        hint = "use POLL_SERVER_CFN: servers poll their metadata at the address of Isotherm's API"
+        raise PropertyError(("software_config_transport",), message, hint)

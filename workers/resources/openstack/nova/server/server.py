@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from orchestrator.model.collectors import POLLED
 from orchestrator.plugins.siblings import Sibling, Siblings
 from orchestrator.plugins.steps import Busy, PropertyChanges, ResourceFailure, Wait
 from orchestrator.plugins.translation import Rule
+from workers.resources.core.signalled import collector_of, renew_key
 from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
 from workers.resources.openstack.nova.nova_object import NovaObject
 from workers.resources.openstack.nova.server import attributes, networks, schema, snapshots
@@ -17,7 +19,7 @@ from workers.resources.openstack.nova.server.block_devices import (
 )
 from workers.resources.openstack.nova.server.ports import Ports
 from workers.resources.openstack.nova.server.updating import CHANGEABLE, Updating
-from workers.resources.openstack.nova.server.user_data import encoded, resolved
+from workers.resources.openstack.nova.server.user_data import collecting, encoded, resolved
 from workers.resources.openstack.nova.server.watch import SERVERS, Shown, instant, since, watch_of
 
 #: The first version with tags in the request; later ones take no files.
@@ -25,6 +27,8 @@ _CREATED_AS: Final = "2.52"
 _MARK: Final = "isotherm:"
 #: The name in the private data under which an adopted server has the row that made it.
 _MAKER: Final = "maker"
+#: A server polls its metadata as long as it exists.
+_KEY_DAYS: Final = 36525
 #: Properties that are sent under these names as they are, if they are given.
 _SENT_AS: Final = {
     "flavor": "flavorRef",
@@ -81,6 +85,8 @@ outputs:
         #: When this step began, and whether it has changed the server.
         self._began = time.monotonic()
         self._has_acted = False
+        #: Whether its key was stored by an earlier step.
+        self._has_key = True
 
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
@@ -89,7 +95,8 @@ outputs:
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check the disks and the networks."""
+        """Check the disks, the networks and the transport of metadata."""
+        schema.check_transport(properties)
         check_block_devices(properties)
         networks.check_networks(properties)
 
@@ -183,6 +190,26 @@ outputs:
 
     def handle_create(self) -> Any:
         """Make the ports that the service does not make by itself, and the server."""
+        if self._polls:
+            # Its user data have the key, which is stored before: whatever happens, the server keeps it.
+            renew_key(self, days=_KEY_DAYS)
+            self._has_key = False
+            self.state.data[POLLED] = True
+            return {"keyed": True}
+        return self._make()
+
+    @property
+    def _polls(self) -> bool:
+        """Whether it polls its metadata."""
+        return bool(self.settings.api_url) and self.properties["user_data_format"] == "SOFTWARE_CONFIG"
+
+    @property
+    def _collects(self) -> Mapping[str, Any] | None:
+        """How it polls them."""
+        collector = collector_of(self) if self.state.data.get(POLLED) else None
+        return None if collector is None else collector.options
+
+    def _make(self) -> None:
         answer = self.service.ask("POST", "/servers", body=self._request(), microversion=_CREATED_AS)
         self.state.physical_id = str(answer["server"]["id"])
         self._has_acted = True
@@ -208,10 +235,17 @@ outputs:
 
     def _user_data(self) -> str:
         given, kind = self.properties["user_data"] or "", self.properties["user_data_format"]
-        return encoded(kind, resolved(given, self.stack.resources.values()), self.state.metadata)
+        text = resolved(given, self.stack.resources.values(), lambda each: self.software.config(each))  # noqa: PLW0108
+        return encoded(kind, text, self.state.metadata, self._collects)
 
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Return whether it is active."""
+        if self.state.physical_id is None:
+            if not self._has_key:
+                return Wait(0)
+            self.state.physical_id = self.find()
+            if self.state.physical_id is None:
+                self._make()
         return self._is("ACTIVE", token)
 
     def _is(self, status: str, token: Any) -> bool | Wait:
@@ -409,7 +443,7 @@ outputs:
             "first_address": lambda: attributes.first_address_of(shown),
             "instance_name": lambda: shown.get("OS-EXT-SRV-ATTR:instance_name"),
             "console_urls": lambda: attributes.console_urls(self.service, server_id),
-            "os_collect_config": lambda: self.state.metadata.get("os-collect-config", {}),
+            "os_collect_config": lambda: collecting(self.state.metadata, self._collects),
         }
         return read[name]() if name in read else shown.get(name)
 

@@ -3,12 +3,13 @@
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from email.message import Message
 from typing import Any, Final
 
 from orchestrator.definition import ResourceProxy
 from orchestrator.plugins.properties import PropertyError
+from orchestrator.views.software import SoftwareConfigView
 from workers.resources.core.multipart_mime import message_of, parts_of, text_part
 
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -50,8 +51,10 @@ exit $result
 """
 
 
-def resolved(given: str, resources: Iterable[ResourceProxy]) -> str:
-    """Return user data; where it is the id of a config in the stack, the config's text.
+def resolved(
+    given: str, resources: Iterable[ResourceProxy], look_up: Callable[[str], SoftwareConfigView | None]
+) -> str:
+    """Return user data; where it is the id of a config, the config's text: of the stack, or else as it is looked up.
 
     Raises:
         PropertyError: the config has no text.
@@ -65,21 +68,36 @@ def resolved(given: str, resources: Iterable[ResourceProxy]) -> str:
             if not isinstance(text, str):
                 raise PropertyError(("user_data",), f"the config of resource {resource.name!r} is no text")
             return text
-    return given
+    found = look_up(given)
+    if found is not None and not isinstance(found.config, str):
+        raise PropertyError(("user_data",), f"the config {given!r} is no text")
+    return given if found is None else found.config
 
 
-def encoded(kind: str, text: str, metadata: Mapping[str, Any]) -> str:
-    """Return user data in one of the three formats, as the service takes it; empty if there is none."""
+def encoded(
+    kind: str, text: str, metadata: Mapping[str, Any], collects: Mapping[str, Any] | None = None
+) -> str:
+    """Return user data in one of the three formats, as the service takes it; empty if there is none.
+
+    ``collects`` is how os-collect-config polls the metadata of the server.
+    """
     if kind == "RAW":
         content = text
     elif kind == "SOFTWARE_CONFIG":
-        content = message_of([*_own_parts(text), _metadata_part({"os-collect-config": {}, **metadata})])
+        whole = {**metadata, "os-collect-config": collecting(metadata, collects)}
+        content = message_of([*_own_parts(text), _metadata_part(whole)])
     else:
         # The handler comes before what it handles, and the runner after that.
         parts = [_script(_HANDLER, "part-handler", "part-handler.py"), _init_part(text, "cfn-userdata")]
         parts += [_metadata_part(metadata)] if metadata else []
         content = message_of([*parts, _script(_RUNNER, "x-shellscript", "run-userdata.sh")])
     return base64.b64encode(content.encode()).decode()
+
+
+def collecting(metadata: Mapping[str, Any], collects: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the section of os-collect-config: what the template says, and how the metadata are polled."""
+    given = metadata.get("os-collect-config")
+    return {**(given if isinstance(given, Mapping) else {}), **(collects or {})}
 
 
 def _own_parts(text: str) -> list[Message]:

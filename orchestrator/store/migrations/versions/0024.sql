@@ -422,7 +422,7 @@ CREATE TABLE software_config (
 	name TEXT NOT NULL, 
 	tool TEXT NOT NULL, 
 	definition BLOB NOT NULL, 
-	created_at DOUBLE NOT NULL, 
+	created_at DOUBLE NOT NULL, resource_id TEXT, 
 	CONSTRAINT pk_software_config PRIMARY KEY (id)
 )
 
@@ -440,7 +440,7 @@ CREATE TABLE software_deployment (
 	output_values BLOB NOT NULL, 
 	stack_user_project_id TEXT DEFAULT '' NOT NULL, 
 	created_at DOUBLE NOT NULL, 
-	updated_at DOUBLE, 
+	updated_at DOUBLE, resource_id TEXT, 
 	CONSTRAINT pk_software_deployment PRIMARY KEY (id)
 )
 
@@ -460,4 +460,6 @@ CREATE TABLE delegated_credential (
 
 CREATE INDEX ix_delegated_credential_stack_id ON delegated_credential (stack_id)
 
-INSERT INTO alembic_version VALUES ('0023')
+CREATE INDEX ix_software_config_resource_id ON software_config (resource_id)
+
+INSERT INTO alembic_version VALUES ('0024')
