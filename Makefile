@@ -62,7 +62,7 @@ mutants: $(DEVELOPMENT) servers ## Put SAMPLE=300 small faults into the core, by
 $(CLIENTS): $(DEVELOPMENT)
 	$(PYTHON) -m venv $(VENV)/clients
 	$(VENV)/clients/bin/python -m pip --disable-pip-version-check --quiet install \
-	  'python-openstackclient>=10.5' 'python-heatclient>=5.3'
+	  'python-openstackclient>=10.5' 'python-heatclient>=5.3' 'os-collect-config>=14.1'
 	@touch $@
 
 servers:

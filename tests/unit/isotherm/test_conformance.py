@@ -30,6 +30,11 @@ from workers.clients.nodes import NodesClient
 ONE = {"type": "OS::Heat::TestResource"}
 GROUP = {"min_size": 1, "max_size": 3, "resource": ONE}
 NESTED = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::TestResource}}\n"
+#: Deployments that wait for no signal, at every action.
+UNSIGNALLED = {
+    "signal_transport": "NO_SIGNAL",
+    "actions": ["CREATE", "UPDATE", "SUSPEND", "RESUME", "DELETE"],
+}
 #: By type, what is said of it; what they make is in the engine itself, or nowhere.
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "OS::Heat::None": {"properties": {"anything": 1}},
@@ -73,6 +78,23 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
         "properties": {"resources": ["OS::Heat::TestResource"]},
         "changes": {"resources": ["OS::Heat::None"]},
     },
+    "OS::Heat::SoftwareDeployment": {
+        "properties": {"config": {"get_resource": "script"}, "server": "one", **UNSIGNALLED},
+        "others": {"script": {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "a"}}},
+        "changes": {"input_values": {"b": 1}, "server": "two"},
+    },
+    "OS::Heat::StructuredDeployment": {
+        "properties": {"server": "one", **UNSIGNALLED},
+        "changes": {"input_key": "get"},
+    },
+    "OS::Heat::SoftwareDeploymentGroup": {
+        "properties": {"servers": {"one": "1", "two": "2"}, **UNSIGNALLED},
+        "changes": {"servers": {"two": "2", "three": "3"}, "name": "x"},
+    },
+    **{
+        f"OS::Heat::{name}": {"properties": {"servers": {"one": "1"}, **UNSIGNALLED}}
+        for name in ("StructuredDeploymentGroup", "SoftwareDeployments", "StructuredDeployments")
+    },
     "OS::Heat::AutoScalingGroup": {"properties": GROUP, "changes": {"max_size": 4}},
     "OS::Heat::ScalingPolicy": {
         "properties": {
@@ -109,6 +131,18 @@ def test_every_type_that_ships_is_tried() -> None:
         if not entry.name.startswith("Testing") and ".openstack." not in entry.value
     }
     assert names == {*TYPES, *BELOW, *ELSEWHERE}
+
+
+SIGNALLED = {
+    "settings": {"api_url": "https://heat.example.com/v1"},
+    "properties": {"server": "one"},
+    "signals": {"it": {"deploy_status_code": 0}},
+    "changes": {"name": "x"},
+}
+
+
+class TestSignalledDeployment(conformance("OS::Heat::SoftwareDeployment", SIGNALLED)):  # type: ignore[misc]  # as below
+    """With a server that signals."""
 
 
 class TestNodeFile(conformance("Isotherm::Node::File", {"exists_outside": True})):  # type: ignore[misc]  # made here

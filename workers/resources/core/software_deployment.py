@@ -227,20 +227,22 @@ outputs:
         if "deployed" not in token:
             if self._waits and self._has_begun:
                 return Wait(0)
-            return self._deploy(token)
+            token = self._deploy(token)
+            if not self._waits:
+                return True
         signal = self._signal
         if signal.get("id") == self.state.data.get("seen"):
-            return Wait(_LOOK_SECONDS)
+            return Wait(_LOOK_SECONDS, token=token)
         declared = token["deployed"]
         outputs = outputs_of(signal.get("outputs") or {}, declared)
         reason = failure_of(outputs, declared)
-        self.state.data |= {"outputs": outputs, "seen": signal["id"]}
+        self.state.data["outputs"] = outputs
         self.software.conclude("FAILED" if reason else "COMPLETE", reason or "signalled", outputs)
         if reason:
             raise ResourceFailure(f"the deployment to server {self.properties['server']!r} failed: {reason}")
         return True
 
-    def _deploy(self, token: Mapping[str, Any]) -> bool | Wait:
+    def _deploy(self, token: Mapping[str, Any]) -> dict[str, Any]:
         source = self._source()
         inputs = [*source.with_values(self._values), *self._own_inputs(token["action"])]
         config = source.derived(
@@ -263,7 +265,7 @@ outputs:
         }
         self.software.deploy(deployment, token["config"], config)
         self.state.data["config"] = token["config"]
-        return Wait(_LOOK_SECONDS, token={**token, "deployed": config["outputs"]}) if self._waits else True
+        return {**token, "deployed": config["outputs"]}
 
     def substituted(self, config: Any, inputs: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ARG002 (for subclasses)
         """Return the text or map of the derived config."""
@@ -272,9 +274,14 @@ outputs:
     # -- signals and attributes --------------------------------------------------------------------------------
 
     def handle_signal(self, details: Mapping[str, Any]) -> str:
-        """Keep the outputs; what they mean is decided by the action that waits for them."""
-        if self.state.status != "IN_PROGRESS" or self._signal.get("id") != self.state.data.get("seen"):
-            return "no signal is awaited"
+        """Keep the outputs; what they mean is decided by the action that waits for them.
+
+        Raises:
+            ResourceFailure: none does, or it has them already.
+        """
+        is_awaited = "seen" in self.state.data and self._signal.get("id") == self.state.data["seen"]
+        if self.state.status != "IN_PROGRESS" or not is_awaited:
+            raise ResourceFailure("no signal is awaited")
         kept = {"id": str(uuid.uuid4()), "outputs": dict(details)}
         self.state.metadata = {**self.state.metadata, _SIGNAL: kept}
         return "the server has signalled"
