@@ -123,6 +123,21 @@ class TestCrashesOfServers(ServerConformance):
         return {"networks": super().changes["networks"]}
 
 
+class TestPollingServer(ServerConformance):
+    """Servers whose user data have a key, which stays whenever a process dies."""
+
+    type = QuietServer
+    changes: Mapping[str, Any] = {}
+
+    @property
+    def settings(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return {**super().settings, "api_url": "https://heat.example.com/v1"}
+
+    @property
+    def properties(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return {**super().properties, "user_data_format": "SOFTWARE_CONFIG"}
+
+
 class TestWhole:
     """What is special about servers, with the service looked at afterwards."""
 
