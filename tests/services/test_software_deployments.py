@@ -86,7 +86,7 @@ class Installation:
     def options(self, path: str) -> Mapping[str, Any]:
         """Return what the user data of a real server would have."""
         _, _, name, stack_id = path.split("/")
-        with Service.open(Settings(state_directory=str(self.directory / "state"))) as service:
+        with Service.open(Settings(state_directory=self.directory / "state")) as service:
             row = service._store.stacks.resource(stack_id, "server")
         found = Collector.of(
             self.url, row.data, project="default", stack=name, stack_id=stack_id, resource="server"
