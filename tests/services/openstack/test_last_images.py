@@ -4,10 +4,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-import openstack
 import pytest
 
 from isotherm.testing import ResourceConformance
+from tests.services.openstack.cloud import USER, connection, place
 from tests.services.openstack.test_server import QuietServer, ServerConformance, surroundings
 
 __all__ = ["surroundings"]
@@ -56,13 +56,13 @@ class TestLastImages(ServerConformance):
 
     @staticmethod
     def _fill(stop: threading.Event) -> None:
-        connection: Any = openstack.connect(cloud="devcloud")
+        own: Any = connection(place().file, USER)
         while not stop.wait(0.3):
-            for image in connection.image.images(status="queued"):
+            for image in own.image.images(status="queued"):
                 if image.name.startswith(_NAMES):
-                    connection.image.update_image(image, container_format="bare", disk_format="raw")
+                    own.image.update_image(image, container_format="bare", disk_format="raw")
                     kind = {"Content-Type": "application/octet-stream"}
-                    connection.image.put(f"/images/{image.id}/file", data=b"image", headers=kind)
+                    own.image.put(f"/images/{image.id}/file", data=b"image", headers=kind)
 
 
 for _name in dir(ResourceConformance):

@@ -8,7 +8,7 @@ import pytest
 
 from isotherm.testing.engine import Engine
 from orchestrator.errors import InvalidInput
-from tests.services.openstack.cloud import FILE, CloudConformance
+from tests.services.openstack.cloud import USER, CloudConformance, own_file
 
 pytestmark = CloudConformance.pytestmark
 INNER = {
@@ -19,7 +19,7 @@ INNER = {
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    settings = {"clients": {"openstack": {"cloud": "devcloud", "config_file": FILE}}}
+    settings = {"clients": {"openstack": {"cloud": USER, "config_file": own_file()}}}
     with closing(Engine(settings=settings, poll_seconds=0.2)) as engine:
         yield engine
 

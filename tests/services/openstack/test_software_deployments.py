@@ -10,21 +10,16 @@ from pathlib import Path
 from shutil import copy
 from typing import Any
 
-import openstack
 import pytest
 
 from isotherm.testing.engine import Engine
 from orchestrator.model.collectors import Collector
-from tests.services.openstack.cloud import FILE
+from tests.services.openstack.cloud import ADMIN, USER, connected, own_file
 from tests.services.openstack.stacks import FLAVOR, IMAGE, INSIDE, KEY, Stacks, furnished
 from tests.services.openstack.test_corpus import CORPUS
 
 URL = "https://heat.example.com:8004/v1"
-pytestmark = [
-    pytest.mark.devcloud,
-    pytest.mark.slow,
-    pytest.mark.skipif(not FILE, reason="OS_CLIENT_CONFIG_FILE names no clouds.yaml"),
-]
+pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,7 +32,7 @@ class TestServer:
     @pytest.fixture(autouse=True)
     def _set_up(self) -> Iterator[None]:
         self.name = f"polls-{secrets.token_hex(4)}"
-        clients = {"openstack": {"cloud": "devcloud", "config_file": FILE}}
+        clients = {"openstack": {"cloud": USER, "config_file": own_file()}}
         with closing(Engine(settings={"clients": clients, "api_url": URL}, poll_seconds=0.3)) as self.engine:
             try:
                 yield
@@ -52,7 +47,7 @@ class TestServer:
 
     def metadata(self) -> dict[str, Any]:
         """Return what the user data of the server have for os-collect-config, as the service keeps them."""
-        admin: Any = openstack.connect(cloud="devcloud-admin")
+        admin: Any = connected(ADMIN)
         server_id = self.engine.resource(self.name, "it").physical_id
         shown = admin.compute.get(f"/servers/{server_id}", microversion="2.26").json()["server"]
         message = message_from_string(base64.b64decode(shown["OS-EXT-SRV-ATTR:user_data"]).decode())
