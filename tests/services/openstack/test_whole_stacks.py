@@ -35,7 +35,7 @@ def test_a_web_application_on_three_servers_is_made_changed_and_deleted(stacks: 
     given = ("-P", f"image={IMAGE}", "-P", f"flavor={FLAVOR}", "-P", f"outside={OUTSIDE}")
     stacks.create("web", EXAMPLE, *given)
     made = {kind: ids - before[kind] for kind, ids in stacks.things().items()}
-    assert {kind: len(ids) for kind, ids in made.items()} == {
+    assert {kind: len(ids) for kind, ids in made.items() if ids} == {
         "servers": 3,
         "keypairs": 1,
         "server_groups": 1,
