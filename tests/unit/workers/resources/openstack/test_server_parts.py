@@ -1,6 +1,7 @@
 """The parts of a server that need no service: its networks, disks and user data."""
 
 import base64
+import json
 from email import message_from_string
 from typing import Any
 
@@ -13,6 +14,7 @@ from workers.resources.openstack.cinder.volume_attachment import VolumeAttachmen
 from workers.resources.openstack.neutron.subnet import Subnet
 from workers.resources.openstack.nova.server.block_devices import block_devices, boots_from_volume
 from workers.resources.openstack.nova.server.networks import dropped, fitting, observed
+from workers.resources.openstack.nova.server.schema import check_transport
 from workers.resources.openstack.nova.server.server import Server
 from workers.resources.openstack.nova.server.user_data import encoded
 
@@ -134,3 +136,20 @@ def test_a_server_follows_the_subnets_of_its_networks() -> None:
     others += [Sibling("e", VolumeAttachment, dict), Sibling("d", None, dict)]
     siblings = Siblings({each.name: each for each in (own, *others)})
     assert list(Server.implied_requirements(own, siblings)) == ["a", "c"]
+
+
+def test_user_data_have_what_the_server_polls_with_beside_what_the_template_says() -> None:
+    metadata = {"os-collect-config": {"polling_interval": 5}, "role": "web"}
+    collects = {"cfn": {"path": "it.Metadata"}, "collectors": ["cfn"]}
+    content = base64.b64decode(encoded("SOFTWARE_CONFIG", "", metadata, collects)).decode()
+    (part,) = (each for each in message_from_string(content).walk() if each.get_filename() == "cfn-init-data")
+    whole = {"polling_interval": 5, **collects}
+    assert json.loads(str(part.get_payload())) == {"os-collect-config": whole, "role": "web"}
+
+
+@pytest.mark.parametrize("transport", ["POLL_TEMP_URL", "ZAQAR_MESSAGE"])
+def test_transports_of_metadata_that_need_another_service_are_refused(transport: str) -> None:
+    given = {"software_config_transport": transport, "user_data_format": "SOFTWARE_CONFIG"}
+    with pytest.raises(PropertyError, match=f"{transport} is not supported"):
+        check_transport(given)
+    check_transport({**given, "user_data_format": "RAW"})
