@@ -134,7 +134,6 @@ def whole(cloud: Any) -> set[str]:
 
 #: Why a type has no stage of a life.
 NOTHING_CHANGES: Final = "none of its properties may change in place"
-ONE_AT_A_TIME: Final = "it is no object of its own: a second one would be the same"
 UNIQUE: Final = "the service refuses a second one like it, and deletes none before the other is there"
 
 

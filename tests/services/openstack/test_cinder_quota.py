@@ -6,14 +6,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.services.openstack.cloud import ONE_AT_A_TIME, CloudConformance, connected
+from tests.services.openstack.cloud import CloudConformance, connected
 from workers.resources.openstack.cinder.quota import Quota
 
 
 class TestQuota(CloudConformance):
     type = Quota
     is_shown = False
-    cannot = {"replaced": ONE_AT_A_TIME}
     cloud = "devcloud-admin"
     project: ClassVar[str]
     changes = {"volumes": 20, "snapshots": 5}

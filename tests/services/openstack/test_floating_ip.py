@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
-from tests.services.openstack.cloud import UNIQUE, CloudConformance
+from tests.services.openstack.cloud import CloudConformance
 from tests.services.openstack.outside import OUTSIDE, Inside, inside, outside
 from workers.resources.openstack.neutron.floating_ip import FloatingIP
 from workers.resources.openstack.neutron.floating_ip_association import FloatingIPAssociation
@@ -25,7 +25,6 @@ class TestFloatingIP(CloudConformance):
 class TestFloatingIPAssociation(CloudConformance):
     type = FloatingIPAssociation
     is_shown = False
-    cannot = {"replaced": UNIQUE}
     others = {"address": ADDRESS, "other": ADDRESS}
 
     @pytest.fixture(autouse=True)

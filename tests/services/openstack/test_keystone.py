@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from tests.services.openstack.cloud import ONE_AT_A_TIME, CloudConformance, connected, is_placed
+from tests.services.openstack.cloud import CloudConformance, connected, is_placed
 from workers.resources.openstack.keystone.domain import Domain
 from workers.resources.openstack.keystone.endpoint import Endpoint
 from workers.resources.openstack.keystone.group import Group
@@ -132,7 +132,6 @@ class AssignmentConformance(KeystoneConformance):
     """The contract, for roles of what another resource made."""
 
     is_shown = False
-    cannot = {"replaced": ONE_AT_A_TIME}
 
     def objects(self) -> Collection[str]:
         """Return the roles of the user or group of this test."""

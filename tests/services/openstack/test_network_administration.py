@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from tests.services.openstack.cloud import ONE_AT_A_TIME, UNIQUE, CloudConformance
+from tests.services.openstack.cloud import UNIQUE, CloudConformance
 from workers.resources.openstack.neutron.address_scope import AddressScope
 from workers.resources.openstack.neutron.provider_net import ProviderNet
 from workers.resources.openstack.neutron.quota import Quota
@@ -102,7 +102,6 @@ class TestRBACPolicy(CloudConformance):
 class TestQuota(CloudConformance):
     type = Quota
     is_shown = False
-    cannot = {"replaced": ONE_AT_A_TIME}
     cloud = "devcloud-admin"
     others = {"project": PROJECT}
     properties = {"project": {"get_resource": "project"}, "network": 5, "rbac_policy": 20}

@@ -13,7 +13,6 @@ from cryptography.x509 import load_pem_x509_certificate
 from isotherm.testing.engine import Engine
 from tests.services.openstack.cloud import (
     NOTHING_CHANGES,
-    ONE_AT_A_TIME,
     CloudConformance,
     connected,
     own_file,
@@ -65,7 +64,6 @@ class TestHostAggregate(CloudConformance):
 class TestQuota(CloudConformance):
     type = Quota
     is_shown = False
-    cannot = {"replaced": ONE_AT_A_TIME}
     cloud = "devcloud-admin"
     exists_outside = False
     changes = {"cores": 4001}

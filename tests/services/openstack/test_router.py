@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
-from tests.services.openstack.cloud import NOTHING_CHANGES, ONE_AT_A_TIME, CloudConformance
+from tests.services.openstack.cloud import NOTHING_CHANGES, CloudConformance
 from tests.services.openstack.outside import OUTSIDE, Inside, inside, outside
 from workers.resources.openstack.neutron.extra_routes import ExtraRoute, ExtraRouteSet
 from workers.resources.openstack.neutron.router import Router
@@ -28,7 +28,7 @@ class TestRouter(CloudConformance):
 class TestRouterInterface(CloudConformance):
     type = RouterInterface
     is_shown = False
-    cannot = {"updated": NOTHING_CHANGES, "replaced": ONE_AT_A_TIME}
+    cannot = {"updated": NOTHING_CHANGES}
 
     @pytest.fixture(autouse=True)
     def _inside(self, inside: Inside) -> None:
@@ -54,7 +54,7 @@ class TestRouterInterface(CloudConformance):
 class TestRouterGateway(CloudConformance):
     type = RouterGateway
     is_shown = False
-    cannot = {"updated": NOTHING_CHANGES, "replaced": ONE_AT_A_TIME}
+    cannot = {"updated": NOTHING_CHANGES}
     others = {"router": {"type": "OS::Neutron::Router"}}
     properties = {"router_id": {"get_resource": "router"}, "network": OUTSIDE}
 
@@ -67,7 +67,6 @@ class TestRouterGateway(CloudConformance):
 class TestExtraRouteSet(CloudConformance):
     type = ExtraRouteSet
     is_shown = False
-    cannot = {"replaced": ONE_AT_A_TIME}
 
     @pytest.fixture(autouse=True)
     def _inside(self, inside: Inside) -> None:

@@ -130,6 +130,7 @@ class TestPollingServer(ServerConformance):
     """Servers whose user data have a key, which stays whenever a process dies."""
 
     type = QuietServer
+    lives = False
     changes: Mapping[str, Any] = {}
     # Its example reads attributes that the quiet one does not have.
     test_the_example_is_valid_and_shows_the_type = None  # type: ignore[assignment]

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.services.openstack.cloud import UNIQUE, CloudConformance
+from tests.services.openstack.cloud import CloudConformance
 from tests.services.openstack.servers import servers
 from workers.resources.openstack.cinder.volume_attachment import VolumeAttachment
 
@@ -15,7 +15,6 @@ VOLUME = {"type": "OS::Cinder::Volume", "properties": {"size": 1}}
 class TestVolumeAttachment(CloudConformance):
     type = VolumeAttachment
     is_shown = False
-    cannot = {"replaced": UNIQUE}
     made: ClassVar[list[str]] = []
     others = {"one": VOLUME, "two": VOLUME}
     poll_seconds = 0.3

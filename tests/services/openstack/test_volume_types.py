@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from tests.services.openstack.cloud import ONE_AT_A_TIME, UNIQUE, CloudConformance
+from tests.services.openstack.cloud import CloudConformance
 from workers.resources.openstack.cinder.encrypted_volume_type import EncryptedVolumeType
 from workers.resources.openstack.cinder.qos_association import QoSAssociation
 from workers.resources.openstack.cinder.qos_specs import QoSSpecs
@@ -89,7 +89,6 @@ QOS = {"type": "OS::Cinder::QoSSpecs", "properties": {"name": f"some-{RUN}", "sp
 class TestQoSAssociation(AdminConformance):
     type = QoSAssociation
     is_shown = False
-    cannot = {"replaced": ONE_AT_A_TIME}
     others = {**TYPES, "qos": QOS}
     properties = {
         "qos_specs": {"get_resource": "qos"},
@@ -108,7 +107,6 @@ class TestQoSAssociation(AdminConformance):
 class TestEncryptedVolumeType(AdminConformance):
     type = EncryptedVolumeType
     is_shown = False
-    cannot = {"replaced": UNIQUE}
     others = {"one": TYPES["one"]}
     properties = {"volume_type": {"get_resource": "one"}, "provider": "luks", "key_size": 256}
     changes = {"key_size": 128, "cipher": "aes-xts-plain64"}
