@@ -229,13 +229,12 @@ class Outcomes:
                 return self.retry_or_fail(sentence)
             if self._judged(error, ProjectClients.is_over_limit):
                 return self.failed(f"a quota is exceeded: {sentence}")
-        log.warning(
-            "a plugin raised",
-            resource=self._claim.order.key,
-            type=self._claim.type,
-            exc_info=error,
-            **({"request": request} if (request := self._request_of(error)) else {}),
-        )
+        about = {"resource": self._claim.order.key, "type": self._claim.type}
+        if isinstance(error, Exception) and (request := self._judged(error, ProjectClients.request_id_of)):
+            # The other system's own decision: where the plugin was is of no interest.
+            log.warning("a request was refused", **about, request=request, reason=self._masked(sentence))
+        else:
+            log.warning("a plugin raised", **about, exc_info=error)
         return self.failed(sentence)
 
     def _traceable(self, reason: str, error: BaseException) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
+from structlog.testing import capture_logs
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
@@ -328,6 +329,8 @@ class Asking(Resource):
         self.client("traced")
         if self.properties["how"] == "itself":
             raise Refused("no")
+        if self.properties["how"] == "by mistake":
+            raise KeyError("id") from Refused("no")
         if self.properties["how"] == "told":
             raise ResourceFailure("no, see req-7") from Refused("no")
         if self.properties["how"] == "led to":
@@ -349,3 +352,16 @@ def test_a_failure_names_the_request_that_led_to_it(how: str, reason: str) -> No
         Asking, f"{{type: Test, properties: {{how: {how}}}}}", clients=Clients(SETTINGS, {"traced": Traced})
     )
     assert (outcome.ending, outcome.reason) == (Ending.FAILED, reason)
+
+
+@pytest.mark.parametrize(
+    ("how", "line"), [("itself", "a request was refused"), ("by mistake", "a plugin raised")]
+)
+def test_only_a_mistake_of_a_plugin_is_logged_with_a_traceback(how: str, line: str) -> None:
+    template = f"{{type: Test, properties: {{how: {how}}}}}"
+    with capture_logs() as logged:
+        step(Asking, template, clients=Clients(SETTINGS, {"traced": Traced}))
+    (told,) = (each for each in logged if each["log_level"] == "warning")
+    assert told["event"] == line
+    assert ("exc_info" in told) == (line == "a plugin raised")
+    assert told.get("request") == ("req-7" if how == "itself" else None)
