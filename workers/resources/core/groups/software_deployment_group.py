@@ -171,7 +171,7 @@ class SoftwareDeployments(SoftwareDeploymentGroup):
     """The former name of the group."""
 
     description = "The former name of OS::Heat::SoftwareDeploymentGroup."
-    example = ""
+    example = SoftwareDeploymentGroup.example.replace("SoftwareDeploymentGroup", "SoftwareDeployments")
     support_status = SupportStatus(
         status=Support.DEPRECATED, version="2014.2", substitute="OS::Heat::SoftwareDeploymentGroup"
     )
@@ -181,7 +181,7 @@ class StructuredDeployments(StructuredDeploymentGroup):
     """The former name of the group of deployments of maps."""
 
     description = "The former name of OS::Heat::StructuredDeploymentGroup."
-    example = ""
+    example = StructuredDeploymentGroup.example.replace("StructuredDeploymentGroup", "StructuredDeployments")
     support_status = SupportStatus(
         status=Support.DEPRECATED, version="2014.2", substitute="OS::Heat::StructuredDeploymentGroup"
     )
