@@ -1,10 +1,12 @@
 """The software configs and deployments of a project, as a resource type may look them up and keep its own."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrator.errors import PluginMistake
-from orchestrator.views.software import SoftwareConfigView
+
+if TYPE_CHECKING:
+    from orchestrator.views.software import SoftwareConfigView
 
 
 class Software(Protocol):
@@ -13,7 +15,7 @@ class Software(Protocol):
     Everything may be done again. What changes anything is refused once another attempt at the action has taken over.
     """
 
-    def config(self, config_id: str) -> SoftwareConfigView | None:
+    def config(self, config_id: str) -> "SoftwareConfigView | None":
         """Return a config of the project, whichever way it was made; None if there is none."""
 
     def put_config(self, config: Mapping[str, Any]) -> None:

@@ -77,10 +77,10 @@ COMMANDS = {
     "stack list": Limits(SETTINGS | DATABASE, 96, 475),
     "stack list -f json": Limits(SETTINGS | DATABASE, 96, 475),
     "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 188, 600),
-    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 170, 500),
+    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 171, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        373,
+        375,
         790,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
