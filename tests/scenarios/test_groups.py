@@ -426,7 +426,7 @@ outputs:
     assert outputs(world, stack_id)["address"] == "s3cr3t:down"
     with pytest.raises(InvalidInput, match="there is no resource type 'Cloud::Objekt'"):
         world.update(template, files={"inner.txt": PAIR.replace("Object", "Objekt")})
-    with pytest.raises(InvalidInput, match="another installation or region"):
+    with pytest.raises(InvalidInput, match="there is no region 'north'"):
         world.update(
             template.replace("timeout: 5", "context: {region_name: north}"), files={"inner.txt": PAIR}
         )
