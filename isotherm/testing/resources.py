@@ -55,7 +55,7 @@ class ResourceConformance:
     poll_seconds: float = 0.0
 
     def objects(self) -> Collection[str] | None:
-        """Return what there is outside, by any names; None where that cannot be told."""
+        """Return what there is outside, by any names; None if the test cannot list them."""
         return None
 
     def snapshots(self) -> Collection[str] | None:

@@ -31,9 +31,9 @@ def snapshot_first(resource: Resource, claim: Claim, *, poll_seconds: float) -> 
     Raises:
         ResourceFailure: the snapshot failed, or the type takes none any more.
     """
-    if is_begun(claim) or claim.token == [_MARK]:
-        return None
     if claim.started:
+        if not _is_marked(claim.token) or len(claim.token) == 1:
+            return None
         token = claim.token[1]
     elif (
         claim.fragment.get("policy") != SNAPSHOT or _TAKEN in claim.data or resource.state.physical_id is None

@@ -28,6 +28,21 @@ LARGER: Final = "isotherm-larger"
 KEY: Final = "isotherm-key"
 INSIDE: Final = "isotherm-inside"
 OUTSIDE: Final = "isotherm-public"
+#: A web application on three servers, and how many things of each kind its stack makes.
+WEB: Final = Path(__file__).parents[3] / "examples" / "cloud" / "web.yaml"
+MADE_BY_WEB: Final = {
+    "servers": 3,
+    "keypairs": 1,
+    "server_groups": 1,
+    "networks": 1,
+    "subnets": 1,
+    # Three of servers, and the router's.
+    "ports": 4,
+    "routers": 1,
+    "ips": 1,
+    "security_groups": 1,
+    "volumes": 1,
+}
 
 
 class Stacks:

@@ -2,15 +2,17 @@
 
 import json
 import secrets
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
 
 from tests.services.openstack.cloud import CloudConformance, connected
 from tests.unit.workers.clients.openstack import client_of
+from tests.waiting import until
 from workers.clients.openstack import Keystone, OpenStack
 
 pytestmark = CloudConformance.pytestmark
@@ -31,9 +33,9 @@ def user() -> Iterator[Any]:
         identity.delete_project(project)
 
 
-def write(path: Path, user: Any, password: str) -> None:
-    """Write a clouds.yaml of the user alone."""
-    auth = {
+def login(user: Any, password: str) -> dict[str, Any]:
+    """Return by what the user logs in."""
+    return {
         "auth_url": connected("devcloud").config.get_auth_args()["auth_url"],
         "username": user.name,
         "password": password,
@@ -41,7 +43,12 @@ def write(path: Path, user: Any, password: str) -> None:
         "user_domain_id": "default",
         "project_domain_id": "default",
     }
-    path.write_text(json.dumps({"clouds": {"own": {"auth": auth, "region_name": "RegionOne"}}}))
+
+
+def write(path: Path, user: Any, password: str) -> None:
+    """Write a clouds.yaml of the user alone."""
+    own = {"auth": login(user, password), "region_name": "RegionOne"}
+    path.write_text(json.dumps({"clouds": {"own": own}}))
 
 
 def test_a_running_client_goes_on_with_another_password(user: Any, tmp_path: Path) -> None:
@@ -60,9 +67,16 @@ def test_a_running_client_goes_on_with_another_password(user: Any, tmp_path: Pat
 
 
 def rotate(user: Any, password: str) -> None:
-    """Change the password; the service refuses all tokens of the same second too."""
+    """Change the password, and wait until the service accepts tokens again: it refuses all of the same second."""
     connected("devcloud-admin").identity.update_user(user, password=password)
-    time.sleep(1.5)
+    until(lambda: is_let_in(user, password))
+
+
+def is_let_in(user: Any, password: str) -> bool:
+    """Return whether a new token of the user is accepted."""
+    session = Session(Password(**login(user, password)))
+    endpoint = {"service_type": "identity", "interface": "public", "region_name": "RegionOne"}
+    return bool(session.get("/auth/projects", endpoint_filter=endpoint, raise_exc=False).ok)
 
 
 def names(client: OpenStack) -> list[str]:

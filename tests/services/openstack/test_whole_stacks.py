@@ -8,14 +8,22 @@ from typing import Any
 
 import pytest
 
-from tests.services.openstack.stacks import FLAVOR, IMAGE, INSIDE, LARGER, OUTSIDE, Stacks, furnished
+from tests.services.openstack.stacks import (
+    FLAVOR,
+    IMAGE,
+    INSIDE,
+    LARGER,
+    MADE_BY_WEB,
+    OUTSIDE,
+    WEB,
+    Stacks,
+    furnished,
+)
 
 pytestmark = [
     pytest.mark.devcloud(every_run=True),
     pytest.mark.slow,
 ]
-
-EXAMPLE = Path(__file__).parents[3] / "examples" / "cloud" / "web.yaml"
 
 
 @pytest.fixture
@@ -33,26 +41,14 @@ def written(directory: Path, **resources: Any) -> Path:
 def test_a_web_application_on_three_servers_is_made_changed_and_deleted(stacks: Stacks) -> None:
     before = stacks.things()
     given = ("-P", f"image={IMAGE}", "-P", f"flavor={FLAVOR}", "-P", f"outside={OUTSIDE}")
-    stacks.create("web", EXAMPLE, *given)
+    stacks.create("web", WEB, *given)
     made = {kind: ids - before[kind] for kind, ids in stacks.things().items()}
-    assert {kind: len(ids) for kind, ids in made.items() if ids} == {
-        "servers": 3,
-        "keypairs": 1,
-        "server_groups": 1,
-        "networks": 1,
-        "subnets": 1,
-        # Three of servers, and the router's.
-        "ports": 4,
-        "routers": 1,
-        "ips": 1,
-        "security_groups": 1,
-        "volumes": 1,
-    }
+    assert {kind: len(ids) for kind, ids in made.items() if ids} == MADE_BY_WEB
     (address,) = stacks.cloud.network.ips(id=made["ips"])
     assert address.floating_ip_address == stacks.output("web", "address")
     stacks.run("stack", "check", "web", "--wait")
     changes = ("-P", "worker_count=3", "-P", "volume_size=2", "-P", f"flavor={LARGER}")
-    stacks.update("web", EXAMPLE, *given[:2], *given[4:], *changes)
+    stacks.update("web", WEB, *given[:2], *given[4:], *changes)
     later = stacks.things()
     assert len(later["servers"] - before["servers"]) == 4
     # What needs no other is the same as before.

@@ -24,8 +24,8 @@ def api() -> Iterator[OpenStackApi]:
         yield api
 
 
-def rotate(api: OpenStackApi, password: str = "another") -> None:  # of a stand-in
-    """Let the password be another, and nobody be logged in."""
+def rotate(api: OpenStackApi, password: str = "another") -> None:
+    """Change the password, and forget all logins."""
     api.passwords["demo"] = password
     api.revoke_tokens()
 

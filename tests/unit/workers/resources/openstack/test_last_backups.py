@@ -42,7 +42,7 @@ class Cinder(OpenStack):
     def listed(
         self, path: str, plural: str, query: Mapping[str, Any], *, microversion: str | None = None
     ) -> list[Any]:
-        """Return the backups that a query selects, or that nothing is told about the volume."""
+        """Return the backups that a query selects, and nothing of any other kind."""
         found = list(self.backups.values()) if plural == "backups" else []
         return [each for each in found if query.items() <= each.items()]
 

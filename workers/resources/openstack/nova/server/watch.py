@@ -53,7 +53,7 @@ class ServerWatch:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock`` returns the seconds by which instants are told."""
+        """``clock`` returns seconds that never go backwards."""
         self._clock = clock
         self._condition = threading.Condition()
         self._asked: dict[str, float] = {}
