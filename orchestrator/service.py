@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.engine.delegation import JobKind
     from orchestrator.engine.publisher import Publisher
+    from orchestrator.engine.resource_keys import ResourceKeys
     from orchestrator.engine.software import SoftwareAdmin
-    from orchestrator.model.collectors import Collector
-    from orchestrator.model.ec2_signatures import SignedRequest
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.planning.preparation import Prepared
     from orchestrator.plugins.resource import Resource
@@ -386,40 +385,6 @@ class Service(Administration):
         changed = self._jobs.submit(job, stack=stack.name)
         return None if changed == stack.id else self._begun(changed, job.job_id)
 
-    def is_signed(self, name: str, resource: str, *, expires: str, signature: str) -> bool:
-        """Return whether an address that signals a resource is signed with the resource's key, and has not expired."""
-        from orchestrator.model.signed_signals import is_genuine
-
-        stack = self._find(name)
-        row = self._store.stacks.resource(stack.id, resource)
-        now = self._store.database.time()
-        return is_genuine(
-            row.data, stack_id=stack.id, resource=row.name, expires=expires, signature=signature, now=now
-        )
-
-    def is_signed_by_key(self, name: str, resource: str, request: "SignedRequest", *, timed: bool) -> bool:
-        """Return whether a request is signed with the secret access key of a resource; ``timed`` as there."""
-        stack = self._find(name)
-        row = self._store.stacks.resource(stack.id, resource)
-        is_gone = stack.deleted_at is not None or row.action == "DELETE"
-        return not is_gone and request.is_genuine(row.data, now=self._store.database.time(), timed=timed)
-
-    def collector(self, stack: StackView, resource: str) -> "Collector | None":
-        """Return what a server of a stack polls its metadata with; None if the resource is none that does."""
-        from orchestrator.model.collectors import POLLED, Collector
-
-        row = self._store.stacks.resource(stack.id, resource)
-        if not row.data.get(POLLED):
-            return None
-        return Collector.of(
-            self.settings.api_url,
-            row.data,
-            project=self.settings.project,
-            stack=stack.name,
-            stack_id=stack.id,
-            resource=resource,
-        )
-
     def live_resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource with all attributes of its type, read from the object by its plugin in this process.
 
@@ -479,6 +444,13 @@ class Service(Administration):
         from orchestrator.engine.software import SoftwareAdmin
 
         return SoftwareAdmin(self.settings, self._store, self._record)
+
+    @cached_property
+    def keys(self) -> "ResourceKeys":
+        """The keys of the project's resources."""
+        from orchestrator.engine.resource_keys import ResourceKeys
+
+        return ResourceKeys(self.settings, self._store, self._find)
 
     def _record(self, action: str, target: str) -> None:
         """Record in the audit log what needs no job."""

@@ -181,7 +181,7 @@ class Door:
         service = self._whole.of_project(request.context.project)
         given = {name: request.get_param(name) or "" for name in (QUERY_EXPIRES, QUERY_SIGNATURE)}
         try:
-            is_signed = service.is_signed(
+            is_signed = service.keys.has_signed_address(
                 path["stack_id"],
                 path["resource"],
                 expires=given[QUERY_EXPIRES],
@@ -210,7 +210,7 @@ class Door:
             return None
         service = self._whole.of_project(named.project)
         try:
-            is_signed = service.is_signed_by_key(named.stack_id, named.resource, request, timed=timed)
+            is_signed = service.keys.has_signed_request(named.stack_id, named.resource, request, timed=timed)
         except NotFound:
             return None
         if not is_signed:

@@ -141,7 +141,7 @@ class ServerMetadata(Face):
 def metadata_of(service: Service, stack: StackView, resource: ResourceView) -> dict[str, Any]:
     """Return the metadata of a resource; if it is a server, with how it polls them, and with its deployments."""
     metadata = dict(resource.metadata)
-    collector = service.collector(stack, resource.name)
+    collector = service.keys.collector(stack, resource.name)
     deployed = service.software.metadata(resource.physical_id) if resource.physical_id else []
     if collector is not None:
         given = metadata.get("os-collect-config")

@@ -266,7 +266,7 @@ def test_signed_address_expires(
 ) -> None:
     path, _, query = address.partition("?")
     monkeypatch.setattr(
-        "orchestrator.model.signed_signals.is_genuine",
+        "orchestrator.engine.resource_keys.is_genuine",
         lambda data, *, now, **given: is_genuine(data, now=now + 366 * 86400, **given),
     )
     assert clients[""].ask("POST", path, query_string=query, json={}).status == falcon.HTTP_FORBIDDEN
