@@ -132,6 +132,13 @@ outputs:
             return {}
         return {name: self.properties[name] or None for name in _ASSOCIATION}
 
+    def prepare_for_replace(self) -> bool:
+        """Give up the port that its replacement is to lead to; an update in place leads to it again."""
+        shown, port = self.show(), self.properties["port_id"]
+        if shown and port and shown["port_id"] == port:
+            self.change({"port_id": None})
+        return True
+
 
 def interfaces_to(port: object, siblings: Siblings) -> Iterator[str]:
     """Yield the names of router interfaces that may lead to a port of the stack, given as in properties."""
