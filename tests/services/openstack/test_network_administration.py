@@ -1,5 +1,6 @@
 """Types of the network service that are mostly for administrators, on a real one."""
 
+import json
 import os
 from collections.abc import Collection
 from typing import Any
@@ -35,6 +36,7 @@ class NamedConformance(CloudConformance):
 
 class TestProviderNet(NamedConformance):
     type = ProviderNet
+    cannot = {"replaced by its like": UNIQUE}
     cloud = "devcloud-admin"
     properties = {
         "name": f"{IT}-a",
@@ -48,7 +50,7 @@ class TestProviderNet(NamedConformance):
 
 class TestSubnetPool(NamedConformance):
     type = SubnetPool
-    cannot = {"replaced": UNIQUE}
+    cannot = {"replaced": UNIQUE, "replaced by its like": UNIQUE}
     others = {"scope": {"type": "OS::Neutron::AddressScope", "properties": {"name": f"{IT}-scope"}}}
     properties = {
         "name": f"{IT}-a",
@@ -90,6 +92,19 @@ class TestRBACPolicy(CloudConformance):
         "target_tenant": {"get_resource": "project"},
     }
     changes = {"target_tenant": "0" * 32, "action": "access_as_external"}
+
+    def test_a_permission_that_was_there_before_stays(self) -> None:
+        with self._engine() as engine:
+            surroundings = {"heat_template_version": "2021-04-16", "resources": self.others}
+            self._is(engine.create("s", json.dumps(surroundings)), "CREATE_COMPLETE")
+            ids = {name: engine.resource("s", name).physical_id for name in self.others}
+            given = {**self.properties, "object_id": ids["net"], "target_tenant": ids["project"]}
+            theirs = self.service().post("/rbac-policies", json={"rbac_policy": given}).json()["rbac_policy"]
+            self._is(engine.update("s", self._template()), "UPDATE_FAILED")
+            self._is(engine.update("s", json.dumps(surroundings)), "UPDATE_COMPLETE")
+            assert list(self.objects()) == [theirs["id"]]
+            self.service().delete(f"/rbac-policies/{theirs['id']}")
+            assert engine.delete("s") is None
 
     def objects(self) -> Collection[str]:
         """Return the ids of the permissions for the network of this test."""

@@ -10,8 +10,7 @@ from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject
-from workers.resources.openstack.noted import Noted
-from workers.resources.openstack.only_one import OnlyOne
+from workers.resources.openstack.only_of_its_kind import OnlyOfItsKind
 from workers.resources.schemas import integer, text
 
 _EXAMPLE: Final = """\
@@ -43,7 +42,7 @@ def _direction(*allowed: str, default: str) -> Any:
     )
 
 
-class _QoSRule(NeutronObject, Noted, OnlyOne):
+class _QoSRule(NeutronObject, OnlyOfItsKind):
     """A rule. A policy has at most one of each kind and direction, by which it is found."""
 
     #: What the service calls such rules: ``bandwidth_limit_rule``.
@@ -63,11 +62,6 @@ class _QoSRule(NeutronObject, Noted, OnlyOne):
         if "policy" not in cls.properties_schema:
             return []
         return [looked_up("QoS policy", "policy")]
-
-    @property
-    def is_in_the_way(self) -> bool:
-        """Whether its replacement is a rule of the same kind and direction in the same policy."""
-        return any(each["id"] == self.state.physical_id for each in self.alike())
 
     def alike(self) -> list[dict[str, Any]]:
         """Return the rule of this kind and direction in the policy."""

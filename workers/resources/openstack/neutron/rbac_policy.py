@@ -8,6 +8,7 @@ from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
+from workers.resources.openstack.only_of_its_kind import OnlyOfItsKind
 from workers.resources.schemas import text
 
 _SHARED, _EXTERNAL = "access_as_shared", "access_as_external"
@@ -21,8 +22,8 @@ _OBJECTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 
-class RBACPolicy(NeutronObject):
-    """A permission, which is unique for its object, its project and its action: it is found by these."""
+class RBACPolicy(NeutronObject, OnlyOfItsKind):
+    """A permission, of which there is one for an object, a project and an action: it is found by these."""
 
     description = "The permission of a project to use a network, or another object, of one's own."
     example = """\
@@ -75,8 +76,7 @@ resources:
             allowed = " or ".join(_OBJECTS[kind][1])
             raise PropertyError(("action",), f"for objects of type {kind} it must be {allowed}")
 
-    def found(self) -> dict[str, Any] | None:
-        """Return the permission that this row asks for."""
+    def alike(self) -> Sequence[dict[str, Any]]:
+        """Return the permission that this row asks for, if there is one."""
         names = ("object_type", "object_id", "target_tenant", "action")
-        query = {name: self.properties[name] for name in names}
-        return next(iter(self.collection.listed(self.service, **query)), None)
+        return self.collection.listed(self.service, **{name: self.properties[name] for name in names})

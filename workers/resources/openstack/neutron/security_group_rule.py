@@ -11,7 +11,8 @@ from orchestrator.plugins.translation import Rule
 from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.neutron.neutron_object import NeutronObject, neutron_collection
 from workers.resources.openstack.neutron.security_group import PORT
-from workers.resources.openstack.neutron.security_rules import prefix_of, protocol_of
+from workers.resources.openstack.neutron.security_rules import prefix_of, protocol_of, rule_key
+from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.schemas import integer, text
 
 _PROTOCOLS: Final = (
@@ -24,8 +25,8 @@ _PROTOCOLS: Final = (
 _WITHOUT_RANGE: Final = frozenset({"icmp", "ipv6-icmp"})
 
 
-class SecurityGroupRule(NeutronObject):
-    """A rule of a security group, which never changes."""
+class SecurityGroupRule(NeutronObject, OnlyOne):
+    """A rule of a security group, which never changes. A group has no two rules for the same traffic."""
 
     description = "A rule of a security group."
     example = """\
@@ -88,6 +89,14 @@ resources:
             return
         if first > last and protocol_of(properties) not in _WITHOUT_RANGE:
             raise PropertyError(("port_range_max",), "the last port comes before the first")
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement is for the same traffic in the same group."""
+        shown, own = self.show(), self.properties
+        if not shown or shown["security_group_id"] != own["security_group"]:
+            return False
+        return rule_key(shown) == rule_key({**own, "remote_group_id": own["remote_group"]})
 
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
         """Return a property as the service has it; what only is spelled in another way, as given."""
