@@ -14,7 +14,10 @@ from orchestrator.plugins.steps import PropertyChanges
 from workers.resources.openstack.tokens import token_of
 
 #: What is done with a resource, in this order.
-STAGES: Final = ("created", "checked", "updated", "replaced", "rolled back", "adopted", "deleted")
+STAGES: Final = (
+    *("created", "checked", "updated", "replaced", "replaced by its like", "rolled back", "adopted"),
+    "deleted",
+)
 
 
 class Life:
@@ -42,7 +45,11 @@ class Life:
         self._maker = self._row.id
         self._lasts("created")
         self.stages["checked"] = "yes"
-        for stage, act in (("updated", self._update), ("replaced", self._replace)):
+        for stage, act in (
+            ("updated", self._update),
+            ("replaced", self._replace),
+            ("replaced by its like", self._replace_by_its_like),
+        ):
             if not self._is_refused(stage):
                 act()
                 self._lasts(stage)
@@ -76,8 +83,19 @@ class Life:
         if not name:
             # Something changes all the same: names may be unique in the cloud.
             name = "name" if "name" in self._changes and self._changed != "name" else self._other()
-            stack = self._engine.store.stacks.find("s", project="default")
-            mark_unhealthy(self._engine.store, stack, NAME, reason="")
+            self._mark_unhealthy()
+        self._becomes_another(name, was)
+
+    def _replace_by_its_like(self) -> None:
+        was = self._row
+        self._mark_unhealthy()
+        self._becomes_another(self._changed, was)
+
+    def _mark_unhealthy(self) -> None:
+        stack = self._engine.store.stacks.find("s", project="default")
+        mark_unhealthy(self._engine.store, stack, NAME, reason="")
+
+    def _becomes_another(self, name: str, was: Any) -> None:
         self._is(self._engine.update("s", self._template(name)), "UPDATE_COMPLETE", f"{name}: ")
         self._claim(self._row.id != was.id, "it was not replaced")
         self._maker = self._row.id

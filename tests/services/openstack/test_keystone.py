@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from tests.services.openstack.cloud import CloudConformance, connected, is_placed
+from tests.services.openstack.cloud import UNIQUE, CloudConformance, connected, is_placed
 from workers.resources.openstack.keystone.domain import Domain
 from workers.resources.openstack.keystone.endpoint import Endpoint
 from workers.resources.openstack.keystone.group import Group
@@ -48,6 +48,7 @@ class KeystoneConformance(CloudConformance):
 
 class TestProject(KeystoneConformance):
     type = Project
+    cannot = {"replaced by its like": UNIQUE}
     properties = {"name": IT, "description": "a", "tags": ["y", "x"]}
     changes = {"name": f"{IT}-b", "tags": ["z"]}
 
@@ -65,6 +66,7 @@ class TestProjectInAnotherDomain(KeystoneConformance):
 
 class TestUser(KeystoneConformance):
     type = User
+    cannot = {"replaced by its like": UNIQUE}
     others = {"project": PROJECT, "group": GROUP}
     properties = {
         "name": IT,
@@ -116,6 +118,7 @@ class TestUser(KeystoneConformance):
 
 class TestGroup(KeystoneConformance):
     type = Group
+    cannot = {"replaced by its like": UNIQUE}
     others = {"project": PROJECT}
     properties = {"name": IT, "description": "a", "roles": [IN_PROJECT]}
     changes = {"name": f"{IT}-b", "roles": [IN_PROJECT, IN_DOMAIN]}
@@ -123,6 +126,7 @@ class TestGroup(KeystoneConformance):
 
 class TestRole(KeystoneConformance):
     type = Role
+    cannot = {"replaced by its like": UNIQUE}
     properties = {"name": IT}
     changes = {"name": f"{IT}-b"}
     query = {"domain_id": "default"}
@@ -158,12 +162,14 @@ class TestGroupRoleAssignment(AssignmentConformance):
 
 class TestDomain(KeystoneConformance):
     type = Domain
+    cannot = {"replaced by its like": UNIQUE}
     properties = {"name": IT, "description": "a"}
     changes = {"name": f"{IT}-b", "enabled": False}
 
 
 class TestRegion(KeystoneConformance):
     type = Region
+    cannot = {"replaced by its like": UNIQUE}
     properties = {"id": f"{IT} a", "description": "a", "parent_region": "RegionOne"}
     changes = {"id": f"{IT}-b", "enabled": False}
     names = "id"

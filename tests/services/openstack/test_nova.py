@@ -13,6 +13,7 @@ from cryptography.x509 import load_pem_x509_certificate
 from isotherm.testing.engine import Engine
 from tests.services.openstack.cloud import (
     NOTHING_CHANGES,
+    UNIQUE,
     CloudConformance,
     connected,
     own_file,
@@ -56,6 +57,7 @@ class TestFlavor(CloudConformance):
 
 class TestHostAggregate(CloudConformance):
     type = HostAggregate
+    cannot = {"replaced by its like": UNIQUE}
     cloud = "devcloud-admin"
     properties = {"name": "isotherm-a", "availability_zone": "isotherm", "metadata": {"a": 1, "b": "2"}}
     changes = {"name": "isotherm-b", "metadata": {"b": "3", "c": "4"}}

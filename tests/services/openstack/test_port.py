@@ -6,13 +6,14 @@ from typing import Any
 
 from isotherm.testing.engine import Engine
 from orchestrator.plugins.steps import PropertyChanges
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import UNIQUE, CloudConformance
 from tests.services.openstack.outside import NET, SUBNET
 from workers.resources.openstack.neutron.port import Port
 
 
 class TestPort(CloudConformance):
     type = Port
+    cannot = {"replaced by its like": UNIQUE}
     others = {"net": NET, "subnet": SUBNET}
     properties = {
         "network": {"get_resource": "net"},

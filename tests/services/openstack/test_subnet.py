@@ -1,6 +1,6 @@
 """``OS::Neutron::Subnet`` on a real network service."""
 
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import UNIQUE, CloudConformance
 from workers.resources.openstack.neutron.subnet import Subnet
 
 NET = {"type": "OS::Neutron::Net"}
@@ -8,6 +8,7 @@ NET = {"type": "OS::Neutron::Net"}
 
 class TestSubnet(CloudConformance):
     type = Subnet
+    cannot = {"replaced by its like": UNIQUE}
     others = {"net": NET}
     properties = {
         "network": {"get_resource": "net"},

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from tests.services.openstack.cloud import CloudConformance
+from tests.services.openstack.cloud import UNIQUE, CloudConformance
 from workers.resources.openstack.cinder.encrypted_volume_type import EncryptedVolumeType
 from workers.resources.openstack.cinder.qos_association import QoSAssociation
 from workers.resources.openstack.cinder.qos_specs import QoSSpecs
@@ -32,6 +32,7 @@ class AdminConformance(CloudConformance):
 
 class TestVolumeType(AdminConformance):
     type = VolumeType
+    cannot = {"replaced by its like": UNIQUE}
     properties = {
         "name": f"type-{RUN}",
         "is_public": False,
@@ -55,6 +56,7 @@ class TestVolumeType(AdminConformance):
 
 class TestQoSSpecs(AdminConformance):
     type = QoSSpecs
+    cannot = {"replaced by its like": UNIQUE}
     more_changes = {"name": f"other-{RUN}"}
     properties = {"name": f"qos-{RUN}", "specs": {"consumer": "front-end", "total_iops_sec": 100, "b": "x"}}
     changes = {"specs": {"consumer": "both", "total_iops_sec": 200}}
