@@ -174,6 +174,7 @@ def test_many_servers_and_ports_cost_few_requests_each(stacks: Stacks, tmp_path:
     assert stacks.things() == before
 
 
+@pytest.mark.devcloud(every_run=False)
 def test_a_storm_of_refusals_is_survived(stacks: Stacks, tmp_path: Path) -> None:
     before = stacks.things()
     with stacks.counted(refused=40) as requests:
