@@ -28,7 +28,7 @@ from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
 
 # How long an example takes is no claim of any test: machines are slow and busy.
 # So many examples keep the whole run short; ``--hypothesis-profile=thorough`` looks for longer.
-for _profile, _examples in (("isotherm", 50), ("thorough", 500)):
+for _profile, _examples in (("isotherm", 20), ("thorough", 500)):
     hypothesis.settings.register_profile(
         _profile,
         max_examples=_examples,

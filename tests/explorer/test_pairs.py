@@ -6,16 +6,16 @@
 import itertools
 from collections.abc import Mapping, Sequence
 
-import hypothesis
 import pytest
 
 from tests.explorer.ground import Ground
 from tests.explorer.scenes import SCENES, Scene
 from tests.explorer.verdicts import exploring
+from tests.thoroughness import is_thorough
 
 #: Orders of each pair, unless all are explored.
-MOST = 8
-THOROUGH = hypothesis.settings.get_current_profile_name() == "thorough"
+MOST = 4
+THOROUGH = is_thorough()
 
 
 def pairs_of(scene: Scene) -> Mapping[str, Sequence[tuple[str, str]]]:

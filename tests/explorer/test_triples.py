@@ -2,14 +2,14 @@
 
 import random
 
-import hypothesis
 import pytest
 
 from tests.explorer.ground import Ground
 from tests.explorer.scenes import SCENES
 from tests.explorer.verdicts import exploring
+from tests.thoroughness import is_thorough
 
-THOROUGH = hypothesis.settings.get_current_profile_name() == "thorough"
+THOROUGH = is_thorough()
 SEEDS = range(400 if THOROUGH else 10)
 ORDERS = 6
 

@@ -545,7 +545,7 @@ def _identity(definition: Definition, name: str) -> Any:
 
 TestAnyHistory = pytest.mark.timeout(0)(AnyHistory.TestCase) if HISTORIES else AnyHistory.TestCase
 TestAnyHistory.settings = settings(
-    max_examples=HISTORIES or 25,
+    max_examples=HISTORIES or 12,
     stateful_step_count=50 if HISTORIES else 20,
     deadline=None,
     derandomize=not HISTORIES,

@@ -18,7 +18,7 @@ from tests.scenarios.test_update_interleavings import (
 )
 from tests.scenarios.world import World
 
-patient = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+patient = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hooks = st.dictionaries(
     st.sampled_from(["*", *NAMES]), st.lists(st.sampled_from(KINDS), min_size=1, unique=True), max_size=4
 )

@@ -158,7 +158,7 @@ def check_unmade(world: World, stack_id: str, definition: Definition) -> None:
     )
 
 
-patient = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+patient = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 polls = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 30), max_size=4)
 
 

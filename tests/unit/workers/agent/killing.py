@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, Final, NoReturn
 
 import workers.agent
+from tests.thoroughness import VARIABLE, is_thorough
 
 _ROOT: Final = Path(__file__).parents[4]
 #: What touches a machine is here, and only here.
@@ -43,7 +44,11 @@ def in_a_small_process(test: Callable[[Path], None]) -> Callable[[Path], None]:
     def run(tmp_path: Path) -> None:
         words = [test.__module__, test.__name__, str(tmp_path)]
         done = subprocess.run(
-            [sys.executable, "-m", __name__, *words], cwd=_ROOT, capture_output=True, text=True
+            [sys.executable, "-m", __name__, *words],
+            cwd=_ROOT,
+            env={**os.environ, **({VARIABLE: "1"} if is_thorough() else {})},
+            capture_output=True,
+            text=True,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 

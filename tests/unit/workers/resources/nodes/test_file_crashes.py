@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.plugins.steps import ResourceFailure, ResourceState
+from tests.thoroughness import some_of
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, changes
 
-pytestmark = pytest.mark.slow  # some hundred killed processes
+pytestmark = pytest.mark.slow  # many killed processes
 
 #: More lines than any step has; a test ends when a step was not killed any more.
 LINES = 1000
@@ -26,7 +27,7 @@ def create_again(machine: Machine, state: ResourceState, content: str) -> None:
 
 @in_a_small_process
 def test_create_killed_at_any_line_is_found_or_done_again(tmp_path: Path) -> None:
-    for lines in range(LINES):
+    for lines in some_of(range(LINES)):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
         killed = killed_after(lines, machine.file(state, path="new/page", content="ours").handle_create)
         create_again(machine, state, "ours")
@@ -41,7 +42,7 @@ def test_create_killed_at_any_line_is_found_or_done_again(tmp_path: Path) -> Non
 
 @in_a_small_process
 def test_create_killed_at_any_line_and_then_deleted_leaves_nothing(tmp_path: Path) -> None:
-    for lines in range(LINES):
+    for lines in some_of(range(LINES)):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
         killed = killed_after(lines, machine.file(state, path="new/page", content="ours").handle_create)
         machine.file(state, path="new/page", content="ours").handle_delete()
@@ -54,7 +55,7 @@ def test_create_killed_at_any_line_and_then_deleted_leaves_nothing(tmp_path: Pat
 
 @in_a_small_process
 def test_refusal_killed_at_any_line_never_touches_the_strangers_file(tmp_path: Path) -> None:
-    for lines in range(LINES):
+    for lines in some_of(range(LINES)):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
         (machine.files / "new").mkdir()
         (machine.files / "new/page").write_text("ours")  # even when it happens to say the same
@@ -72,7 +73,7 @@ def test_refusal_killed_at_any_line_never_touches_the_strangers_file(tmp_path: P
 @in_a_small_process
 def test_update_killed_at_any_line_leaves_the_old_or_the_new_file_and_can_be_deleted(tmp_path: Path) -> None:
     seen = set()
-    for lines in range(LINES):
+    for lines in some_of(range(LINES)):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
         machine.file(state, path="new/page", content="old").handle_create()
         update = machine.file(state, path="new/page", content="new")
@@ -91,7 +92,7 @@ def test_update_killed_at_any_line_leaves_the_old_or_the_new_file_and_can_be_del
 
 @in_a_small_process
 def test_takeover_killed_at_any_line_ends_with_one_owner(tmp_path: Path) -> None:
-    for lines in range(LINES):
+    for lines in some_of(range(LINES)):
         machine = Machine.at(tmp_path / str(lines))
         old, new = ResourceState(uuid="row-1"), ResourceState(uuid="row-2")
         machine.file(old, path="new/page", content="same").handle_create()
@@ -108,7 +109,7 @@ def test_takeover_killed_at_any_line_ends_with_one_owner(tmp_path: Path) -> None
 
 @in_a_small_process
 def test_delete_killed_at_any_line_can_be_done_again(tmp_path: Path) -> None:
-    for lines in range(LINES):
+    for lines in some_of(range(LINES)):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
         page = machine.file(state, path="new/page", content="ours")
         page.handle_create()

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
+from tests.thoroughness import some_of
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, has_ended
 from workers.agent.commands import launcher
@@ -32,7 +33,7 @@ def runs(machine: Machine) -> int:
 @pytest.mark.slow
 @in_a_small_process
 def test_worker_killed_anywhere_in_create_and_the_command_runs_once(tmp_path: Path) -> None:
-    for lines in range(0, LINES, 3):  # each attempt starts a real process: every third line is enough
+    for lines in some_of(range(LINES), 12):  # each attempt starts a real process
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid=f"row-{lines}")
         killed = killed_after(lines, machine.process(state, **ONCE).handle_create)
         machine.create(state, **ONCE)
@@ -46,7 +47,7 @@ def test_worker_killed_anywhere_in_create_and_the_command_runs_once(tmp_path: Pa
 @in_a_small_process
 def test_launcher_and_supervisor_killed_anywhere_never_run_the_command_twice(tmp_path: Path) -> None:
     succeeded = failed = 0
-    for lines in range(0, LINES, 2):  # as above
+    for lines in some_of(range(LINES), 6):  # as above
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid=f"row-{lines}")
         directory = machine.records / state.uuid
         order = {"run": "create", "uuid": state.uuid, "argv": ONCE["command"], "cwd": str(machine.files)}
@@ -63,8 +64,8 @@ def test_launcher_and_supervisor_killed_anywhere_never_run_the_command_twice(tmp
             break
     assert 40 < lines < LINES - 2
     # Killed before the command's gate opened, another attempt succeeds; killed after, nobody knows how it ended.
-    assert succeeded > 10
-    assert failed > 0
+    assert succeeded > 3
+    assert failed > 3
 
 
 def test_create_whose_answer_was_lost_finds_its_process(machine: Machine, state: ResourceState) -> None:

@@ -1,0 +1,25 @@
+"""How much a run looks at: an ordinary one at a part, ``--hypothesis-profile=thorough`` at everything."""
+
+import os
+import random
+from collections.abc import Sequence
+from typing import Final
+
+import hypothesis
+
+#: Tells the processes that tests start themselves.
+VARIABLE: Final = "ISOTHERM_TEST_THOROUGH"
+
+
+def is_thorough() -> bool:
+    """Return whether this run looks at everything."""
+    return VARIABLE in os.environ or hypothesis.settings.get_current_profile_name() == "thorough"
+
+
+def some_of(instants: range, one_of: int = 5) -> Sequence[int]:
+    """Return the instants at which a test kills something: ordinarily one of so many, beginning with any."""
+    if is_thorough():
+        return instants
+    first = random.randrange(one_of)
+    print(f"one instant of {one_of}, beginning with {first}")  # Shown where a test failed.
+    return instants[first::one_of]
