@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from orchestrator.dashboard.recent import Answer, Recent
-from orchestrator.errors import Unavailable
+from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.nodes.rpc.names import node_of_agent
 from orchestrator.queries.observer import Observer
+from orchestrator.queries.standstill import Standstill, standstill_of
 from orchestrator.service import Service
 from orchestrator.views.nodes import UP, InstancesView, NodeView
 from orchestrator.views.operations import ProcessView
@@ -104,6 +105,7 @@ class Fleet:
         self._cache = self._recent(self._caches)
         # These come from the database alone, which answers or fails in time.
         self._workers = self._recent(self._processes, keep_seconds=1.0)
+        self._present = self._recent(observer.processes, keep_seconds=1.0)
         self._node: OrderedDict[str, Recent[JsonObject]] = OrderedDict()
 
     async def nodes(self) -> JsonObject:
@@ -137,6 +139,16 @@ class Fleet:
             "counts": Counter(each.state for each in processes),
             "stuck": [each.to_dict() for each in stuck],
         }
+
+    async def standstill(self, stack: str, *, broker_away_since: float | None) -> Standstill | None:
+        """Return why nothing works on a stack's operation in progress; None if something does, or that is unknown."""
+        try:
+            answer = await self._present.get()
+        except IsothermError:
+            # The page reports by itself that the database does not answer.
+            return None
+        embedded = self._service.settings.embedded
+        return standstill_of(answer.value, stack, embedded=embedded, broker_away_since=broker_away_since)
 
     def close(self) -> None:
         """Stop querying, without waiting for queries that hang."""

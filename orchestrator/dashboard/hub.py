@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.dashboard.subscription import ROOM, Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.model.project_limits import NO_LIMITS, STREAMS, ProjectLimits, refuse_beyond
@@ -139,16 +140,16 @@ class Hub:
 
     async def _read_on(self) -> None:
         while True:
-            trouble = ""
+            trouble = raw = ""
             try:
                 await self._follow()
             except IsothermError as error:
-                trouble = str(error)
+                trouble, raw = plain_sentence(error), str(error)
             except Exception:
                 # One error, whatever it is, must not stop the updates of pages for good.
                 log.exception("the hub could not read the history; it tries again")
                 trouble = "the dashboard could not read the history; see its log"
-            self._report(trouble)
+            self._report(trouble, raw)
             await self._pause()
 
     async def _pause(self) -> None:
@@ -166,12 +167,12 @@ class Hub:
     def _is_due(self) -> bool:
         return time.monotonic() - self._beaten_at >= self._pace.beat
 
-    def _report(self, trouble: str) -> None:
-        """Set the status and wake all listeners, if it changed or a beat is due."""
+    def _report(self, trouble: str, raw: str = "") -> None:
+        """Set the status and wake all listeners, if it changed or a beat is due; ``raw`` is for the log alone."""
         if trouble == self.trouble and not self._is_due():
             return
         if trouble != self.trouble and trouble:
-            log.warning("the history cannot be read", error=trouble)
+            log.warning("the history cannot be read", error=raw or trouble)
         elif trouble != self.trouble:
             log.info("the history can be read again")
         self.trouble = trouble

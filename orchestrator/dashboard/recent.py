@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
+from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.errors import IsothermError, NotFound, Unavailable
 from orchestrator.views.times import iso
 
@@ -92,6 +93,8 @@ class Recent(Generic[T]):
             self._last = await asyncio.get_running_loop().run_in_executor(self._executor, self._asked)
             self._error = None
         except IsothermError as error:
+            if str(error) != str(self._error):
+                log.warning("a query of the dashboard failed", error=str(error))
             self._error = error
         except Exception:
             log.exception("a query of the dashboard failed")
@@ -119,5 +122,5 @@ class Recent(Generic[T]):
             cursor=cursor,
             as_of=as_of,
             age_seconds=max(0.0, self._clock() - began),
-            trouble=str(error) if error else "",
+            trouble=plain_sentence(error) if error else "",
         )

@@ -27,6 +27,8 @@ class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
     shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     #: Waits so many seconds; set by tests.
     rest: Callable[[float], None] = staticmethod(time.sleep)
+    #: Since when the broker has not been reached, by this machine's clock; None while it is.
+    away_since: float | None = None
 
     def run(self) -> None:
         """Receive events for ever; in the receiver's thread.
@@ -38,10 +40,13 @@ class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
         while True:
             try:
                 with self.capp.connection() as connection:
+                    connection.connect()
+                    self.away_since = None
                     receiver = EventReceiver(connection, handlers={"*": self.on_event}, app=self.capp)
                     pause_seconds = 1.0
                     receiver.capture(limit=None, timeout=None, wakeup=True)
             except Exception as error:  # noqa: BLE001  # any error is retried
+                self.away_since = self.away_since or time.time()
                 log.warning(
                     "Celery's events cannot be received", error=str(error), again_in_seconds=pause_seconds
                 )

@@ -1,5 +1,7 @@
 """Something dies, and pages tell the truth: that their data are old, and then what happened meanwhile."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -80,3 +82,19 @@ def test_a_worker_that_was_killed_is_seen_to_be_lost(site: Site, visit: Visiting
         seen.open("/stacks/workers")
         gone = seen.page.locator("tr", has=seen.page.locator(f'th[title="{holder}"]'))
         expect(gone).to_contain_text("silent", timeout=PATIENCE)
+
+
+def test_a_stack_on_which_nothing_works_says_so(site: Site, visit: Visiting) -> None:
+    stack = site.gated("abandoned", {"one": nothing()})
+    with visit() as seen:
+        seen.open("/stack/abandoned/resources")
+        notice = seen.page.locator("#stack-standstill")
+        expect(notice).to_be_hidden()
+        with site.without("w1"), site.without("w2"):
+            expect(notice).to_have_text(
+                re.compile(r"No worker has been seen since \d\d:\d\d:\d\d: start one with isotherm worker\."),
+                timeout=PATIENCE,
+            )
+        expect(notice).to_be_hidden(timeout=PATIENCE)
+        site.let_on(stack)
+        seen.until_stack("CREATE_COMPLETE")

@@ -14,16 +14,20 @@ from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
+import structlog
 from flower.views import BaseHandler
 from tornado.web import Finish, HTTPError
 
 from orchestrator.dashboard.access import Visitor, powers, role_refusal
 from orchestrator.dashboard.credentials import identity_of
 from orchestrator.dashboard.guards import POLICY
+from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, Unavailable
 from orchestrator.queries.observer import Observer
 
 T = TypeVar("T")
+
+log = structlog.get_logger()
 
 #: Shorter answers are not compressed.
 _PACKED_BYTES: Final = 1024
@@ -49,9 +53,11 @@ def status_of(error: IsothermError) -> HTTPStatus:
 
 
 def http_error(error: IsothermError) -> HTTPError:
-    """Return the HTTP error with an error's status and sentence."""
-    status = status_of(error)
-    return HTTPError(status, "%s", str(error), reason=status.phrase)
+    """Return the HTTP error with an error's status and sentence; the message of a server or a driver is only logged."""
+    status, sentence = status_of(error), plain_sentence(error)
+    if sentence != str(error):
+        log.warning("a service cannot be reached", error=str(error))
+    return HTTPError(status, "%s", sentence, reason=status.phrase)
 
 
 def name_in(authorization: str) -> str:

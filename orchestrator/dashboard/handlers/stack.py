@@ -6,7 +6,9 @@ from typing import Any, Final
 from tornado.web import url
 
 from orchestrator.dashboard.handlers.base import DataHandler, PageHandler, StackHandler
+from orchestrator.queries.standstill import Standstill
 from orchestrator.views.heads import HeadView
+from orchestrator.views.states import is_under_way
 
 #: The pages about one stack: the end of the address, and the word on the tab.
 TABS: Final = (
@@ -71,12 +73,21 @@ class StackRoot(PageHandler):
 
 
 class HeadData(DataHandler):
-    """The data of the head of a stack's pages, and the visitor's rights."""
+    """The data of the head of a stack's pages, the visitor's rights, and why nothing works on the operation."""
 
     async def get(self, name: str) -> None:
         """Send it."""
         head = await head_of(self, name, self.text("traversal"))
-        self.answer({**head.to_dict(), "may": self.powers(head.operation.stack)})
+        standstill = await self._standstill(head.operation.stack) if is_under_way(head.operation) else None
+        more = {"may": self.powers(head.operation.stack), "standstill": standstill and standstill.to_dict()}
+        self.answer({**head.to_dict(), **more})
+
+    async def _standstill(self, stack: str) -> Standstill | None:
+        application = self.application
+        standstill: Standstill | None = await application.fleet.standstill(
+            stack, broker_away_since=application.events.away_since
+        )
+        return standstill
 
 
 ROUTES: Final[list[Any]] = [

@@ -13,16 +13,20 @@ from http import HTTPStatus
 from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any, ClassVar, Final
 
+import structlog
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, url
 
-from orchestrator.dashboard.handlers.base import DataHandler
+from orchestrator.dashboard.handlers.base import DataHandler, http_error
 from orchestrator.dashboard.hub import BATCH, Hub, Missed, TooManyStreams
+from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.dashboard.sse import PING, RETRY, events_message, notice
 from orchestrator.dashboard.subscription import Entry, Subscription, Topic
 from orchestrator.engine.project_limits import limits_of
 from orchestrator.errors import Conflict, IsothermError, Unavailable
 from orchestrator.store.store import Store
+
+log = structlog.get_logger()
 
 #: The silence after which a ping is sent.
 PING_SECONDS: Final = 15.0
@@ -107,7 +111,7 @@ class StreamHandler(DataHandler):
         except (Conflict, TooManyStreams) as error:
             raise HTTPError(HTTPStatus.TOO_MANY_REQUESTS, "%s", str(error)) from error
         except Unavailable as error:
-            raise HTTPError(HTTPStatus.SERVICE_UNAVAILABLE, "%s", str(error)) from error
+            raise http_error(error) from error
         except StreamClosedError:
             self._is_open = False
 
@@ -193,7 +197,8 @@ class StreamHandler(DataHandler):
             return position
         except IsothermError as error:
             # The browser reconnects with its position.
-            self.write(notice("trouble", {"error": str(error)}))
+            log.warning("missed events cannot be read", error=str(error))
+            self.write(notice("trouble", {"error": plain_sentence(error)}))
             self._is_open = False
             return since
         return max(since, position)

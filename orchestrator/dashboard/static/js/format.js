@@ -47,6 +47,12 @@ export function dateTime(at) {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(at)}`;
 }
 
+/** Since when something is so: the time of day, and the day before it unless that is today. */
+export function sinceWords(at) {
+  const [today, day] = [dateTime(now()), dateTime(at)].map((each) => each.slice(0, 10));
+  return today === day ? clock(at) : dateTime(at);
+}
+
 /** How old something is, in its largest unit: `12 s`, `24 min`, `3 h`, `9 d`; a dash where there is none. */
 export function age(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";

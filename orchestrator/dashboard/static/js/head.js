@@ -3,11 +3,13 @@
 //   import { onHead } from "./head.js";
 //   onHead((head) => ...);   // whenever it was read; see HeadView in orchestrator/views/heads.py, and `may`
 
-import { byId, page, setText, stackUrl } from "./dom.js";
-import { duration, elapsed, now, showAgo, until } from "./format.js";
+import { byId, el, page, setText, stackUrl } from "./dom.js";
+import { duration, elapsed, now, showAgo, sinceWords, until } from "./format.js";
 import { countsInWords, percent, showBar, showCounts } from "./progress.js";
 import { lookOf, showBadge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
+
+const LOOK_MILLISECONDS = 5000;
 
 let shown = null; // The head that is shown now.
 const heard = new Set();
@@ -43,8 +45,19 @@ function show(head) {
     setText(byId("stack-summary"), `${operation.action}_${operation.status}${words ? `: ${words}` : ""}`);
   }
   shown = head;
+  showStandstill(head.standstill);
   tick();
   for (const listener of heard) listener(head);
+}
+
+/** Say that nothing works on the operation, since when, and what to do. */
+function showStandstill(standstill) {
+  const place = byId("stack-standstill");
+  place.hidden = !standstill;
+  if (!standstill) return;
+  const { lack, since, remedy, command } = standstill;
+  const words = `${lack}${since === null ? "" : ` since ${sinceWords(since)}`}: ${remedy} `;
+  if (place.textContent !== `${words}${command}.`) place.replaceChildren(words, el("code", { text: command }), ".");
 }
 
 function split(state) {
@@ -63,6 +76,8 @@ function tick() {
 }
 
 setInterval(tick, 1000);
+// Without events: what happens when nothing works on it any more, is none.
+setInterval(() => shown?.operation.status === "IN_PROGRESS" && !document.hidden && followed.refresh(), LOOK_MILLISECONDS);
 // On a narrow screen the open tab may be out of sight.
 document.querySelector(".tab[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 

@@ -30,4 +30,5 @@ def test_pauses_grow_and_stay_bounded_while_the_broker_is_away(monkeypatch: pyte
     events.rest = rest
     with pytest.raises(Enough):
         events.run()
+    assert events.away_since is not None
     assert pauses == [1, 2, 4, 8, LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS]
