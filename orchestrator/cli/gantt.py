@@ -12,11 +12,11 @@ from orchestrator.cli.state_marks import MARKS, SPAN_MARKS, Mark
 from orchestrator.cli.times import duration
 from orchestrator.views.vertex_states import (
     OVER,
+    SPAN_BLOCKED,
     SPAN_HELD,
     SPAN_QUEUED,
     SPAN_RETRYING,
     SPAN_RUNNING,
-    SPAN_WAITING,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _URGENCY: Final = {
     SPAN_HELD: 3,
     SPAN_RUNNING: 2,
     SPAN_QUEUED: 1,
-    SPAN_WAITING: 0,
+    SPAN_BLOCKED: 0,
 }
 
 
@@ -131,7 +131,7 @@ def ago(seconds: float) -> str:
 
 def took(bar: "Bar", *, until: float) -> str:
     """Return the duration of a bar without its wait for other resources; empty if no work was begun."""
-    worked = [span for span in bar.spans if span.kind != SPAN_WAITING]
+    worked = [span for span in bar.spans if span.kind != SPAN_BLOCKED]
     if not worked:
         return ""
     end = worked[-1].end if worked[-1].end is not None else until

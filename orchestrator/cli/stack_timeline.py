@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def timeline(shell: Shell, name: str, *, traversal_id: str | None, is_critical_only: bool, form: str) -> None:
     """Draw a Gantt chart of an operation.
 
-    One line for each resource, in the order in which they were begun: waiting for others, in the queue, running, being
+    One line for each resource, in the order in which they were begun: blocked, in the queue, running, being
     retried after an error, held at a hook. An asterisk marks the critical path: each of its resources was begun when
     the one before was done, and together they determined the total duration. The drawing is as wide as the terminal; if
     the output is no terminal, 80 columns, or the value of COLUMNS.

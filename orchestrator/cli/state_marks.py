@@ -34,7 +34,7 @@ MARKS: Final = {
 }
 #: By the kind of a span of a timeline; one character is one step of its time.
 SPAN_MARKS: Final = {
-    vertex_states.SPAN_WAITING: Mark("·", ".", "dim"),
+    vertex_states.SPAN_BLOCKED: Mark("·", ".", "dim"),
     vertex_states.SPAN_QUEUED: Mark("░", ":", ""),
     vertex_states.SPAN_RUNNING: Mark("█", "#", "yellow"),
     vertex_states.SPAN_RETRYING: Mark("▚", "~", "bold magenta"),

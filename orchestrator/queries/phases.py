@@ -11,10 +11,10 @@ from typing import Final
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.views.facts import EventFact
 from orchestrator.views.operations import Span
-from orchestrator.views.vertex_states import SPAN_HELD, SPAN_QUEUED, SPAN_RETRYING, SPAN_RUNNING, SPAN_WAITING
+from orchestrator.views.vertex_states import SPAN_BLOCKED, SPAN_HELD, SPAN_QUEUED, SPAN_RETRYING, SPAN_RUNNING
 
 #: The kinds of spans before an action begins.
-_BEFORE: Final = (SPAN_WAITING, SPAN_QUEUED)
+_BEFORE: Final = (SPAN_BLOCKED, SPAN_QUEUED)
 
 
 def spans_of(
@@ -50,7 +50,7 @@ def spans_of(
 class _SpanBuilder:
     def __init__(self, begun_at: float) -> None:
         self._finished: list[Span] = []
-        self._now: Span | None = Span(kind=SPAN_WAITING, start=begun_at, end=None)
+        self._now: Span | None = Span(kind=SPAN_BLOCKED, start=begun_at, end=None)
         #: The start of the next span.
         self._since = begun_at
         self._attempt = 0

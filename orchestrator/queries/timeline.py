@@ -17,8 +17,8 @@ from orchestrator.views.vertex_states import (
     DONE,
     FAILED,
     OVER,
+    SPAN_BLOCKED,
     SPAN_QUEUED,
-    SPAN_WAITING,
     SPANS,
 )
 from orchestrator.views.wiring import is_counter
@@ -154,7 +154,7 @@ def _until(facts: Facts) -> float:
 
 
 def _begun_at(spans: Sequence[Span]) -> float | None:
-    return next((span.start for span in spans if span.kind not in (SPAN_WAITING, SPAN_QUEUED)), None)
+    return next((span.start for span in spans if span.kind not in (SPAN_BLOCKED, SPAN_QUEUED)), None)
 
 
 def _end(spans: Sequence[Span]) -> float:
@@ -163,7 +163,7 @@ def _end(spans: Sequence[Span]) -> float:
 
 
 def _seconds(chain: Sequence[Sequence[Span]], until: float) -> dict[str, float]:
-    """Return the seconds of a chain by kind of span, without waiting, which is the time of the resource before."""
+    """Return the seconds of a chain by kind of span; a blocked span is the time of the resource before."""
     seconds = dict.fromkeys(SPANS[1:], 0.0)
     for spans in chain:
         for span in spans:

@@ -25,7 +25,7 @@ BEGUN: Final = frozenset({RUNNING, WAITING, RETRYING})
 #: The kinds of vertices: a resource, or a join, where many edges meet.
 RESOURCE, JOIN = "resource", "join"
 
-#: The kinds of spans: waiting for requirements; ready and queued; running (a step, or the action under way outside);
-#: tried again after a failure; standing at a hook.
-SPANS: Final = ("waiting", "queued", "running", "retrying", "held")
-SPAN_WAITING, SPAN_QUEUED, SPAN_RUNNING, SPAN_RETRYING, SPAN_HELD = SPANS
+#: The kinds of spans: blocked (waits for its requirements); ready and queued; running (a step, or the action under way
+#: outside); tried again after a failure; standing at a hook.
+SPANS: Final = ("blocked", "queued", "running", "retrying", "held")
+SPAN_BLOCKED, SPAN_QUEUED, SPAN_RUNNING, SPAN_RETRYING, SPAN_HELD = SPANS

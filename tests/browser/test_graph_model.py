@@ -44,8 +44,7 @@ MODEL = """async ({ answer, steps }) => {
     else changed.push(picture.merge(what).ahead);
   }
   const states = Object.fromEntries([...picture.vertices.values()].map(({ no, state }) => [no, state]));
-  const counts = Object.fromEntries(Object.entries(picture.counts).filter(([, number]) => number));
-  return { changed, states, counts, retries: [...picture.vertices.values()].map((vertex) => vertex.retries) };
+  return { changed, states, retries: [...picture.vertices.values()].map((vertex) => vertex.retries) };
 }"""
 
 TASKS = """async ({ stack, name }) => {
@@ -177,8 +176,6 @@ def test_what_is_done_makes_ready_what_waited_for_nothing_else(model: Model) -> 
     both = [event(11, "net", "CREATE_COMPLETE", "n"), event(12, "disk", "CREATE_COMPLETE", "d")]
     told = model.after(("apply", both))
     assert told["states"] == {"0": "done", "1": "done", "2": "done", "3": "ready", "4": "blocked"}
-    # The point where edges meet is no resource.
-    assert told["counts"] == {"done": 2, "ready": 1, "blocked": 1}
 
 
 def test_events_told_twice_change_nothing(model: Model) -> None:

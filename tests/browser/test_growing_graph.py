@@ -2,9 +2,12 @@
 
 import json
 
+from playwright.sync_api import expect
+
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, nothing
+from tests.browser.visit import PATIENCE
 
 
 def test_a_replacement_brings_a_box_and_disturbs_nobody_who_reads(site: Site, visit: Visiting) -> None:
@@ -25,6 +28,6 @@ def test_a_replacement_brings_a_box_and_disturbs_nobody_who_reads(site: Site, vi
         assert site.service.clear_hooks(stack.id, "a")
         site.ended(stack.id)
         seen.until_legend(done=2)
-        assert seen.page.locator("#graph-list tr[data-no]").count() == 2
+        expect(seen.page.locator("#graph-list tr[data-no]")).to_have_count(2, timeout=PATIENCE)
         assert seen.text("#vertex h2") == "a"
         assert sum(site.service.progress(stack.id).counts.values()) == 2

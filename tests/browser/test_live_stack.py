@@ -20,11 +20,14 @@ def test_a_large_stack_is_watched_from_the_first_to_the_last_event(site: Site, v
         seen.until_legend(blocked=total - 1, held=1)
         before = site.event_ids(stack)
         seen.add_up()
+        seen.compare()
         site.let_on(stack)
         seen.until_legend(done=total)
         seen.until_stack("CREATE_COMPLETE")
         # No picture in between lost a resource, or had one twice.
         assert seen.sums() == [total]
+        # The head and the legend never had different numbers.
+        assert seen.differences() == []
         # The last event may come after the picture of its end.
         until(lambda: seen.told()[-1:] == site.event_ids(stack)[-1:])
         told = [each for each in seen.told() if each > before[-1]]

@@ -32,6 +32,21 @@ ADDING = """() => {
   new MutationObserver(add).observe(legend, { childList: true, characterData: true, subtree: true });
   add();
 }"""
+#: Keeps every difference between the numbers in the legend and those in the head.
+COMPARING = """() => {
+  const parts = ["legend", "stack-counts"].map((id) => document.getElementById(id));
+  const numbers = (part) => JSON.stringify([...part.querySelectorAll(".number")]
+    .map((each) => [each.closest("[data-state]").dataset.state, Number(each.textContent.replace(/[^0-9]/g, ""))])
+    .filter(([, number]) => number).sort());
+  window.compared = 0; window.differences = [];
+  const compare = () => {
+    const [legend, head] = parts.map(numbers);
+    window.compared += 1;
+    if (legend !== head) window.differences.push([legend, head]);
+  };
+  const observer = new MutationObserver(compare);
+  for (const part of parts) observer.observe(part, { childList: true, characterData: true, subtree: true });
+}"""
 #: What a page draws with, and what it is drawn on.
 THEMES = ("light", "dark")
 
@@ -101,6 +116,15 @@ class Visit:
     def add_up(self) -> None:
         """Begin to keep the sums of the legend's numbers."""
         self.page.evaluate(ADDING)
+
+    def compare(self) -> None:
+        """Begin to keep the differences between the legend's numbers and the head's."""
+        self.page.evaluate(COMPARING)
+
+    def differences(self) -> list[Any]:
+        """Return every difference that there was; the numbers must have changed several times."""
+        assert self.page.evaluate("() => window.compared") > 2
+        return list(self.page.evaluate("() => window.differences"))
 
     def sums(self) -> list[int]:
         """Return every sum that there was, each once."""

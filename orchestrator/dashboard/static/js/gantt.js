@@ -80,7 +80,7 @@ export class GanttRow {
     }
     if (bar.critical && bar.spans.length) {
       const from = placeOf(bar.spans[0].start);
-      const done = bar.spans.find((span) => span.kind !== "waiting");
+      const done = bar.spans.find((span) => span.kind !== "blocked");
       const begun = done ? placeOf(done.start) : from;
       parts.push(svg("line", { class: "span-critical", x1: begun, x2: end, y1: ROW_HEIGHT - 2.5, y2: ROW_HEIGHT - 2.5 }));
     }
@@ -88,7 +88,7 @@ export class GanttRow {
       const mark = svg("path", { d: ICONS[bar.state] ?? ICONS.blocked, class: `gantt-end state-${bar.state}` });
       if (FILLED.has(bar.state)) mark.setAttribute("fill", "currentColor");
       parts.push(svg("g", { transform: `translate(${end + 5} ${ROW_HEIGHT / 2 - 6}) scale(0.75)` }, mark));
-      const spent = secondsByKind(bar.spans.filter((span) => span.kind !== "waiting"), until);
+      const spent = secondsByKind(bar.spans.filter((span) => span.kind !== "blocked"), until);
       parts.push(svg("text", { class: "gantt-took", x: end + 21, y: ROW_HEIGHT / 2 + 4, text: spent.total ? duration(spent.total) : "" }));
     }
     this.picture.replaceChildren(...parts);

@@ -5,7 +5,7 @@ import { Focus } from "./focus.js";
 import { count, counted } from "./format.js";
 import { Drawing } from "./graph_drawing.js";
 import { Picture } from "./graph_model.js";
-import { streamUrl } from "./head.js";
+import { onHead, readHead, streamUrl } from "./head.js";
 import { Legend } from "./legend.js";
 import { Panel } from "./panel.js";
 import { stateOf } from "./states.js";
@@ -25,6 +25,7 @@ const frame = byId("graph-frame");
 const listFrame = byId("graph-list");
 
 let picture = null;
+let head = null; // Its counts are those of the whole page.
 let grown = false; // Whether that is asked for because there is more in this one than is shown: a replaced resource's deletion.
 let anew = true; // Whether the next answer is to be of another picture, and not of the states in this one.
 let opening = null; // The name of the resource to open once the picture is there.
@@ -64,6 +65,12 @@ list.filter(legend.states);
 
 const followed = follow(streamUrl(), { load, apply, every: PAINT_MILLISECONDS });
 
+onHead((read) => {
+  head = read;
+  legend.show(head.counts);
+  if (picture) note();
+});
+
 function loadAnew() {
   anew = true;
   followed.refresh();
@@ -97,6 +104,7 @@ async function load(signal) {
     const { changed: found, ahead } = picture.merge(answer);
     for (const vertex of found) changed.add(vertex);
     if (ahead) askSoon();
+    if (found.length) readHead();
     paint(true);
   }
   return answer;
@@ -140,7 +148,6 @@ function paint(groups) {
     list.updateGroups();
     panel.updateGroups(picture.groups);
   }
-  legend.show(picture.counts);
   note();
 }
 
@@ -155,7 +162,6 @@ function look() {
   if (listed) list.show(picture);
   else list.clear();
   if (!listed && drawing.picture !== picture) drawing.show(picture);
-  legend.show(picture.counts);
   byId("graph-empty").hidden = picture.total > 0;
   byId("graph-names").replaceChildren(...[...picture.named.keys()].map((name) => el("option", { value: name })));
   note();
@@ -170,7 +176,9 @@ function look() {
 
 /** Describe the shown part of the operation, and its failures. */
 function note() {
-  const { part, total, counts, omitted } = picture;
+  if (!head) return;
+  const { part, omitted } = picture;
+  const { total, counts } = head;
   const resources = [...picture.vertices.values()].filter((vertex) => vertex.kind === "resource").length;
   const seen = {
     all: `${counted(total, "resource")}. An arrow leads from what is required to what requires it.`,

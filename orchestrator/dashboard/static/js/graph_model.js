@@ -1,7 +1,5 @@
 // Model of an operation's graph: the server's picture, updated by events. Without elements and drawing.
 
-import { STATES } from "./states.js";
-
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 const OVER = new Set(["done", "unchanged"]);
 
@@ -42,11 +40,10 @@ export class Picture {
     return this.part === "all";
   }
 
-  /** Take over the server's counts of the whole operation. */
+  /** Take over what the server says of the whole operation; its counts are those of the head. */
   take(answer) {
     this.operation = answer.operation;
     this.total = answer.total;
-    this.counts = answer.counts;
     this.cursor = answer.cursor;
     this.asOf = answer.as_of;
     this.groups = new Map(answer.groups.map((group) => [group.id, group]));
@@ -79,7 +76,6 @@ export class Picture {
       changed.push(vertex);
     }
     this.take(states);
-    if (this.whole) this.recount();
     return { changed, ahead };
   }
 
@@ -99,7 +95,6 @@ export class Picture {
       changed.add(vertex);
       if (state === "done") this.release(vertex, changed);
     }
-    if (changed.size && this.whole) this.recount();
     return [...changed];
   }
 
@@ -124,12 +119,6 @@ export class Picture {
       changed.add(requirer);
       if (join) this.release(requirer, changed);
     }
-  }
-
-  recount() {
-    const counts = Object.fromEntries(STATES.map((state) => [state.name, 0]));
-    for (const vertex of this.vertices.values()) if (vertex.kind === "resource") counts[vertex.state] += 1;
-    this.counts = counts;
   }
 
   /** Those that are resources, in the order in which they are done: by layer, then by name. */

@@ -20,6 +20,11 @@ export function onHead(listener) {
   if (shown) listener(shown);
 }
 
+/** Read the head again: something else on the page knows more by now. */
+export function readHead() {
+  followed.refresh();
+}
+
 /** The stream of this page; null for an operation of the past, and a deleted stack, which do not change any more. */
 export function streamUrl() {
   const { stack, current } = page();

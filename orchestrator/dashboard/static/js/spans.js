@@ -4,14 +4,14 @@ import { byId, svg } from "./dom.js";
 
 /** In the order of a resource's life; `word` is read, `css` gives the look. */
 export const SPANS = Object.freeze(
-  ["waiting", "queued", "running", "retrying", "held"].map((name) =>
+  ["blocked", "queued", "running", "retrying", "held"].map((name) =>
     Object.freeze({ name, word: name, css: `span-${name}` }),
   ),
 );
 
 /** The state whose colour a span has. */
 export const SPAN_STATES = Object.freeze({
-  waiting: "blocked",
+  blocked: "blocked",
   queued: "ready",
   running: "running",
   retrying: "retrying",
@@ -46,7 +46,7 @@ export function drawSpan(kind, x, width, height, title) {
     return element;
   };
   const middle = height / 2;
-  if (kind === "waiting") {
+  if (kind === "blocked") {
     parts.push(svg("line", { class: css, x1: x, x2: x + shown, y1: middle, y2: middle }, title && told()));
   } else if (kind === "queued") {
     parts.push(svg("rect", { class: css, x: x + 0.5, y: middle - 3.5, width: Math.max(shown - 1, 0.5), height: 7 }, title && told()));

@@ -52,7 +52,7 @@ function select() {
   bars = timeline.bars.filter(
     (bar) =>
       (!onlyCritical.checked || bar.critical) &&
-      (!onlyBegun.checked || bar.spans.some((span) => span.kind !== "waiting")) &&
+      (!onlyBegun.checked || bar.spans.some((span) => span.kind !== "blocked")) &&
       (!text || bar.name.toLowerCase().includes(text) || bar.type.toLowerCase().includes(text)),
   );
   const empty = byId("timeline-empty");
@@ -204,7 +204,7 @@ function move(by) {
 /** Bring the beginning of a bar into sight; what it waited before may be out of it. */
 function reveal(bar) {
   const { start, seconds } = extent();
-  const begun = (bar.spans.find((span) => span.kind !== "waiting") ?? bar.spans[0])?.start ?? start;
+  const begun = (bar.spans.find((span) => span.kind !== "blocked") ?? bar.spans[0])?.start ?? start;
   const x = ((begun - start) * chartWidth()) / seconds;
   const room = chart.clientWidth - NAMES_WIDTH;
   if (x < chart.scrollLeft || x > chart.scrollLeft + room - EDGE) chart.scrollLeft = x - room / 4;

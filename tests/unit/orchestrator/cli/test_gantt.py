@@ -15,14 +15,14 @@ BUILT = timeline(
     bar(
         "server",
         "done",
-        ("waiting", 0, 5),
+        ("blocked", 0, 5),
         ("running", 5, 6, 1),
         ("retrying", 6, 8, 1),
         ("running", 8, 10, 2),
         attempts=2,
         critical=True,
     ),
-    bar("disk", "done", ("waiting", 0, 1), ("running", 1, 3, 1)),
+    bar("disk", "done", ("blocked", 0, 1), ("running", 1, 3, 1)),
     critical_seconds={"running": 7.0},
 )
 
@@ -107,10 +107,10 @@ def test_times_on_the_axis_are_short() -> None:
 
 def test_how_long_it_took_leaves_waiting_for_others_out() -> None:
     assert (
-        took(bar("a", "done", ("waiting", 0, 9), ("queued", 9, 9.5), ("running", 9.5, 9.75)), until=NOON)
+        took(bar("a", "done", ("blocked", 0, 9), ("queued", 9, 9.5), ("running", 9.5, 9.75)), until=NOON)
         == "750 ms"
     )
-    assert took(bar("a", "unreached", ("waiting", 0, 9)), until=NOON) == ""
+    assert took(bar("a", "unreached", ("blocked", 0, 9)), until=NOON) == ""
 
 
 def test_the_legend_explains_what_there_is_and_nothing_else() -> None:

@@ -35,7 +35,7 @@ def at(seconds: float, state: str, reason: str = "", cause: str = "", worker: st
 
 def test_waiting_queued_running() -> None:
     assert told(at(5, "CREATE_IN_PROGRESS"), at(9, "CREATE_COMPLETE"), released_at=BEGUN_AT + 3) == [
-        ("waiting", 0, 3),
+        ("blocked", 0, 3),
         ("queued", 3, 5),
         ("running", 5, 9),
     ]
@@ -46,11 +46,11 @@ def test_what_requires_nothing_never_waits() -> None:
 
 
 def test_what_is_not_released_waits() -> None:
-    assert told(released_at=None) == [("waiting", 0, None)]
+    assert told(released_at=None) == [("blocked", 0, None)]
 
 
 def test_what_is_never_begun_waits_until_the_operation_is_over() -> None:
-    assert told(released_at=None, over_at=BEGUN_AT + 7) == [("waiting", 0, 7)]
+    assert told(released_at=None, over_at=BEGUN_AT + 7) == [("blocked", 0, 7)]
 
 
 def test_each_retry_is_an_attempt_with_the_reason_for_the_one_before() -> None:
@@ -126,7 +126,7 @@ def test_what_an_earlier_operation_had_begun_and_is_under_way_is_not_in_the_queu
 
 def test_a_release_after_the_first_event_is_put_before_it() -> None:
     assert told(at(2, "CREATE_IN_PROGRESS"), released_at=BEGUN_AT + 3) == [
-        ("waiting", 0, 2),
+        ("blocked", 0, 2),
         ("running", 2, None),
     ]
 

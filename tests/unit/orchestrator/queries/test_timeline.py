@@ -60,7 +60,7 @@ def test_those_not_begun_come_last() -> None:
     assert names(timeline) == ["r0", "r1", "r2"]
     assert [[span.kind for span in bar.spans] for bar in timeline.bars] == [
         ["queued", "running"],
-        ["waiting"],
+        ["blocked"],
         ["queued"],
     ]
 
@@ -68,7 +68,7 @@ def test_those_not_begun_come_last() -> None:
 def test_a_resource_waits_until_the_last_that_it_requires_is_done() -> None:
     timeline = timeline_of(done({2: (0, 1)}, {0: (0, 3), 1: (0, 5), 2: (7, 8)}))
     assert [(span.kind, span.start - BEGUN_AT) for span in timeline.bars[2].spans] == [
-        ("waiting", 0),
+        ("blocked", 0),
         ("queued", 5),
         ("running", 7),
     ]
@@ -160,7 +160,7 @@ def test_what_was_never_begun_waits_until_the_operation_failed() -> None:
     timeline = timeline_of(facts(nodes, events, failed_at(BEGUN_AT + 4)))
     failed, unreached = timeline.bars
     assert failed.spans[-1].reason == "no luck"
-    assert [(span.kind, span.end) for span in unreached.spans] == [("waiting", BEGUN_AT + 4)]
+    assert [(span.kind, span.end) for span in unreached.spans] == [("blocked", BEGUN_AT + 4)]
     assert timeline.critical == (0,)
 
 
@@ -188,7 +188,7 @@ def test_a_resource_that_is_changed_and_one_that_is_deleted_have_their_own_event
     timeline = timeline_of(facts(nodes, events, complete(BEGUN_AT + 5)))
     assert [[span.kind for span in bar.spans] for bar in timeline.bars] == [
         ["running", "running"],
-        ["waiting", "queued", "running"],
+        ["blocked", "queued", "running"],
     ]
     assert timeline.critical == (0, 1)
 
@@ -244,7 +244,7 @@ def test_signals_and_what_is_said_of_a_resource_afterwards_are_no_part_of_its_ba
     timeline = timeline_of(facts(nodes, events))
     assert {bar.name: [(span.kind, span.end) for span in bar.spans] for bar in timeline.bars} == {
         "a": [("running", BEGUN_AT + 2)],
-        "b": [("waiting", None)],
+        "b": [("blocked", None)],
         "c": [("running", BEGUN_AT + 2)],
     }
     assert [bar.reason for bar in timeline.bars] == ["", "", ""]
