@@ -10,6 +10,8 @@ from celery.events import EventReceiver
 from flower.events import Events
 from tornado.ioloop import IOLoop
 
+from orchestrator.dashboard.internal_tasks import InternalTasks
+
 log = structlog.get_logger()
 
 #: The longest pause between two attempts to reach the broker.
@@ -25,10 +27,20 @@ class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
     wake: Callable[[], None]
     #: Takes out of an event what may not be shown; set before the receiver starts.
     shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    #: Recognizes the tasks of which nothing is kept.
+    internal: InternalTasks
     #: Waits so many seconds; set by tests.
     rest: Callable[[float], None] = staticmethod(time.sleep)
     #: Since when the broker has not been reached, by this machine's clock; None while it is.
     away_since: float | None = None
+
+    def _count(self, name: str, event: Mapping[str, Any]) -> None:
+        """Count an event of an internal task as Flower counts all others; in the loop's thread."""
+        worker, kind, metrics = event["hostname"], event["type"], self.state.metrics
+        self.state.counter[worker][kind] += 1
+        metrics.events.labels(worker, kind, name).inc()
+        if event.get("runtime"):
+            metrics.runtime.labels(worker, name).observe(event["runtime"])
 
     def run(self) -> None:
         """Receive events for ever; in the receiver's thread.
@@ -54,8 +66,14 @@ class WakingEvents(Events):  # type: ignore[misc]  # Flower is untyped
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
 
     def on_event(self, event: Mapping[str, object]) -> None:
-        """Process an event, and wake the hub if it is a task's; in the receiver's thread."""
-        super().on_event(self.shown(event))
+        """Process an event, and wake the hub if it is a task's; in the receiver's thread.
+
+        Of internal tasks Flower keeps nothing but its metrics.
+        """
+        if name := self.internal.name_in(event):
+            self.io_loop.add_callback(self._count, name, event)
+        else:
+            super().on_event(self.shown(event))
         if event["type"] in _WAKING:
             self.io_loop.add_callback(self.wake)
 
@@ -77,5 +95,5 @@ def waking_events(
         max_workers_in_memory=options.max_workers,
         max_tasks_in_memory=options.max_tasks,
     )
-    events.wake, events.shown = wake, shown
+    events.wake, events.shown, events.internal = wake, shown, InternalTasks()
     return events
