@@ -15,9 +15,20 @@ from orchestrator.queue.celery_app import default_app
 runtime = runtime_of("worker")
 
 
+class ResourcesFailed(Exception):
+    """Resources of a message failed, so that the task is shown as failed. Nothing is repeated by it."""
+
+
 def check_resources(orders: list[Any]) -> None:
-    """Carry out the checks of one message."""
-    runtime().checker.check(from_wire(orders))
+    """Carry out the checks of one message.
+
+    Raises:
+        ResourcesFailed: all were carried out, and some resources failed; the message names them.
+    """
+    failed = runtime().checker.check(from_wire(orders))
+    if failed:
+        raise ResourcesFailed(", ".join(failed))
 
 
-default_app().task(name=CHECK_TASK, acks_late=True)(check_resources)
+# An expected error: it is logged without a traceback.
+default_app().task(name=CHECK_TASK, acks_late=True, throws=(ResourcesFailed,))(check_resources)

@@ -68,7 +68,19 @@ def history(
 
 def _list_table(views: list["TraversalView"]) -> Table:
     columns = (
-        *("begun", "state", "took", "made", "changed", "deleted", "failed", "template", "id", "reason"),
+        *(
+            "begun",
+            "state",
+            "took",
+            "made",
+            "changed",
+            "replaced",
+            "deleted",
+            "failed",
+            "template",
+            "id",
+            "reason",
+        ),
         "user",
     )
     rows = [
@@ -78,6 +90,7 @@ def _list_table(views: list["TraversalView"]) -> Table:
             _took(view),
             view.made,
             view.changed,
+            view.replaced,
             view.deleted,
             view.failed,
             view.template_id[:SHORT],
@@ -104,6 +117,7 @@ def _tables(view: "TraversalView") -> list[Table]:
         "template": view.template_id,
         "made": view.made,
         "changed": view.changed,
+        "replaced": view.replaced,
         "deleted": view.deleted,
         "failed": view.failed,
     }

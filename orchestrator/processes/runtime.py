@@ -47,8 +47,8 @@ LAST_MOMENT_SECONDS = 1.0
 class CheckCarrier(Protocol):
     """Carries out check orders; the workers' package provides it through an entry point."""
 
-    def check(self, orders: Sequence[CheckOrder]) -> None:
-        """Carry out the orders of one message."""
+    def check(self, orders: Sequence[CheckOrder]) -> tuple[str, ...]:
+        """Carry out the orders of one message; return the names of the resources that failed for good."""
 
     def close(self) -> None:
         """Stop its threads."""

@@ -50,9 +50,11 @@ def traversal_view(
         stack_id=stack.id,
         begun_at=row.created_at,
         duration_seconds=None if row.ended_at is None else row.ended_at - row.created_at,
-        made=sum(row.counts.get(each, 0) for each in _MADE),
+        # A replacement is one thing, not one resource made and another deleted.
+        made=sum(row.counts.get(each, 0) for each in _MADE) - row.replaced,
+        replaced=row.replaced,
         changed=sum(row.counts.get(each, 0) for each in _CHANGED),
-        deleted=sum(row.counts.get(each, 0) for each in _DELETED),
+        deleted=sum(row.counts.get(each, 0) for each in _DELETED) - row.replaced,
         failed=sum(count for each, count in row.counts.items() if _is_failure(each, row.action)),
         nodes=nodes or {},
         plugins=tuple(

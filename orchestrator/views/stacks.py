@@ -197,10 +197,11 @@ class TraversalView(StatefulView):
     #: None while it is in progress, as is the duration.
     ended_at: float | None
     duration_seconds: float | None
-    #: The number of resources that it made or adopted, changed in place (suspended and resumed ones included), and
-    #: deleted, and of failed actions.
+    #: The number of resources that it made or adopted, changed in place (suspended and resumed ones included),
+    #: replaced, and deleted, and of failed actions.
     made: int
     changed: int
+    replaced: int = 0
     deleted: int
     failed: int
     #: The number of resources in each state, as in ``Progress``; only for a single operation. Empty once purged.

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from playwright.sync_api import expect
 
 from orchestrator.model.messages import StackJob
 from tests.browser.conftest import Visiting
@@ -41,6 +42,28 @@ def test_why_there_was_a_rollback_is_told_by_what_it_took_back(site: Site, visit
         assert "It takes back UPDATE_FAILED: Resource UPDATE failed: resources.a" in seen.text("#failure")
         seen.page.get_by_role("link", name="Why UPDATE failed").click()
         seen.until("() => document.getElementById('failure-name')?.innerText === 'a'")
+        # Nowhere does it look like a success.
+        seen.open("/stack/returned/resources")
+        assert seen.page.locator("#stack-state").get_attribute("data-state") == "undone"
+        assert seen.page.locator("#stack-bar .state-done, #stack-counts .state-done").count() == 0
+        seen.open("/stacks?search=returned")
+        row = seen.page.locator("#stacks-rows tr")
+        assert row.locator(".state").first.get_attribute("data-state") == "undone"
+        assert row.locator(".state-done").count() == 0
+        seen.open("/stack/returned/history")
+        undone = seen.page.locator("#history-rows .state", has_text="ROLLBACK_COMPLETE")
+        expect(undone).to_have_attribute("data-state", "undone")
+
+
+def test_what_is_left_of_a_deleted_stack_does_not_look_like_a_success(site: Site, visit: Visiting) -> None:
+    stack = site.made("gone", {"a": nothing()})
+    site.service.delete("gone")
+    site.ended(stack.id)
+    with visit() as seen:
+        seen.open("/stacks?search=gone&deleted=1")
+        row = seen.page.locator("#stacks-rows tr", has_text="gone")
+        expect(row.locator(".progress-part[data-state=done]")).to_have_class("progress-part state-undone")
+        assert row.locator(".state-done").count() == 0
 
 
 def test_a_focus_shows_what_is_around_a_resource_and_nothing_else(site: Site, visit: Visiting) -> None:

@@ -1,9 +1,13 @@
 """Flower's own pages, under the policy that they are served with: what it forbids is an error in the console."""
 
+from typing import Any
+
+import httpx
 import pytest
 
 from tests.browser.conftest import Visiting
-from tests.browser.site import Site
+from tests.browser.site import OPERATOR, Site, nothing
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
@@ -25,3 +29,19 @@ def test_flowers_pages_run_and_look_as_they_are_meant_to(site: Site, visit: Visi
         heading = seen.page.locator("th[style]").first
         assert heading.evaluate("(each) => each.style.width") == "125px"
         seen.page.goto(site.page("/broker"))
+
+
+def test_a_resource_that_failed_is_no_task_that_succeeded(site: Site) -> None:
+    site.made("luckless", {"a": nothing(properties={"fail": True})})
+
+    def failed() -> list[dict[str, Any]]:
+        tasks = httpx.get(site.page("/api/tasks"), auth=OPERATOR, timeout=PATIENCE_SECONDS).json().values()
+        ours = [each for each in tasks if "luckless" in (each["kwargs"] or "")]
+        return [each for each in ours if each["failed"]]
+
+    (task,) = until(failed)
+    assert (task["name"], task["state"], task["exception"]) == (
+        "resource.check",
+        "FAILURE",
+        "ResourcesFailed('a')",
+    )

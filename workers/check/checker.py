@@ -8,6 +8,7 @@ process learns from its own steps which types are quick.
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 
@@ -30,7 +31,7 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.database import UNSTORABLE
 from orchestrator.store.nodes.batches import Ended, NodeBatches
-from orchestrator.store.nodes.claims import Claim, Finished, FinishedBatch, Outcome
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, FinishedBatch, Outcome
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
 from orchestrator.tracing.tracer import OFF, Tracing
@@ -50,6 +51,8 @@ CARRY_ON = 16
 LINKS = 8
 #: How many steps a process takes of a message before it calls what it does not know slow.
 TRIALS = 2
+#: The resources that failed in the check that this thread carries out; None outside of one.
+_failed: ContextVar[list[str] | None] = ContextVar("failed", default=None)
 
 
 class Checker:
@@ -122,12 +125,23 @@ class Checker:
         self._file = partial(remembered.get, store.templates.file)
         self._source = partial(remembered.get, self._load_source)
 
-    def check(self, orders: Sequence[CheckOrder]) -> None:
+    def check(self, orders: Sequence[CheckOrder]) -> tuple[str, ...]:
         """Carry out the orders of one message, then up to ``CARRY_ON`` times what they made ready, or longer a chain.
 
         What becomes ready is published before this worker continues, but for what it continues with itself: other
         workers depend neither on its speed nor on its survival.
+
+        Returns the names of the resources that failed for good.
         """
+        failed: list[str] = []
+        token = _failed.set(failed)
+        try:
+            self._check(orders)
+        finally:
+            _failed.reset(token)
+        return tuple(dict.fromkeys(failed))
+
+    def _check(self, orders: Sequence[CheckOrder]) -> None:
         mine, claims, left = orders, tuple[Claim, ...](), (CARRY_ON - 1) * LINKS
         while True:
             most = self._most if left > 0 else 0
@@ -249,6 +263,8 @@ class Checker:
         ):
             with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt), claim.type):
                 outcome = self.act(claim)
+            if outcome.ending in (Ending.FAILED, Ending.FAULT) and (failed := _failed.get()) is not None:
+                failed.append(order.key)
             traced.came_to(outcome)
         self._pace.took(claim.type, time.monotonic() - begun)
         return outcome

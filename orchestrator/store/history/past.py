@@ -31,6 +31,8 @@ class TraversalRow(Record):
     ended_at: float | None
     #: The number of its events about resources, by action and status: ``CREATE_COMPLETE`` ...
     counts: Mapping[str, int]
+    #: How many resources were created and deleted under one name: each was replaced.
+    replaced: int = 0
 
 
 class Past:
@@ -117,7 +119,23 @@ class Past:
         counts = {row.id: Counter[str](json.loads(row.counted)) for row in rows}
         for traversal_id, action, status, count in self._db.rows(sql):
             counts[traversal_id][f"{action}_{status}"] += count
-        return [TraversalRow.of(row, status=_status(row), counts=counts[row.id]) for row in rows]
+        replaced = self._replaced(stack_id, rows)
+        return [
+            TraversalRow.of(row, status=_status(row), counts=counts[row.id], replaced=replaced[row.id])
+            for row in rows
+        ]
+
+    def _replaced(self, stack_id: str, rows: Sequence[AnyRow]) -> Counter[str]:
+        event = tables.event
+        sql = (
+            sa.select(event.c.traversal_id, event.c.resource)
+            .where(event.c.stack_id == stack_id, event.c.traversal_id.in_([row.id for row in rows]))
+            .where(event.c.resource != "", event.c.status == "COMPLETE")
+            .where(event.c.action.in_(("CREATE", "DELETE")))
+            .group_by(event.c.traversal_id, event.c.resource)
+            .having(sa.func.count(event.c.action.distinct()) > 1)
+        )
+        return Counter(traversal_id for traversal_id, _ in self._db.rows(sql))
 
 
 def _status(row: AnyRow) -> str:

@@ -3,19 +3,19 @@
 import { el, stackUrl } from "./dom.js";
 import { clock, duration } from "./format.js";
 import { spanKey, SPANS } from "./spans.js";
-import { badge } from "./states.js";
+import { badge, lookIn } from "./states.js";
 import { workerElement } from "./worker_names.js";
 
 const KINDS = new Map(SPANS.map((kind) => [kind.name, kind]));
 
 /** The children of the panel about a bar. */
-export function barDetails(bar, until) {
+export function barDetails(bar, action, until) {
   const graph = stackUrl("graph", { focus: bar.name });
   const head = el(
     "div",
     { class: "panel-head" },
     el("h2", {}, `${bar.name} `, el("span", { class: "muted small", text: bar.type })),
-    el("span", {}, badge(bar.state), " ", el("a", { class: "small", href: graph, text: "in the graph" })),
+    el("span", {}, badge(lookIn(action, bar.state), bar.state), " ", el("a", { class: "small", href: graph, text: "in the graph" })),
   );
   const columns = ["Span", "From", "To", "Took", "Attempt", "Worker", "Why it ended"];
   const heads = el("tr", {}, ...columns.map((text, at) => el("th", { scope: "col", class: at > 0 && at < 5 ? "number" : null, text })));

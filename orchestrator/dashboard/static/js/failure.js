@@ -56,7 +56,7 @@ function show(failure) {
 function nothing({ operation: { status, action, reason }, rolled_back: undone }) {
   const words = {
     IN_PROGRESS: [`${action} is under way, and nothing has failed so far.`],
-    COMPLETE: [`Nothing failed: ${action} is complete.`],
+    COMPLETE: [action === "ROLLBACK" ? "The rollback is complete: the operation before it was taken back." : `Nothing failed: ${action} is complete.`],
     SUPERSEDED: ["Nothing had failed when another operation superseded this one."],
     FAILED: ["The operation failed, and none of its resources did.", reason],
   }[status] ?? [reason];

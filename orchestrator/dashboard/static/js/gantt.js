@@ -4,7 +4,7 @@ import { el, svg } from "./dom.js";
 import { duration } from "./format.js";
 import { markWord, marks, secondsByKind } from "./scale.js";
 import { drawSpan } from "./spans.js";
-import { ICONS, FILLED, icon } from "./states.js";
+import { ICONS, FILLED, icon, lookIn } from "./states.js";
 import { workerWords } from "./worker_names.js";
 
 export const ROW_HEIGHT = 26;
@@ -42,7 +42,7 @@ export class GanttRow {
     this.element = el("div", { class: "gantt-row", role: "option", id: `bar-${no}`, on: { click: onClick } }, this.name, this.picture);
   }
 
-  draw(bar, { place, of, scale, isChosen, isOpen }) {
+  draw(bar, { action, place, of, scale, isChosen, isOpen }) {
     this.element.style.setProperty("top", `${place * ROW_HEIGHT}px`);
     this.element.setAttribute("aria-posinset", String(place + 1));
     this.element.setAttribute("aria-setsize", String(of));
@@ -53,21 +53,22 @@ export class GanttRow {
     const drawn = JSON.stringify([bar, scale.start, scale.perSecond, scale.width, goesOn && scale.until]);
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
-    this.#drawName(bar);
-    this.#drawBar(bar, scale);
+    this.#drawName(bar, action);
+    this.#drawBar(bar, action, scale);
     this.element.setAttribute("aria-label", barInWords(bar, scale.until));
   }
 
-  #drawName(bar) {
-    this.name.className = `gantt-name state-${bar.state}`;
+  #drawName(bar, action) {
+    const look = lookIn(action, bar.state);
+    this.name.className = `gantt-name state-${look}`;
     this.name.title = `${bar.name}, ${bar.type}`;
     const word = el("span", { class: "gantt-name-text", text: bar.name });
     const removal = bar.phase === "cleanup" ? el("span", { class: "muted", text: " (delete)" }) : null;
     if (removal) word.append(removal);
-    this.name.replaceChildren(icon(bar.state), word, ...(bar.critical ? [el("span", { class: "gantt-critical", text: "◆" })] : []));
+    this.name.replaceChildren(icon(look), word, ...(bar.critical ? [el("span", { class: "gantt-critical", text: "◆" })] : []));
   }
 
-  #drawBar(bar, { start, until, perSecond, end: last, width }) {
+  #drawBar(bar, action, { start, until, perSecond, end: last, width }) {
     // What went on when the operation was over ends with it here; how long it took is said behind it.
     const placeOf = (at) => Math.min((at - start) * perSecond, last);
     this.picture.setAttribute("width", String(width));
@@ -85,7 +86,8 @@ export class GanttRow {
       parts.push(svg("line", { class: "span-critical", x1: begun, x2: end, y1: ROW_HEIGHT - 2.5, y2: ROW_HEIGHT - 2.5 }));
     }
     if (bar.spans.length && bar.state !== "blocked") {
-      const mark = svg("path", { d: ICONS[bar.state] ?? ICONS.blocked, class: `gantt-end state-${bar.state}` });
+      const look = lookIn(action, bar.state);
+      const mark = svg("path", { d: ICONS[look] ?? ICONS.blocked, class: `gantt-end state-${look}` });
       if (FILLED.has(bar.state)) mark.setAttribute("fill", "currentColor");
       parts.push(svg("g", { transform: `translate(${end + 5} ${ROW_HEIGHT / 2 - 6}) scale(0.75)` }, mark));
       const spent = secondsByKind(bar.spans.filter((span) => span.kind !== "blocked"), until);

@@ -6,7 +6,7 @@
 import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { duration, elapsed, now, showAgo, sinceWords, until } from "./format.js";
 import { countsInWords, percent, showBar, showCounts } from "./progress.js";
-import { lookOf, showBadge } from "./states.js";
+import { lookOf, showBadge, split } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 
 const LOOK_MILLISECONDS = 5000;
@@ -34,10 +34,10 @@ export function streamUrl() {
 function show(head) {
   const { operation } = head;
   const [action, status] = split(operation.stack_state);
-  showBadge(byId("stack-state"), head.deleted_at ? "unreached" : lookOf(status), `${action}_${status}`);
-  showBar(byId("stack-bar"), head.counts, head.total);
+  showBadge(byId("stack-state"), head.deleted_at ? "unreached" : lookOf(action, status), `${action}_${status}`);
+  showBar(byId("stack-bar"), head.counts, head.total, operation.action);
   setText(byId("stack-percent"), percent(head.done, head.total));
-  showCounts(byId("stack-counts"), head.counts, operation.status === "IN_PROGRESS");
+  showCounts(byId("stack-counts"), head.counts, operation.status === "IN_PROGRESS", operation.action);
   // It was in force when the page was opened, if its own address names it.
   byId("stack-past").hidden = operation.in_force;
   setText(byId("stack-operation"), `${operation.action}_${operation.status}`);
@@ -63,11 +63,6 @@ function showStandstill(standstill) {
   const { lack, since, remedy, command } = standstill;
   const words = `${lack}${since === null ? "" : ` since ${sinceWords(since)}`}: ${remedy} `;
   if (place.textContent !== `${words}${command}.`) place.replaceChildren(words, el("code", { text: command }), ".");
-}
-
-function split(state) {
-  const at = state.indexOf("_");
-  return [state.slice(0, at), state.slice(at + 1)];
 }
 
 /** Count up what goes on by itself. */

@@ -31,7 +31,7 @@ function newRow(operation) {
     el("td", {}, timeElement(operation.begun_at)),
     el("td", { class: "wrap small", text: operation.user || "–" }),
     el("td", { class: "number took" }),
-    ...["made", "changed", "deleted", "failed"].map((each) =>
+    ...["made", "changed", "replaced", "deleted", "failed"].map((each) =>
       el("td", { class: "number", text: operation[each] ? String(operation[each]) : "–" }),
     ),
     el("td", { class: "wrap small", text: operation.reason }),
@@ -79,7 +79,7 @@ async function toggle(id) {
     row.changes.setAttribute("aria-expanded", "false");
     return;
   }
-  const cell = el("td", { colspan: "10" }, el("p", { class: "muted", text: "Comparing …" }));
+  const cell = el("td", { colspan: "11" }, el("p", { class: "muted", text: "Comparing …" }));
   row.detail = el("tr", { class: "changes-row" }, cell);
   row.changes.setAttribute("aria-expanded", "true");
   row.element.after(row.detail);

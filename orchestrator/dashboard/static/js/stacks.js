@@ -3,7 +3,7 @@
 import { byId, el, page, setText } from "./dom.js";
 import { age, agoElement, counted, duration, elapsed, now, showAgo } from "./format.js";
 import { countsInWords, percent, showBar } from "./progress.js";
-import { badge, lookOf, showBadge } from "./states.js";
+import { badge, lookOf, showBadge, split } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 
 const PAGE = 50;
@@ -57,9 +57,9 @@ function showStates({ states }) {
   for (const name of names) {
     let item = items.get(name);
     if (!item) {
-      const status = name.slice(name.indexOf("_") + 1);
+      const [action, status] = split(name);
       const chip = el("button", { type: "button", class: "chip-button", on: { click: () => toggle(name) } });
-      chip.append(badge(lookOf(status), name));
+      chip.append(badge(lookOf(action, status), name));
       chip.firstChild.append(el("span", { class: "number" }));
       item = el("li", { data: { name } }, chip);
     }
@@ -138,14 +138,14 @@ function fill(row, stack) {
     tags.dataset.tags = stack.tags.join();
     tags.replaceChildren(...stack.tags.map((tag) => el("span", { class: "tag", text: tag })));
   }
-  showBadge(state.firstChild, stack.deleted_at ? "unreached" : lookOf(stack.status), stack.state);
+  showBadge(state.firstChild, stack.deleted_at ? "unreached" : lookOf(stack.action, stack.status), stack.state);
   state.firstChild.title = stack.reason;
   // An operator has to clear the hook: the bar alone does not show that.
   const { held = 0 } = stack.counts;
   state.lastChild.hidden = !held;
   if (held) showBadge(state.lastChild, "held", `${held} held`);
   const [bar, share, words] = progress.firstChild.children;
-  showBar(bar, stack.counts, stack.total);
+  showBar(bar, stack.counts, stack.total, stack.deleted_at ? "DELETE" : stack.action);
   bar.title = countsInWords(stack.counts);
   setText(share, percent(stack.done, stack.total));
   setText(words, countsInWords(stack.counts));

@@ -13,6 +13,7 @@ export const ICONS = Object.freeze({
   done: "M3 8.6 6.4 12 13 4.4",
   unchanged: "M3.5 6h9M3.5 10h9",
   failed: "M4 4l8 8M12 4l-8 8",
+  undone: "M3 6.5h6.5a3.5 3.5 0 0 1 0 7H6M5.8 3.4 2.7 6.5l3.1 3.1",
   unreached: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM4.2 4.2l7.6 7.6",
 });
 
@@ -35,17 +36,33 @@ export const STATES = Object.freeze(
   ].map(([name, meaning]) => Object.freeze({ name, word: name, meaning, icon: ICONS[name], css: `state-${name}` })),
 );
 
-const BY_NAME = new Map(STATES.map((state) => [state.name, state]));
+/** How it looks that something was taken back, or away: that is done, and no success. */
+const UNDONE = Object.freeze({ name: "undone", word: "done", meaning: "is taken back", icon: ICONS.undone, css: "state-undone" });
+const UNDOING = new Set(["ROLLBACK", "DELETE"]);
+
+const BY_NAME = new Map([...STATES, UNDONE].map((state) => [state.name, state]));
 
 /** How a state is shown; what is unknown is shown as blocked under its own word. */
 export function stateOf(name) {
   return BY_NAME.get(name) ?? { ...BY_NAME.get("blocked"), name, word: String(name) };
 }
 
-/** The state whose look a stack, a traversal, a resource's row or an event has: by its status, and an event's cause. */
-export function lookOf(status, cause = "") {
+/** The state whose look a stack, a traversal, a resource's row or an event has: by action and status, and an event's cause. */
+export function lookOf(action, status, cause = "") {
   if (cause) return "retrying";
+  if (action === "ROLLBACK" && status === "COMPLETE") return "undone";
   return { IN_PROGRESS: "running", COMPLETE: "done", FAILED: "failed", SUPERSEDED: "unreached" }[status] ?? "blocked";
+}
+
+/** Action and status of a state such as `CREATE_COMPLETE`. */
+export function split(state) {
+  const at = state.indexOf("_");
+  return [state.slice(0, at), state.slice(at + 1)];
+}
+
+/** The look of a state of resources in an operation: what a rollback or a deletion has done is no success. */
+export function lookIn(action, state) {
+  return UNDOING.has(action) && (state === "done" || state === "unchanged") ? "undone" : state;
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -85,5 +102,5 @@ export function showBadge(element, name, word = stateOf(name).word) {
 export function actionBadge(action, status, cause = "") {
   const word = cause ? `${action}_${status} · ${cause}` : `${action}_${status}`;
   // What is only planned has nothing done to it.
-  return badge(action === "INIT" ? "blocked" : lookOf(status, cause), word);
+  return badge(action === "INIT" ? "blocked" : lookOf(action, status, cause), word);
 }

@@ -9,7 +9,7 @@ import { count, counted, duration, now } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
 import { secondsByKind } from "./scale.js";
 import { SPANS, spanKey } from "./spans.js";
-import { badge } from "./states.js";
+import { badge, lookIn } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 import { workerWords } from "./worker_names.js";
 
@@ -87,7 +87,7 @@ function draw() {
       row = new GanttRow(bar.no, () => open(bar.no));
       rows.set(bar.no, row);
     }
-    row.draw(bar, { place, of: bars.length, scale, isChosen: bar.no === chosen, isOpen: bar.no === opened });
+    row.draw(bar, { action: timeline.operation.action, place, of: bars.length, scale, isChosen: bar.no === chosen, isOpen: bar.no === opened });
     if (row.element.parentNode !== list) list.append(row.element);
   }
   for (const [no, row] of rows) {
@@ -122,7 +122,7 @@ function showDetails() {
   const place = byId("timeline-details");
   const bar = timeline.bars.find((each) => each.no === opened);
   place.hidden = !bar;
-  if (bar) place.replaceChildren(...barDetails(bar, extent().until));
+  if (bar) place.replaceChildren(...barDetails(bar, timeline.operation.action, extent().until));
 }
 
 function showNote() {
@@ -156,7 +156,7 @@ function showTable() {
       "tr",
       {},
       el("th", { scope: "row", class: "clip", text: bar.name, title: `${bar.name}, ${bar.type}` }),
-      el("td", {}, badge(bar.state)),
+      el("td", {}, badge(lookIn(timeline.operation.action, bar.state), bar.state)),
       el("td", { class: "number", text: begun ? duration(begun.start - start) : "–" }),
       ...SPANS.map((kind) => el("td", { class: "number", text: spent[kind.name] ? duration(spent[kind.name]) : "–" })),
       el("td", { class: "number", text: duration(spent.total) }),

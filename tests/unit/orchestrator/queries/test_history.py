@@ -40,6 +40,12 @@ ROW = TraversalRow(
 )
 
 
+def test_a_replaced_resource_is_neither_made_nor_deleted() -> None:
+    counts = {"CREATE_COMPLETE": 3, "UPDATE_COMPLETE": 1, "DELETE_COMPLETE": 2}
+    view = traversal_view(replace(ROW, action="UPDATE", counts=counts, replaced=2), STACK)
+    assert (view.made, view.changed, view.replaced, view.deleted) == (1, 1, 2, 0)
+
+
 @pytest.mark.parametrize(
     ("action", "happened", "failed"),
     [
