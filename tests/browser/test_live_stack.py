@@ -1,10 +1,15 @@
 """A stack is watched from its first event to its last."""
 
+import itertools
+
+import httpx
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Visiting
-from tests.browser.site import Site, layers
-from tests.waiting import until
+from tests.browser.site import Site, layers, nothing
+from tests.browser.visit import PATIENCE
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
@@ -44,3 +49,33 @@ def test_a_large_stack_is_watched_from_the_first_to_the_last_event(site: Site, v
         assert seen.text("#stack-percent").startswith("100")
         assert str(total) in seen.text("#stack-counts")
         assert seen.page.evaluate("() => window.resyncs") == 0
+
+
+#: More than a browser has connections to one server.
+PAGES = 8
+
+
+def test_many_pages_of_a_browser_share_one_stream(site: Site, visit: Visiting) -> None:
+    stack, other = (site.gated(name, {"one": nothing()}) for name in ("watched", "quiet"))
+    with visit() as seen:
+        seen.open("/stack/watched/events")
+        others = [seen.page.context.new_page() for _ in range(PAGES - 2)]
+        for page, tab in zip(others, itertools.cycle(("resources", "timeline", "history")), strict=False):
+            page.goto(site.page(f"/stack/watched/{tab}"))
+            expect(page.locator("#as-of")).to_have_attribute("data-state", "live", timeout=PATIENCE)
+        aside = seen.page.context.new_page()
+        aside.goto(site.page("/stack/quiet/resources"))
+        expect(aside.locator("#as-of")).to_have_attribute("data-state", "live", timeout=PATIENCE)
+        metrics = httpx.get(site.page("/metrics"), timeout=PATIENCE_SECONDS).text
+        assert "isotherm_dashboard_streams 1.0" in metrics.splitlines()
+        site.let_on(stack)
+        for page in (seen.page, *others):
+            expect(page.locator("#stack-state")).to_have_text("CREATE_COMPLETE", timeout=PATIENCE)
+        # Each page is sent the events of its own stack.
+        until(lambda: seen.told()[-1:] == site.event_ids(stack)[-1:])
+        assert aside.evaluate("() => window.told") == []
+        assert set(seen.told()) <= set(site.event_ids(stack))
+        # Others go on when one is closed, and what comes later has missed nothing.
+        seen.page.close()
+        site.let_on(other)
+        expect(aside.locator("#stack-state")).to_have_text("CREATE_COMPLETE", timeout=PATIENCE)

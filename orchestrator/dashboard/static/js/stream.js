@@ -1,5 +1,5 @@
 // Live data: what a page shows is fetched whole, with the id of the last event that is in it, and then kept up to date
-// with the events behind that. A page has one connection for this, whatever follows on it.
+// with the events behind that. All that follows on a page, and all pages of a browser, share one connection for this.
 //
 //   import { fetchJson, follow } from "./stream.js";
 //   const followed = follow(`${stack}/stream`, {
@@ -16,6 +16,7 @@
 
 import { showAsOf } from "./as_of.js";
 import { setClock } from "./format.js";
+import { openSource } from "./shared_source.js";
 import { withSeconds } from "./times.js";
 
 const MOST_WAITING = 5000; // Events that wait for `apply`: beyond, loading anew is less work.
@@ -225,8 +226,7 @@ class Stream {
   #open() {
     if (this.#source || this.#over || !this.#followers.size) return;
     clearTimeout(this.#retryTimer);
-    const query = this.#lastId === null ? "" : `${this.#url.includes("?") ? "&" : "?"}since=${this.#lastId}`;
-    const source = new EventSource(this.#url + query);
+    const source = openSource(this.#url, this.#lastId);
     this.#source = source;
     let blind = this.#lastId === null; // No follower had a position to listen from.
     const on = (name, heard) =>
