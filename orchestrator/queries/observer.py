@@ -16,7 +16,7 @@ from orchestrator.queries.timeline import timeline_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.facts import Facts, NodeFact
-from orchestrator.views.heads import HeadView
+from orchestrator.views.heads import HeadView, TreeCounts
 from orchestrator.views.operations import (
     ChangesView,
     FailureView,
@@ -90,7 +90,17 @@ class Observer:
         stack = self._past(name)
         head = self._store.observations.head(stack.id, traversal_id or stack.traversal_id)
         tally = {name: getattr(head.tally, name) for name in ("total", "done", "counts")}
-        return HeadView.of(head, **tally, tags=stack.tags, deleted_at=stack.deleted_at)
+        tree = self._tree(stack) if head.operation.in_force else None
+        return HeadView.of(head, **tally, tree=tree, tags=stack.tags, deleted_at=stack.deleted_at)
+
+    def _tree(self, stack: StackRow) -> TreeCounts | None:
+        """Return the counts of a stack with those nested in it; None if there are none."""
+        inside = self._inside(stack)
+        if not inside:
+            return None
+        operations = {each.traversal_id: each.status == "IN_PROGRESS" for each in (stack, *inside)}
+        tally = self._store.observations.tally_of(operations)
+        return TreeCounts(stacks=len(inside), total=tally.total, done=tally.done, counts=dict(tally.counts))
 
     def graph(
         self,
@@ -186,9 +196,19 @@ class Observer:
         return definition_of(self._store, traversal, shows_values=shows_values)
 
     def stacks_in(self, name: str) -> dict[str, str]:
-        """Return the ids of the stacks nested directly in a stack, by the ids of their resources."""
-        children = self._store.families.children(self._past(name).id)
-        return {child.parent_resource: child.id for child in children if child.parent_resource}
+        """Return the ids of the stacks nested in a stack, at any depth, by the ids of their resources."""
+        inside = self._inside(self._past(name))
+        return {each.parent_resource: each.id for each in inside if each.parent_resource}
+
+    def _inside(self, stack: StackRow) -> list[StackRow]:
+        """Return the stacks nested in a stack, at any depth."""
+        ids, inside = {stack.id}, []
+        # The oldest come first, and so does a stack before those nested in it.
+        for each in self._store.families.in_tree(stack.root_id):
+            if each.parent_id in ids:
+                ids.add(each.id)
+                inside.append(each)
+        return inside
 
     def processes(self) -> tuple[ProcessView, ...]:
         """Return the engine's processes, live ones first, with their work in the settings' project."""

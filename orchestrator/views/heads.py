@@ -8,6 +8,18 @@ from orchestrator.views.stacks import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TreeCounts(View):
+    """The resources of a stack and of all stacks nested in it, by the present operation of each."""
+
+    #: The number of nested stacks.
+    stacks: int
+    #: As in ``HeadView``.
+    total: int
+    done: int
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeadView(View):
     """One operation on a stack with its progress, and the stack's tags."""
 
@@ -17,6 +29,8 @@ class HeadView(View):
     done: int
     #: The number of resources in each of ``STATES``, without states that none is in.
     counts: Mapping[str, int]
+    #: The same with nested stacks; None if there are none, and of a past operation.
+    tree: TreeCounts | None = None
     tags: tuple[str, ...]
     #: When the stack was deleted; None if it is not.
     deleted_at: float | None

@@ -3,6 +3,8 @@
 import json
 from contextlib import closing
 
+from playwright.sync_api import expect
+
 from orchestrator.model.messages import StackJob
 from orchestrator.queries.observer import Observer
 from orchestrator.store.store import Store
@@ -135,3 +137,39 @@ def test_a_history_tells_what_an_operation_changed(site: Site, visit: Visiting) 
         assert "A past operation." in seen.text("#stack-past")
         seen.page.wait_for_selector(".gantt-row")
         assert seen.page.locator(".gantt-row").count() == 1
+
+
+def test_nested_stacks_are_counted_found_and_opened_in_place(site: Site, visit: Visiting) -> None:
+    inner = {"type": "OS::Heat::TestResource"}
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 2, "index_var": "%n%", "resource_def": inner},
+    }
+    site.made("outer", {"alone": nothing(), "group": group})
+    with visit() as seen:
+        seen.open("/stack/outer/resources")
+        expect(seen.page.locator("#stack-tree")).to_have_text("With 1 nested stack: 4 of 4 resources done.")
+        rows = seen.page.locator("#resources-rows tr")
+        expect(rows).to_have_count(2)
+        opener = rows.filter(has_text="group").locator("button")
+        opener.press("Enter")
+        expect(rows).to_have_count(4)
+        assert "open=group" in seen.page.url
+        expect(opener.first).to_be_focused()
+        # What is open is linked to, and the way back closes it.
+        seen.page.reload()
+        expect(rows).to_have_count(4)
+        seen.page.go_back()
+        expect(rows).to_have_count(2)
+        # The search looks into nested stacks.
+        seen.page.locator("#resources-search").fill("group / 1")
+        expect(rows).to_have_count(1)
+        expect(rows.first).to_contain_text("group / 1")
+        assert "search=group" in seen.page.url
+        seen.open("/stack/outer/events?resource=alone&status=COMPLETE")
+        events = seen.page.locator("#events-rows tr")
+        expect(events).to_have_count(1)
+        seen.page.locator("[name=status]").select_option("")
+        expect(events).to_have_count(2)
+        seen.page.go_back()
+        expect(events).to_have_count(1)

@@ -4,7 +4,8 @@ No statement here reads a packed value, so the results hold no values of a stack
 """
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -16,7 +17,7 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.history.events import EventRow, event_columns
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.nodes.orders import numbers_of
-from orchestrator.store.rows import AnyRow
+from orchestrator.store.rows import AnyRow, chunked
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.facts import EventFact, Facts, NodeFact
 from orchestrator.views.operations import OperationView
@@ -96,6 +97,16 @@ class Observations:
             operation, _ = self._operation(connection, stack_id, traversal_id)
             tally = tallies(connection, {traversal_id: is_under_way(operation)})[traversal_id]
         return Head(operation=operation, tally=tally, cursor=cursor, as_of=as_of)
+
+    @retrying
+    def tally_of(self, operations: Mapping[str, bool]) -> Tally:
+        """Return the resources of several operations together; for each traversal whether it is under way."""
+        counts: Counter[str] = Counter()
+        with self._db.snapshot() as connection:
+            for some in chunked(sorted(operations)):
+                for tally in tallies(connection, {each: operations[each] for each in some}).values():
+                    counts.update(tally.counts)
+        return Tally(counts=counts)
 
     @retrying
     def operation(self, stack_id: str, traversal_id: str) -> OperationView:

@@ -1,5 +1,6 @@
 // A stack's events, newest first: filtered by the server, older ones on demand, new ones as they happen.
 
+import { keepInAddress } from "./address.js";
 import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { counted, timeElement } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
@@ -116,6 +117,8 @@ button.addEventListener("click", () => {
   body.closest(".table-frame").focus({ preventScroll: true });
 });
 
+const { resource, status, operation: only } = form.elements;
+keepInAddress({ resource, status, operation: only }, () => followed.refresh());
 let typing = null;
 form.addEventListener("input", () => {
   clearTimeout(typing);

@@ -4,7 +4,7 @@
 //   onHead((head) => ...);   // whenever it was read; see HeadView in orchestrator/views/heads.py, and `may`
 
 import { byId, el, page, setText, stackUrl } from "./dom.js";
-import { duration, elapsed, now, showAgo, sinceWords, until } from "./format.js";
+import { count, counted, duration, elapsed, now, showAgo, sinceWords, until } from "./format.js";
 import { countsInWords, percent, showBar, showCounts } from "./progress.js";
 import { lookOf, showBadge, split } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
@@ -50,9 +50,20 @@ function show(head) {
     setText(byId("stack-summary"), `${operation.action}_${operation.status}${words ? `: ${words}` : ""}`);
   }
   shown = head;
+  showTree(head.tree);
   showStandstill(head.standstill);
   tick();
   for (const listener of heard) listener(head);
+}
+
+/** Say how far it is with the stacks nested in it. */
+function showTree(tree) {
+  const place = byId("stack-tree");
+  place.hidden = !tree;
+  if (!tree) return;
+  const { done, unchanged, ...others } = tree.counts;
+  const more = countsInWords(others);
+  setText(place, `With ${counted(tree.stacks, "nested stack")}: ${count(tree.done)} of ${counted(tree.total, "resource")} done${more ? `, ${more}` : ""}.`);
 }
 
 /** Say that nothing works on the operation, since when, and what to do. */

@@ -1,5 +1,6 @@
 // A stack's present resources: all are kept here, and shown in portions on demand.
 
+import { inAddress, keepInAddress, putInAddress } from "./address.js";
 import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { agoElement, count, counted } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
@@ -18,6 +19,8 @@ let resources = [];
 let isKnown = false; // Whether it is known what resources there are.
 let isDeleted = false;
 let steps = new Map(); // What comes before what, by name.
+let isWhole = false; // Whether those of nested stacks are among them.
+let opened = new Set(); // The paths of those below which the resources of their stacks are shown.
 let stacks = {}; // Ids of the stacks that resources are, by the resource's id.
 let most = FIRST;
 let sorted = { by: "", falls: false }; // By nothing: those first that others require.
@@ -59,12 +62,44 @@ function pathOf({ within, name }) {
   return [...within, name].join(" / ");
 }
 
+function isStack(resource) {
+  return resource.uuid in stacks;
+}
+
+/** Show the resources of a nested stack below it, or hide them again. */
+function toggle(path) {
+  if (!opened.delete(path)) opened.add(path);
+  putInAddress("open", [...opened].sort().join(","));
+  if (needsWhole() && !isWhole) followed.refresh();
+  show();
+}
+
+function readOpened() {
+  opened = new Set(inAddress("open").split(",").filter(Boolean));
+}
+
+/** Whether the resources of nested stacks are needed. */
+function needsWhole() {
+  return nested.checked || opened.size > 0 || (search.value.trim() !== "" && Object.keys(stacks).length > 0);
+}
+
+/** Each with those of its stack behind it, where that is opened. */
+function withOpened(all, inside) {
+  return all.flatMap((each) => [each, ...(opened.has(pathOf(each)) ? withOpened(inside.get(pathOf(each)) ?? [], inside) : [])]);
+}
+
 function stateOf({ action, status }) {
   return `${action}_${status}`;
 }
 
 function newRow(resource) {
   const name = el("th", { scope: "row", class: "clip", title: pathOf(resource) });
+  const path = pathOf(resource);
+  if (isStack(resource) && !nested.checked && !search.value.trim()) {
+    const isOpen = opened.has(path);
+    const label = `${isOpen ? "Hide" : "Show"} the resources of ${path}`;
+    name.append(el("button", { type: "button", class: "opener", "aria-expanded": String(isOpen), "aria-label": label, text: isOpen ? "▾" : "▸", on: { click: () => toggle(path) } }), " ");
+  }
   if (resource.within.length) name.append(el("span", { class: "inside", text: `${resource.within.join(" / ")} / ` }));
   name.append(
     resource.within.length
@@ -93,17 +128,27 @@ function newRow(resource) {
 /** The matching resources, in the selected order. */
 function wantedOnes() {
   const text = search.value.trim().toLowerCase();
+  const deep = nested.checked || text !== "";
   const found = resources.filter(
     (each) =>
+      (deep || !each.within.length || opened.has(each.within.join(" / "))) &&
       (!unwell.checked || each.status !== "COMPLETE" || each.unhealthy) &&
-      (!text || [each.name, each.type, each.physical_id ?? ""].some((part) => part.toLowerCase().includes(text))),
+      (!text || [pathOf(each), each.type, each.physical_id ?? ""].some((part) => part.toLowerCase().includes(text))),
   );
   if (sorted.by) {
     const order = ORDERS[sorted.by];
     return found.sort((one, other) => (sorted.falls ? order(other, one) : order(one, other)));
   }
-  if (nested.checked) return found;
-  return found.sort((one, other) => (steps.get(one.name) ?? Infinity) - (steps.get(other.name) ?? Infinity) || compare(one.name, other.name));
+  if (deep) return found;
+  const own = found.filter((each) => !each.within.length);
+  own.sort((one, other) => (steps.get(one.name) ?? Infinity) - (steps.get(other.name) ?? Infinity) || compare(one.name, other.name));
+  const inside = new Map();
+  for (const each of found) {
+    const path = each.within.join(" / ");
+    if (inside.has(path)) inside.get(path).push(each);
+    else inside.set(path, [each]);
+  }
+  return withOpened(own, inside);
 }
 
 function show() {
@@ -111,12 +156,15 @@ function show() {
   const shownOnes = wanted.slice(0, most);
   const seen = new Set();
   shownOnes.forEach((resource, place) => {
-    const told = JSON.stringify([resource, stacks[resource.uuid]]);
+    const path = pathOf(resource);
+    const told = JSON.stringify([resource, stacks[resource.uuid], opened.has(path), nested.checked || search.value.trim() !== ""]);
     let shown = rows.get(resource.uuid);
     seen.add(resource.uuid);
     if (shown?.told !== told) {
       const element = newRow(resource);
+      const isAtOpener = document.activeElement?.className === "opener" && shown?.element.contains(document.activeElement);
       if (shown?.element.isConnected) shown.element.replaceWith(element);
+      if (isAtOpener) element.querySelector(".opener")?.focus({ preventScroll: true });
       shown = { told, element };
       rows.set(resource.uuid, shown);
     }
@@ -128,14 +176,15 @@ function show() {
     rows.delete(id);
   }
   const left = wanted.length - shownOnes.length;
-  const fitting = wanted.length === resources.length ? "" : `, ${count(wanted.length)} of which fit`;
-  setText(byId("resources-range"), `${counted(resources.length, "resource")}${fitting}${left ? `, the first ${count(shownOnes.length)} of them shown` : ""}`);
+  const all = nested.checked || search.value.trim() ? resources.length : resources.filter((each) => !each.within.length || opened.has(each.within.join(" / "))).length;
+  const fitting = wanted.length === all ? "" : `, ${count(wanted.length)} of which match`;
+  setText(byId("resources-range"), `${counted(all, "resource")}${fitting}${left ? `, the first ${count(shownOnes.length)} of them shown` : ""}`);
   more.parentElement.hidden = !left;
   setText(more, `Show ${count(Math.min(left, MORE))} more`);
   const empty = byId("resources-empty");
   empty.hidden = wanted.length > 0;
   body.closest(".table-frame").hidden = !wanted.length;
-  setText(empty, resources.length ? "No resource fits." : isDeleted ? "This stack is deleted, and none of its resources is left." : "This stack has no resources.");
+  setText(empty, resources.length ? "No resource matches." : isDeleted ? "This stack is deleted, and none of its resources is left." : "This stack has no resources.");
 }
 
 function showSorting() {
@@ -152,12 +201,23 @@ function showAnew() {
   show();
 }
 
-onHead(({ deleted_at: deletedAt }) => {
+let known = ""; // The counts with nested stacks, whose events are not heard here.
+onHead(({ deleted_at: deletedAt, tree }) => {
   isDeleted = deletedAt !== null;
+  const counts = JSON.stringify(tree);
+  if (isWhole && known !== counts) followed.refresh();
+  known = counts;
   if (isKnown) show();
 });
-for (const each of [search, unwell]) each.addEventListener("input", showAnew);
-nested.addEventListener("change", () => followed.refresh());
+function choose() {
+  readOpened();
+  if (needsWhole() && !isWhole) followed.refresh();
+  else showAnew();
+}
+
+keepInAddress({ search, unwell, nested }, choose);
+readOpened();
+for (const each of [search, unwell, nested]) each.addEventListener("input", choose);
 for (const head of document.querySelectorAll(".resources-list th[data-sort]")) {
   head.firstElementChild.addEventListener("click", () => {
     const { sort: by } = head.dataset;
@@ -182,12 +242,14 @@ let pause = 1000;
 const followed = follow(streamUrl(), {
   async load(signal) {
     const asked = performance.now();
-    const address = stackUrl("resources.json", { nested: nested.checked ? 1 : "" });
-    const answer = await fetchJson(address, { signal });
+    const whole = needsWhole();
+    const answer = await fetchJson(stackUrl("resources.json", { nested: whole ? 1 : "" }), { signal });
+    isWhole = whole;
     ({ resources, stacks } = answer);
-    steps = stepsOf(resources);
+    steps = stepsOf(resources.filter((each) => !each.within.length));
     isKnown = true;
     show();
+    if (needsWhole() && !whole) followed.refresh();
     // Large lists are loaded less often.
     pause = Math.max(1000, 5 * (performance.now() - asked));
     return answer;

@@ -4,6 +4,7 @@
 
 import { GanttRow, ROW_HEIGHT, drawAxis, drawGrid } from "./gantt.js";
 import { barDetails } from "./bar_details.js";
+import { keepInAddress } from "./address.js";
 import { byId, el, setText, stackUrl } from "./dom.js";
 import { count, counted, duration, now } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
@@ -244,6 +245,7 @@ chart.addEventListener(
 byId("timeline-in").addEventListener("click", () => zoomBy(1.5));
 byId("timeline-out").addEventListener("click", () => zoomBy(1 / 1.5));
 byId("timeline-fit").addEventListener("click", () => zoomBy(0));
+keepInAddress({ search, critical: onlyCritical, begun: onlyBegun }, () => timeline && showAll());
 for (const filter of [search, onlyCritical, onlyBegun]) {
   filter.addEventListener("input", () => {
     chart.scrollTop = 0;
