@@ -1,4 +1,4 @@
-"""Loader of templates: ours before Flower's, and Flower's navigation with our entry."""
+"""Loader of templates: ours before Flower's, and Flower's navigation with our entry, name and icon."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +11,12 @@ log = structlog.get_logger()
 TEMPLATES: Final = Path(__file__).parent / "templates"
 #: Flower's navigation, which has no extension point for entries.
 _NAVIGATION: Final = "navbar.html"
+#: Flower's page, and what is replaced in it and in the navigation by our name and icon.
+_BASE: Final = "base.html"
+_ICON: Final = "static_url('favicon.ico')"
+_OUR_ICON: Final = "reverse_url('stacks_static', 'icon.svg')"
+_BRAND: Final = "<span>Flower</span>"
+_OUR_BRAND: Final = "<span>Isotherm</span>"
 _END_OF_ENTRIES: Final = "</ul>"
 _ENTRY: Final = """  <li class="nav-item">
           <a class="nav-link{% if active_tab == 'stacks' %} active{% end %}"
@@ -34,8 +40,9 @@ class StackLoader(Loader):
         ours = TEMPLATES / name
         if ours.is_file():
             return Template(ours.read_bytes(), name=name, loader=self)
-        if name == _NAVIGATION:
-            return Template(with_entry((Path(self.root) / name).read_text()), name=name, loader=self)
+        if name in (_NAVIGATION, _BASE):
+            page = (Path(self.root) / name).read_text().replace(_ICON, _OUR_ICON).replace(_BRAND, _OUR_BRAND)
+            return Template(with_entry(page) if name == _NAVIGATION else page, name=name, loader=self)
         return super()._create_template(name)
 
 

@@ -92,7 +92,9 @@ def test_a_stack_on_which_nothing_works_says_so(site: Site, visit: Visiting) -> 
         expect(notice).to_be_hidden()
         with site.without("w1"), site.without("w2"):
             expect(notice).to_have_text(
-                re.compile(r"No worker has been seen since \d\d:\d\d:\d\d: start one with isotherm worker\."),
+                re.compile(
+                    r"No worker has been seen since \d\d:\d\d:\d\dZ: start one with isotherm worker\."
+                ),
                 timeout=PATIENCE,
             )
         expect(notice).to_be_hidden(timeout=PATIENCE)

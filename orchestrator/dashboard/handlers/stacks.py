@@ -25,7 +25,16 @@ class StacksData(DataHandler):
         await self.reply(lambda: self.observer.stacks(stack_query(arguments)).to_dict())
 
 
+class Root(PageHandler):
+    """The dashboard's address without a page: redirects to the list of stacks."""
+
+    async def get(self) -> None:
+        """Redirect."""
+        self.redirect(self.reverse_url("stacks"))
+
+
 ROUTES: Final[list[Any]] = [
+    url(r"/", Root, name="root"),
     url(r"/stacks", StacksPage, name="stacks"),
     url(r"/stacks/data", StacksData, name="stacks_data"),
 ]

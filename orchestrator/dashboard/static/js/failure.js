@@ -2,7 +2,7 @@
 
 import { byId, el, keepFocus, page, setText, stackUrl } from "./dom.js";
 import { ANY_DEPTH } from "./focus.js";
-import { count, counted, dateTime, duration } from "./format.js";
+import { count, counted, duration, preciseTime } from "./format.js";
 import { streamUrl } from "./head.js";
 import { stackOf, TASKS_FOUND, tasksUrl } from "./panel.js";
 import { badge } from "./states.js";
@@ -88,7 +88,7 @@ function rootPanel(failure, root) {
     el(
       "dl",
       { class: "failure-facts" },
-      fact("Failed", deep.at === null ? "–" : dateTime(deep.at), deep.at === null ? "" : `${duration(deep.at - op.begun_at)} after the beginning`),
+      fact("Failed", deep.at === null ? "–" : preciseTime(deep.at), deep.at === null ? "" : `${duration(deep.at - op.begun_at)} after the beginning`),
       fact("Attempts", deep.attempts ? count(deep.attempts) : "–"),
       fact("Worker", workerElement(deep.worker)),
       fact("Physical id", deep.physical_id || "–"),
@@ -178,7 +178,7 @@ function line({ operation: op }, failed) {
     el("th", { scope: "row", class: "wrap" }, el("a", { href: graphUrl(failed, 1), text: failed.name }), inner),
     el("td", { text: failed.action }),
     el("td", { class: "wrap", text: failed.reason }),
-    el("td", { class: "number-left", text: failed.at === null ? "–" : `+ ${duration(failed.at - op.begun_at)}`, title: failed.at === null ? null : dateTime(failed.at) }),
+    el("td", { class: "number-left", text: failed.at === null ? "–" : `+ ${duration(failed.at - op.begun_at)}`, title: failed.at === null ? null : preciseTime(failed.at) }),
     el("td", { class: "number", text: failed.attempts || "–" }),
     el("td", { class: "number", text: count(failed.blocks) }),
   );

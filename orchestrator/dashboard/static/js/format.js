@@ -35,16 +35,21 @@ export function elapsed(seconds) {
   return seconds < 10 ? `${Math.max(0, Math.floor(seconds))} s` : duration(Math.floor(seconds));
 }
 
-/** The time of day: `23:40:07`. */
+// Every time is shown in UTC, as on terminals and in logs, and says so by its `Z`.
+
+/** The time of day: `23:40:07Z`. */
 export function clock(at) {
-  const date = new Date(at * 1000);
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  return `${new Date(at * 1000).toISOString().slice(11, 19)}Z`;
 }
 
-/** The day and the time of day: `2026-11-21 23:40:07`. */
+/** The day and the time of day: `2026-11-21 23:40:07Z`. */
 export function dateTime(at) {
-  const date = new Date(at * 1000);
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(at)}`;
+  return `${new Date(at * 1000).toISOString().slice(0, 10)} ${clock(at)}`;
+}
+
+/** The same to the millisecond: `2026-11-21 23:40:07.042Z`. */
+export function preciseTime(at) {
+  return new Date(at * 1000).toISOString().replace("T", " ");
 }
 
 /** Since when something is so: the time of day, and the day before it unless that is today. */
@@ -90,13 +95,11 @@ export function counted(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** A `<time>` that shows the day and the time of day. */
+/** A `<time>` that shows the day and the time of day, to the millisecond. */
 export function timeElement(at) {
   const element = document.createElement("time");
   element.dateTime = new Date(at * 1000).toISOString();
-  element.textContent = dateTime(at);
-  // To the millisecond, and the same wherever one is.
-  element.title = element.dateTime;
+  element.textContent = preciseTime(at);
   return element;
 }
 

@@ -34,6 +34,8 @@ export function streamUrl() {
 function show(head) {
   const { operation } = head;
   const [action, status] = split(operation.stack_state);
+  const tab = document.querySelector(".tab[aria-current]").textContent;
+  document.title = [operation.stack, operation.stack_state, tab, "Isotherm"].join(" · ");
   showBadge(byId("stack-state"), head.deleted_at ? "unreached" : lookOf(action, status), `${action}_${status}`);
   showBar(byId("stack-bar"), head.counts, head.total, operation.action);
   setText(byId("stack-percent"), percent(head.done, head.total));

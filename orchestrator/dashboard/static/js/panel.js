@@ -1,7 +1,7 @@
 // The panel beside a graph: the details of one resource, or of one group.
 
 import { el, keepFocus, page, setText, stackUrl } from "./dom.js";
-import { agoElement, count, dateTime, duration, now, untilElement } from "./format.js";
+import { agoElement, count, duration, now, preciseTime, untilElement } from "./format.js";
 import { actionBadge, badge, showBadge, STATES, stateOf } from "./states.js";
 import { seconds, withSeconds } from "./times.js";
 import { workerElement } from "./worker_names.js";
@@ -160,7 +160,7 @@ export class Panel {
     const rows = details.events.map(([, moment, state, reason]) => {
       const at = seconds(moment);
       const split = state.indexOf("_");
-      return el("li", {}, el("time", { text: dateTime(at), datetime: new Date(at * 1000).toISOString() }), actionBadge(state.slice(0, split), state.slice(split + 1)), reason ? el("span", { class: "vertex-reason", text: reason }) : null);
+      return el("li", {}, el("time", { text: preciseTime(at), datetime: new Date(at * 1000).toISOString() }), actionBadge(state.slice(0, split), state.slice(split + 1)), reason ? el("span", { class: "vertex-reason", text: reason }) : null);
     });
     return folded("events", `Last events (${count(rows.length)})`, el("ol", { class: "vertex-events" }, ...rows), open);
   }

@@ -111,7 +111,7 @@ function newRow(resource) {
   if (resource.hook) state.append(" ", badge("held", resource.hook));
   const id = el("td", { class: "wrap" });
   const inside = stacks[resource.uuid];
-  if (inside) id.append(el("a", { href: `${page().stacks.replace(/s$/, "")}/${inside}`, text: "the stack that it is" }));
+  if (inside) id.append(el("a", { href: `${page().stacks.replace(/s$/, "")}/${inside}`, text: "its nested stack" }));
   else if (resource.physical_id) id.append(el("code", { text: resource.physical_id }));
   if (resource.reason) id.append(el("div", { class: "small muted", text: resource.reason }));
   return el(

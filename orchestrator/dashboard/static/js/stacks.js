@@ -205,7 +205,7 @@ function showEmpty({ rows: found, states }) {
     want({ ...usual });
   };
   empty.replaceChildren(
-    el("p", { text: "No stack fits." }),
+    el("p", { text: "No stack matches." }),
     el("button", { type: "button", class: "btn btn-sm btn-outline-secondary", text: "Show all", on: { click: clear } }),
   );
 }

@@ -58,7 +58,7 @@ function select() {
   );
   const empty = byId("timeline-empty");
   empty.hidden = bars.length > 0;
-  setText(empty, timeline.bars.length ? "No resource fits." : "This operation has no resources to work on.");
+  setText(empty, timeline.bars.length ? "No resource matches." : "This operation has no resources to work on.");
   if (!bars.some((bar) => bar.no === chosen)) chosen = bars[0]?.no ?? null;
 }
 

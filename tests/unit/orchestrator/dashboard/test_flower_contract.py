@@ -98,6 +98,15 @@ def test_a_navigation_without_entries_is_left_as_it_is() -> None:
     assert with_entry("<nav></nav>") == "<nav></nav>"
 
 
+def test_its_pages_have_our_name_and_icon() -> None:
+    loader = StackLoader(flowers["template_path"])
+    for name in ("base.html", "navbar.html"):
+        page = (TEMPLATES / name).read_text()
+        assert "static_url('favicon.ico')" in page
+        assert "favicon" not in loader.load(name).code
+    assert "<span>Isotherm</span>" in loader.load("navbar.html").code
+
+
 def test_what_we_do_not_have_is_flowers() -> None:
     loader = StackLoader(flowers["template_path"])
     assert isinstance(loader.load("tasks.html"), Template)
@@ -133,7 +142,7 @@ def test_what_else_its_pages_run_and_style_is_what_its_policy_allows(
     assert tuple(scripts) == FLOWER_SCRIPTS
 
 
-@pytest.mark.parametrize("path", ["/", "/workers", "/tasks", "/stacks"])
+@pytest.mark.parametrize("path", ["/workers", "/tasks", "/stacks"])
 def test_our_entry_is_on_every_page(path: str, plain: httpx.Client) -> None:
     page = plain.get(path)
     assert page.status_code == 200
@@ -148,7 +157,8 @@ def test_under_a_prefix_all_is_under_it(path: str, prefixed: httpx.Client) -> No
     assert "/ops/stacks" in places
     assert all(place.startswith("/ops") for place in places)
     ours = [place for place in places if "/stacks/static/" in place]
-    assert bool(ours) == (path == "/stacks")
+    assert "/ops/stacks/static/icon.svg" in ours
+    assert bool([place for place in ours if "icon" not in place]) == (path == "/stacks")
     # The client adds the prefix by itself.
     assert all(prefixed.get(place.removeprefix("/ops")).status_code == 200 for place in ours)
 

@@ -76,6 +76,7 @@ def test_each_tab_is_a_page_with_the_others_beside_it(asked: httpx.Client, tab: 
 
 
 def test_a_stack_leads_to_its_graph_and_keeps_what_was_asked(asked: httpx.Client) -> None:
+    assert asked.get("/").headers["Location"] == "/stacks"
     assert asked.get("/stack/web").headers["Location"] == "/stack/web/graph"
     assert asked.get("/stack/web?traversal=x").headers["Location"] == "/stack/web/graph?traversal=x"
 
@@ -98,6 +99,10 @@ def test_a_page_of_the_past_keeps_to_its_operation(asked: httpx.Client) -> None:
         assert 'id="stack-past" hidden>' in asked.get(f"/stack/pair/{tab}?traversal={oldest['id']}").text
     assert 'data-current="false"' in page
     assert 'data-current="true"' in asked.get(f"/stack/pair/timeline?traversal={newest['id']}").text
+
+
+def test_the_title_of_a_stacks_page_says_its_state(asked: httpx.Client) -> None:
+    assert "<title>web · CREATE_COMPLETE · Events · Isotherm</title>" in asked.get("/stack/web/events").text
 
 
 def test_a_head_says_how_far_the_operation_is_and_what_the_visitor_may_do(asked: httpx.Client) -> None:
