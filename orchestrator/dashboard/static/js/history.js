@@ -2,7 +2,7 @@
 
 import { changesView } from "./changes.js";
 import { byId, el, page, setText } from "./dom.js";
-import { counted, duration, elapsed, now, timeElement } from "./format.js";
+import { count, counted, duration, elapsed, now, timeElement } from "./format.js";
 import { streamUrl } from "./head.js";
 import { actionBadge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
@@ -12,6 +12,12 @@ const body = byId("history-rows");
 let operations = [];
 let more = false;
 const rows = new Map(); // Rows, and what they show, by the operation's id.
+
+/** How many resources an operation did what to: `2 made, 1 replaced`. */
+function didWords(operation) {
+  const did = ["made", "changed", "replaced", "deleted", "failed"].filter((each) => operation[each]);
+  return did.map((each) => `${count(operation[each])} ${each}`).join(", ") || "–";
+}
 
 function newRow(operation) {
   const { stack } = page();
@@ -31,9 +37,7 @@ function newRow(operation) {
     el("td", {}, timeElement(operation.begun_at)),
     el("td", { class: "wrap small", text: operation.user || "–" }),
     el("td", { class: "number took" }),
-    ...["made", "changed", "replaced", "deleted", "failed"].map((each) =>
-      el("td", { class: "number", text: operation[each] ? String(operation[each]) : "–" }),
-    ),
+    el("td", { class: "wrap did", text: didWords(operation) }),
     el("td", { class: "wrap small", text: operation.reason }),
     el("td", {}, el("span", { class: "links" }, link("graph"), link("timeline"), link("events"), changes)),
   );
@@ -79,7 +83,7 @@ async function toggle(id) {
     row.changes.setAttribute("aria-expanded", "false");
     return;
   }
-  const cell = el("td", { colspan: "11" }, el("p", { class: "muted", text: "Comparing …" }));
+  const cell = el("td", { colspan: "7" }, el("p", { class: "muted", text: "Comparing …" }));
   row.detail = el("tr", { class: "changes-row" }, cell);
   row.changes.setAttribute("aria-expanded", "true");
   row.element.after(row.detail);
