@@ -44,7 +44,7 @@ def test_a_graph_of_two_thousand_is_shown_in_groups_whole_and_around_one(site: S
         assert seen.focused() == "resources-more"
         seen.page.locator("#resources-search").fill("r39-4")
         assert rows.count() == 11
-        assert seen.text("#resources-range") == "2,001 resources, 11 of which fit"
+        assert seen.text("#resources-range") == "2,001 resources, 11 of which match"
         seen.page.get_by_role("button", name="Name").press("Enter")
         seen.page.get_by_role("button", name="Name").press("Enter")
         assert rows.first.locator("th").inner_text() == "r39-49"
