@@ -79,6 +79,9 @@ class Site(Installation):
             yield
         finally:
             self.start_another(name)
+            # It is the one of this name from now on.
+            place = list(PROCESSES).index(name)
+            self.engines[place], self.engines[-1] = self.engines[-1], self.engines[place]
 
     def named(self, process: str) -> str:
         """Return which of ``PROCESSES`` a process belongs to, by the name that it has in leases."""
