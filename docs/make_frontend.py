@@ -1,16 +1,20 @@
-"""Fetch the one library that the dashboard's pages need, with npm: ``python docs/make_frontend.py [VERSION]``.
+"""Fetch the libraries that the dashboard's pages need, with npm: ``python docs/make_frontend.py [NAME VERSION]``.
 
-Cytoscape.js draws graphs. It is in the repository and in the package, so that nobody who installs the dashboard needs
-npm, and no page asks another machine for anything. Without a version, what is there is fetched again and must be the
-same, byte for byte. With one, that version takes its place, and its checksums are written down: commit all of it.
+Cytoscape.js draws graphs, and ELK works out where their boxes and arrows are. Both are in the repository and in the
+package, so that nobody who installs the dashboard needs npm, and no page asks another machine for anything. Without a
+version, what is there is fetched again and must be the same, byte for byte. With one, that version of the library
+takes its place, and the checksums are written down: commit all of it.
 """
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,72 +22,110 @@ STATIC: Final = Path(__file__).parents[1] / "orchestrator" / "dashboard" / "stat
 VENDOR: Final = STATIC / "vendor"
 #: What `sha256sum --check` reads.
 SUMS: Final = VENDOR / "SHA256SUMS"
-#: The module through which all others import the library, so that its version is told in one place.
-ENTRANCE: Final = STATIC / "js" / "cytoscape.js"
-LIBRARY: Final = "cytoscape"
-#: Where npm's package has what we keep, and the end of the name under which we keep it.
-KEPT: Final = {"package/dist/cytoscape.esm.min.mjs": "min.js", "package/LICENSE": "LICENSE.txt"}
 
 
-def kept_name(version: str, ending: str) -> str:
-    """Return the name of a file of a version as it is kept."""
-    return f"{LIBRARY}-{version}.{ending}"
+@dataclass(frozen=True)
+class Library:
+    """A package of npm, and what of it is kept.
+
+    Attributes:
+        name: The name of the package.
+        kept: Where the package has what is kept, and the end of the name under which it is kept.
+        module: The file name of the module through which all others import it, so that its version is in one place.
+        entrance: The text of that module; ``{0}``, ``{1}`` ... are the addresses of the kept files, in their order.
+    """
+
+    name: str
+    kept: Mapping[str, str]
+    module: str
+    entrance: str
+
+    def kept_name(self, version: str, ending: str) -> str:
+        """Return the name of a file of a version as it is kept."""
+        return f"{self.name}-{version}.{ending}"
+
+    def kept_version(self) -> str:
+        """Return the version that is there."""
+        found = re.search(rf"  {re.escape(self.name)}-(\d+(?:\.\d+)+)\.", SUMS.read_text())
+        if found is None:
+            sys.exit(f"{self.name} is not there yet: name the version to fetch")
+        return found[1]
+
+    def fetch(self, version: str, directory: Path) -> dict[str, bytes]:
+        """Return the files of a version by the names under which they are kept; npm checks what it fetched."""
+        npm = shutil.which("npm")
+        if npm is None:
+            sys.exit("npm is not installed: Debian has it in the package npm")
+        command = [npm, "pack", "--silent", "--ignore-scripts", f"{self.name}@{version}"]
+        packed = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)  # noqa: S603
+        if packed.returncode:
+            sys.exit(f"npm could not fetch {self.name} {version}: {packed.stderr.strip()}")
+        with tarfile.open(directory / packed.stdout.split()[-1]) as archive:
+            members = {ending: archive.extractfile(path) for path, ending in self.kept.items()}
+            return {self.kept_name(version, ending): each.read() for ending, each in members.items() if each}
+
+    def keep(self, version: str, files: Mapping[str, bytes]) -> None:
+        """Put a version in the place of the one that is there."""
+        VENDOR.mkdir(parents=True, exist_ok=True)
+        for old in VENDOR.glob(f"{self.name}-*"):
+            old.unlink()
+        for name, content in files.items():
+            (VENDOR / name).write_bytes(content)
+        addresses = (f"../vendor/{self.kept_name(version, ending)}" for ending in self.kept.values())
+        written = "// Written by docs/make_frontend.py. The library is imported from here alone.\n"
+        (STATIC / "js" / self.module).write_text(written + self.entrance.format(*addresses))
 
 
-def kept_version() -> str:
-    """Return the version that is there."""
-    names = [line.split()[1] for line in SUMS.read_text().splitlines()]
-    (library,) = [name for name in names if name.endswith(".min.js")]
-    return library.removeprefix(f"{LIBRARY}-").removesuffix(".min.js")
+LIBRARIES: Final = (
+    Library(
+        name="cytoscape",
+        kept={"package/dist/cytoscape.esm.min.mjs": "min.js", "package/LICENSE": "LICENSE.txt"},
+        module="cytoscape.js",
+        entrance='export {{ default }} from "{0}";\n',
+    ),
+    Library(
+        name="elkjs",
+        kept={
+            "package/lib/elk-api.js": "api.js",
+            "package/lib/elk-worker.min.js": "worker.min.js",
+            "package/LICENSE.md": "LICENSE.txt",
+        },
+        module="elk.js",
+        # It is no module: it leaves its class with the window.
+        entrance=(
+            'import "{0}";\n\n'
+            "export default window.ELK;\n"
+            "/** What runs in a worker. */\n"
+            'export const workerUrl = new URL("{1}", import.meta.url).href;\n'
+        ),
+    ),
+)
 
 
-def fetch(version: str, directory: Path) -> dict[str, bytes]:
-    """Return the files of a version by the names under which they are kept; npm checks what it fetched."""
-    npm = shutil.which("npm")
-    if npm is None:
-        sys.exit("npm is not installed: Debian has it in the package npm")
-    command = [npm, "pack", "--silent", "--ignore-scripts", f"{LIBRARY}@{version}"]
-    packed = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)  # noqa: S603
-    if packed.returncode:
-        sys.exit(f"npm could not fetch {LIBRARY} {version}: {packed.stderr.strip()}")
-    with tarfile.open(directory / packed.stdout.split()[-1]) as archive:
-        members = {kept: archive.extractfile(name) for name, kept in KEPT.items()}
-        return {kept_name(version, kept): member.read() for kept, member in members.items() if member}
-
-
-def sums(files: dict[str, bytes]) -> str:
-    """Return the checksums of files as ``sha256sum`` writes them."""
-    return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
-
-
-def entrance(version: str) -> str:
-    """Return the module that hands the library on."""
-    return (
-        "// Written by docs/make_frontend.py. The library is imported from here alone.\n"
-        f'export {{ default }} from "../vendor/{kept_name(version, "min.js")}";\n'
-    )
-
-
-def keep(version: str, files: dict[str, bytes]) -> None:
-    """Put a version in the place of the one that is there."""
-    VENDOR.mkdir(parents=True, exist_ok=True)
-    for old in VENDOR.glob(f"{LIBRARY}-*"):
-        old.unlink()
-    for name, content in files.items():
-        (VENDOR / name).write_bytes(content)
-    SUMS.write_text(sums(files))
-    ENTRANCE.write_text(entrance(version))
+def sums(directory: Path) -> str:
+    """Return the checksums of all kept files as ``sha256sum`` writes them."""
+    files = sorted(path for path in directory.iterdir() if path != SUMS)
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 
 
 def main(arguments: list[str]) -> None:
-    """Fetch the version that is named, or check the one that is there."""
-    version = arguments[0] if arguments else kept_version()
-    with tempfile.TemporaryDirectory() as directory:
-        files = fetch(version, Path(directory))
-    if not arguments and sums(files) != SUMS.read_text():
-        sys.exit(f"{LIBRARY} {version} is not what it was when it was put into {VENDOR}: nothing is changed")
-    keep(version, files)
-    print(f"{LIBRARY} {version}: {', '.join(sorted(files))}")  # noqa: T201
+    """Fetch the version that is named, or check all that are there."""
+    name, version = arguments or (None, None)
+    for library in LIBRARIES:
+        if name not in (None, library.name):
+            continue
+        wanted = version or library.kept_version()
+        with tempfile.TemporaryDirectory() as directory:
+            files = library.fetch(wanted, Path(directory))
+        there = {path.name: path.read_bytes() for path in VENDOR.glob(f"{library.name}-*")}
+        if version is None and files != there:
+            sys.exit(f"{library.name} {wanted} is not what it was when it was put into {VENDOR}: nothing is changed")
+        library.keep(wanted, files)
+        print(f"{library.name} {wanted}: {', '.join(sorted(files))}")  # noqa: T201
+    if version is not None:
+        SUMS.write_text(sums(VENDOR))
+    elif sums(VENDOR) != SUMS.read_text():
+        sys.exit(f"{SUMS} has other checksums than the files beside it")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from orchestrator.views.vertex_states import (
     FAILED,
     HELD,
     READY,
-    RESOURCE,
     RETRYING,
     RUNNING,
     UNCHANGED,
@@ -102,9 +101,7 @@ def leaves_of(picture: GraphPicture, nested: Mapping[str, GraphPicture]) -> tupl
 def _layers(
     picture: GraphPicture, nested: Mapping[str, GraphPicture]
 ) -> Iterator[tuple[Mapping[str, int], tuple[Leaf, ...]]]:
-    resources = sorted(
-        (vertex for vertex in picture.vertices if vertex.kind == RESOURCE), key=lambda each: each.layer
-    )
+    resources = sorted(picture.vertices, key=lambda each: each.layer)
     for _, layer in groupby(resources, key=lambda each: each.layer):
         vertices = list(layer)
         leaves = (_leaf(vertex, nested) for vertex in vertices if vertex.state in LISTED)

@@ -1,7 +1,10 @@
-"""An operation's graph with positions: all of it, the neighbourhood of one resource, or groups of resources."""
+"""An operation's graph: all of it, the neighbourhood of one resource, or groups of resources.
+
+Where its boxes are drawn is worked out by the pages.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -9,12 +12,11 @@ from typing import Final
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.model.messages import CLEANUP
+from orchestrator.queries.arrows import Arrows, TooManyArrows, layers_of, replaced_in
 from orchestrator.queries.groups import groups_of
-from orchestrator.queries.layout import lay_out
 from orchestrator.views.facts import EventFact, Facts, NodeFact
 from orchestrator.views.operations import GraphPicture, Vertex
 from orchestrator.views.states import (
-    counter_state,
     events_by_node,
     is_under_way,
     own_events,
@@ -23,13 +25,15 @@ from orchestrator.views.states import (
     state_of,
     tries_of,
 )
-from orchestrator.views.vertex_states import JOIN, STATES
+from orchestrator.views.vertex_states import STATES
 from orchestrator.views.wiring import Wiring, is_counter
 
 #: The parts of a graph.
 ALL, FOCUS, GROUPS = "all", "focus", "groups"
 #: A graph of more vertices is shown in groups unless all of it is requested; a focus has at most so many.
 MOST_VERTICES: Final = 2000
+#: A graph with more arrows is shown in groups, too: hundreds of resources that each require hundreds of others.
+MOST_ARROWS: Final = 50_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class ObservedOperation:
 
     @cached_property
     def wiring(self) -> Wiring:
-        """The nodes that are drawn, with their edges."""
+        """The nodes with a resource, those between them, and their edges."""
         return Wiring.of(self.facts.nodes)
 
     @cached_property
@@ -56,16 +60,24 @@ class ObservedOperation:
 
     @cached_property
     def states(self) -> Mapping[int, str]:
-        """The state of each node that is drawn."""
-        return {no: self._state(node) for no, node in self.wiring.nodes.items()}
+        """The state of each resource's node."""
+        is_over = not is_under_way(self.facts.operation)
+        return {
+            node.no: state_of(node, self.events.get(node.no, ()), is_over=is_over) for node in self.resources
+        }
+
+    @cached_property
+    def replaced(self) -> Mapping[int, int]:
+        """The number of the node that replaces it, by the number of a deletion."""
+        return replaced_in(self.wiring)
 
     @cached_property
     def vertices(self) -> Mapping[int, Vertex]:
-        """Every node that is drawn, with its layer but without a position."""
-        layers = lay_out(tuple(self.wiring.nodes), self.wiring.edges).layers
-        return {no: self._vertex(node, layers[no]) for no, node in self.wiring.nodes.items()}
+        """Every resource's node, with its layer."""
+        layers = layers_of(self.wiring)
+        return {node.no: self._vertex(node, layers[node.no]) for node in self.resources}
 
-    @property
+    @cached_property
     def resources(self) -> Sequence[NodeFact]:
         """The nodes with a resource."""
         return [node for node in self.wiring.nodes.values() if not is_counter(node)]
@@ -87,24 +99,13 @@ class ObservedOperation:
         if named:
             return min(named, key=lambda node: (phase_of(node) == CLEANUP, node.no))
         number = int(resource) if str(resource).isdecimal() else None
-        if number is not None and number in self.wiring.nodes:
+        if number is not None and number in self.vertices:
             return self.wiring.nodes[number]
         names = sorted({node.key for node in self.resources})
         hint = did_you_mean(str(resource), names)
         raise NotFound(f"the operation has no resource {resource!r}{hint}")
 
-    def _state(self, node: NodeFact) -> str:
-        if is_counter(node):
-            return counter_state(node, self.facts.operation)
-        is_over = not is_under_way(self.facts.operation)
-        return state_of(node, self.events.get(node.no, ()), is_over=is_over)
-
     def _vertex(self, node: NodeFact, layer: int) -> Vertex:
-        if is_counter(node):
-            state = self.states[node.no]
-            return Vertex(
-                no=node.no, kind=JOIN, name="", type="", phase=JOIN, action="", state=state, layer=layer
-            )
         events, state = self.events.get(node.no, ()), self.states[node.no]
         return Vertex.of(
             node,
@@ -116,19 +117,27 @@ class ObservedOperation:
             reason=reason_of(node, self.facts.operation, state, events),
             hook=node.hook or "",
             layer=layer,
+            replaced_by=self.replaced.get(node.no),
         )
 
 
 def picture_of(
-    facts: Facts, *, part: str | None = None, focus: str | int | None = None, depth: int = 1
+    facts: Facts,
+    *,
+    part: str | None = None,
+    focus: str | int | None = None,
+    depth: int = 1,
+    most: int = MOST_VERTICES,
 ) -> GraphPicture:
-    """Return an operation's graph with positions.
+    """Return an operation's graph.
 
     Args:
         facts: The operation.
-        part: ``all`` or ``groups``; None for all, or for groups if there are more than ``MOST_VERTICES``.
+        part: ``all`` or ``groups``; None for all, or for groups if there are more than ``most`` vertices. A graph of
+            more than ``MOST_ARROWS`` arrows is returned in groups in any case.
         focus: The name of a resource, or its vertex's number, whose neighbourhood is returned, whatever ``part``.
         depth: The largest distance from the focus, in edges.
+        most: From how many vertices on groups are returned unless ``part`` says otherwise.
 
     Raises:
         NotFound: the operation has no such resource; the nearest name is given.
@@ -137,15 +146,18 @@ def picture_of(
     _refuse(part, depth)
     seen = ObservedOperation(facts)
     if part is None:
-        part = ALL if len(seen.wiring.nodes) <= MOST_VERTICES else GROUPS
+        part = ALL if len(seen.resources) <= most else GROUPS
     counts = seen.counts()
     picture = GraphPicture.of(facts, part=part, total=sum(counts.values()), counts=counts)
     if focus is not None:
         return _focused(picture, seen, seen.find(focus).no, depth)
-    if part == GROUPS:
-        groups, edges = groups_of(seen.vertices, seen.wiring)
-        return replace(picture, groups=groups, group_edges=edges)
-    return _drawn(picture, seen, tuple(seen.wiring.nodes))
+    if part == ALL:
+        try:
+            return _drawn(picture, seen, seen.wiring.nodes.keys())
+        except TooManyArrows:
+            picture = replace(picture, part=GROUPS)
+    groups, edges = groups_of(seen.vertices, seen.wiring, seen.replaced)
+    return replace(picture, groups=groups, group_edges=edges)
 
 
 def _refuse(part: str | None, depth: int) -> None:
@@ -159,17 +171,30 @@ def _refuse(part: str | None, depth: int) -> None:
 
 
 def _focused(picture: GraphPicture, seen: ObservedOperation, focus: int, depth: int) -> GraphPicture:
-    near = tuple(seen.wiring.neighbourhood(focus, depth))
-    shown = tuple(sorted(near[:MOST_VERTICES]))
-    focused = replace(picture, part=FOCUS, focus=focus, depth=depth, omitted=len(near) - len(shown))
-    return _drawn(focused, seen, shown)
+    middle = seen.replaced.get(focus, focus)
+    near = _with_what_they_replace(seen, tuple(seen.wiring.neighbourhood(middle, depth)))
+    shown = near[:MOST_VERTICES]
+    while True:
+        resources = len(seen.vertices.keys() & near) - len(seen.vertices.keys() & shown)
+        focused = replace(picture, part=FOCUS, focus=middle, depth=depth, omitted=resources)
+        try:
+            return _drawn(focused, seen, frozenset(shown))
+        except TooManyArrows:
+            # The nearest come first.
+            shown = shown[: len(shown) // 2]
 
 
-def _drawn(picture: GraphPicture, seen: ObservedOperation, shown: Sequence[int]) -> GraphPicture:
-    chosen = frozenset(shown)
-    edges = seen.wiring.edges
-    if len(chosen) < len(seen.wiring.nodes):
-        edges = tuple((one, other) for one, other in edges if one in chosen and other in chosen)
-    places = lay_out(tuple(shown), edges).places
-    vertices = tuple(replace(seen.vertices[no], x=places[no][0], y=places[no][1]) for no in shown)
+def _with_what_they_replace(seen: ObservedOperation, near: Sequence[int]) -> tuple[int, ...]:
+    """Return these numbers, each resource followed by the deletions in its box, and no such deletion without it."""
+    deletions: dict[int, list[int]] = {}
+    for old, new in seen.replaced.items():
+        deletions.setdefault(new, []).append(old)
+    boxes = dict.fromkeys(seen.replaced.get(no, no) for no in near)
+    return tuple(each for no in boxes for each in (no, *deletions.get(no, ())))
+
+
+def _drawn(picture: GraphPicture, seen: ObservedOperation, shown: Set[int]) -> GraphPicture:
+    vertices = tuple(vertex for no, vertex in seen.vertices.items() if no in shown)
+    boxes = {vertex.no: vertex.no for vertex in vertices if vertex.replaced_by is None}
+    edges = Arrows(seen.wiring, boxes, seen.replaced).among(shown, most=MOST_ARROWS)
     return replace(picture, vertices=vertices, edges=edges)

@@ -9,7 +9,7 @@ from orchestrator.queries.definition_source import source_of
 from orchestrator.queries.definitions import DefinitionView, definition_of
 from orchestrator.queries.details import Recorded, details_of, node_of
 from orchestrator.queries.failure import failure_of
-from orchestrator.queries.graph import picture_of
+from orchestrator.queries.graph import MOST_VERTICES, picture_of
 from orchestrator.queries.recent import RecentFacts
 from orchestrator.queries.stacks import StackQueries
 from orchestrator.queries.timeline import timeline_of
@@ -110,16 +110,17 @@ class Observer:
         part: str | None = None,
         focus: str | int | None = None,
         depth: int = 1,
+        most: int = MOST_VERTICES,
     ) -> GraphPicture:
-        """Return the graph of one operation on a stack, as in :meth:`facts`, with positions.
+        """Return the graph of one operation on a stack, as in :meth:`facts`.
 
-        ``part`` is ``all`` or ``groups``; None for all, or for groups of a large graph. With ``focus``, a resource's
-        name or a vertex's number, the graph is that of its neighbours within ``depth`` edges.
+        ``part`` is ``all`` or ``groups``; None for all, or for groups of more than ``most`` resources. With ``focus``,
+        a resource's name or a vertex's number, the graph is that of its neighbours within ``depth`` edges.
 
         Raises:
             InvalidInput: there is no such part, or the depth is negative.
         """
-        return picture_of(self.facts(name, traversal_id), part=part, focus=focus, depth=depth)
+        return picture_of(self.facts(name, traversal_id), part=part, focus=focus, depth=depth, most=most)
 
     def timeline(self, name: str, *, traversal_id: str | None = None) -> Timeline:
         """Return the timeline of one operation on a stack, as in :meth:`facts`."""

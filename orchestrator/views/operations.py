@@ -9,7 +9,6 @@ from typing import Any
 
 from orchestrator.views.stacks import View
 from orchestrator.views.times import iso
-from orchestrator.views.vertex_states import RESOURCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +38,13 @@ class OperationView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vertex(View):
-    """One node of an operation's graph, with its state and position."""
+    """One resource in an operation's graph, with its state."""
 
     #: The node's number in its traversal, which does not change.
     no: int
-    kind: str = RESOURCE
     name: str
     type: str
-    #: converge, cleanup, operate, or join.
+    #: converge, cleanup or operate.
     phase: str
     #: CREATE, UPDATE, DELETE ...
     action: str
@@ -65,12 +63,10 @@ class Vertex(View):
     physical_id: str | None = None
     #: The id of the resource's nested stack; None for none.
     nested_stack_id: str | None = None
-    #: The length of the longest path to a vertex without requirements.
+    #: The greatest number of resources one after the other that it waits for.
     layer: int = 0
-    #: The centre of its box, in widths of a box from left to right, and in heights of one from top to bottom. Layers go
-    #: downwards; a box should be ``layout.BOX_SHAPE`` times as wide as high.
-    x: float = 0.0
-    y: float = 0.0
+    #: The number of the vertex that replaces it, if this is the deletion of what is replaced: both are one box.
+    replaced_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,15 +80,16 @@ class Group(View):
     #: The number in each state.
     counts: Mapping[str, int]
     total: int
-    x: float
-    y: float
     #: The first few names; failed ones come first.
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphPicture(View):
-    """An operation's graph with positions; an edge is (requirer, required), by ``no`` or by a group's ``id``."""
+    """An operation's graph; an edge is (requirer, required), by ``no`` or by a group's ``id``.
+
+    What is replaced has no edge of its own: it is deleted last, when nothing requires it any more.
+    """
 
     operation: OperationView
     #: The part of the graph: all, focus or groups.

@@ -130,13 +130,6 @@ def _is_tried_again(node: NodeFact, events: Sequence[EventFact]) -> bool:
     return last.cause == RETRY and (not begun or node.reason == last.reason)
 
 
-def counter_state(node: NodeFact, operation: "OperationView") -> str:
-    """Return the state of a join."""
-    if node.state == DONE:
-        return DONE
-    return BLOCKED if is_under_way(operation) else UNREACHED
-
-
 def reason_of(node: NodeFact, operation: "OperationView", state: str, events: Sequence[EventFact]) -> str:
     """Return the reason of a node's state; empty if none is known."""
     if state == HELD:

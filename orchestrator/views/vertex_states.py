@@ -1,4 +1,4 @@
-"""The states and kinds of vertices: of what pages draw of an operation's nodes."""
+"""The states of vertices: of what pages draw of an operation's nodes."""
 
 from typing import Final
 
@@ -21,9 +21,6 @@ OVER: Final = frozenset({DONE, UNCHANGED, FAILED, UNREACHED})
 
 #: The states in which the action is under way, even if an earlier operation began it.
 BEGUN: Final = frozenset({RUNNING, WAITING, RETRYING})
-
-#: The kinds of vertices: a resource, or a join, where many edges meet.
-RESOURCE, JOIN = "resource", "join"
 
 #: The kinds of spans: blocked (waits for its requirements); ready and queued; running (a step, or the action under way
 #: outside); tried again after a failure; standing at a hook.

@@ -10,7 +10,7 @@ from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.views.operations import GraphPicture, Vertex
 from orchestrator.views.times import with_iso_times
 
-#: The fields of a vertex that change during its operation; positions, names and edges do not.
+#: The fields of a vertex that change during its operation; names and edges do not.
 CHANGING: Final = (
     "no",
     "state",
@@ -23,6 +23,8 @@ CHANGING: Final = (
     "physical_id",
     "nested_stack_id",
 )
+#: The page opens a graph of more resources in groups: no more boxes can be told apart on a screen.
+OPENED_WHOLE: Final = 300
 _FIELDS: Final = tuple(Vertex.__dataclass_fields__)
 
 
@@ -54,7 +56,7 @@ def _plain(picture: GraphPicture, fields: tuple[str, ...], **more: Any) -> dict[
 
 
 class GraphData(DataHandler):
-    """An operation's graph with positions.
+    """An operation's graph.
 
     ``part`` is ``all`` or ``groups``; ``focus`` a resource's name or a vertex' number, and ``depth`` the greatest
     number of edges from it; with ``states=1`` only the changing fields are sent.
@@ -70,6 +72,7 @@ class GraphData(DataHandler):
             part=self.text("part") or None,
             focus=self.text("focus") or None,
             depth=self.number("depth", 1),
+            most=OPENED_WHOLE,
         )
         # Thousands of vertices are converted in the reading thread, so that the loop is not blocked.
         await self.reply(lambda: encode(question()))

@@ -28,13 +28,22 @@ let picture = null;
 let head = null; // Its counts are those of the whole page.
 let grown = false; // Whether that is asked for because there is more in this one than is shown: a replaced resource's deletion.
 let anew = true; // Whether the next answer is to be of another picture, and not of the states in this one.
-let opening = null; // The name of the resource to open once the picture is there.
+let led = true; // Whether an address led here that may name a resource which is in no box of the picture.
 let paints = null;
 let asks = null;
 let took = 0;
 const changed = new Set();
 
-const focus = new Focus((otherData) => (otherData ? loadAnew() : look()));
+const focus = new Focus((otherData, cameBack) => {
+  led = cameBack;
+  if (cameBack) {
+    legend.choose(focus.now.states);
+    drawing.filter(legend.states);
+    list.filter(legend.states);
+  }
+  if (otherData) loadAnew();
+  else look();
+});
 const legend = new Legend(byId("legend"), byId("graph-every-state"), (states) => {
   focus.keepStates(states);
   drawing.filter(states);
@@ -43,22 +52,27 @@ const legend = new Legend(byId("legend"), byId("graph-every-state"), (states) =>
 legend.choose(focus.now.states);
 const panel = new Panel(byId("vertex"), {
   closed(byHand) {
-    if (byHand) (focus.now.list ? list : drawing).takeFocus();
+    byId("graph-body").classList.remove("has-opened");
+    if (!byHand) return;
+    focus.keepOpened({});
+    drawing.mark(null);
+    (focus.now.list ? list : drawing).takeFocus();
   },
   focus: focusOn,
   go,
+  open: (item) => open(item, true),
 });
 const drawing = new Drawing(frame, {
-  chosen(item, open, byKey) {
+  chosen(item, opens, byKey) {
     say(item);
-    if (open) panel.open(item, byKey);
-    else panel.close();
+    if (opens) open(item, byKey);
+    else close();
   },
   focus: focusOn,
 });
 const list = new VertexList(listFrame, (item) => {
   drawing.mark(item);
-  panel.open(item, true);
+  open(item, true);
 });
 drawing.filter(legend.states);
 list.filter(legend.states);
@@ -94,9 +108,7 @@ async function load(signal) {
     // The panel is left as it is while it is read.
     const read = picture.vertices.get(no);
     if (read) panel.keep(read);
-    else panel.close();
     look();
-    if (read) drawing.mark(read);
   } else if (picture.differs(answer)) {
     grown = answer.operation.traversal_id === picture.operation.traversal_id;
     loadAnew();
@@ -156,36 +168,71 @@ function look() {
   if (!picture) return;
   const { list: listed } = focus.now;
   focus.show(picture);
-  frame.hidden = listed;
-  byId("graph-zoom").hidden = listed;
-  listFrame.hidden = !listed;
+  showFrame(listed);
   if (listed) list.show(picture);
   else list.clear();
-  if (!listed && drawing.picture !== picture) drawing.show(picture);
   byId("graph-empty").hidden = picture.total > 0;
   byId("graph-names").replaceChildren(...[...picture.named.keys()].map((name) => el("option", { value: name })));
   note();
-  // For those who wait for it: what is drawn, and of how many.
-  requestAnimationFrame(() => Object.assign(section.dataset, { part: picture.part, drawn: picture.total }));
-  if (opening !== null) {
-    const name = opening;
-    opening = null;
-    if (picture.named.has(name)) go(name);
+  showOpened();
+  if (listed) tellDrawn();
+  else if (drawing.picture !== picture) draw(picture);
+}
+
+function showFrame(listed) {
+  frame.hidden = listed;
+  byId("graph-zoom").hidden = listed;
+  listFrame.hidden = !listed;
+  byId("graph-unlaid").hidden = true;
+}
+
+/** Draw a picture; if it cannot be laid out, list it and say so. */
+async function draw(drawn) {
+  byId("graph-laying").hidden = false;
+  try {
+    if (!(await drawing.show(drawn))) return;
+  } catch (error) {
+    if (picture !== drawn || focus.now.list) return;
+    drawing.clear();
+    showFrame(true);
+    list.show(drawn);
+    setText(byId("graph-unlaid-words"), `The graph could not be drawn: ${error.message}. This list has the same ${drawn.part === "groups" ? "groups" : "resources"}.`);
+    byId("graph-unlaid").hidden = false;
+  } finally {
+    if (picture === drawn || !picture) byId("graph-laying").hidden = true;
   }
+  note();
+  tellDrawn();
+}
+
+/** For those who wait for it: what is shown, and of how many. */
+function tellDrawn() {
+  requestAnimationFrame(() => picture && Object.assign(section.dataset, { part: picture.part, drawn: picture.total }));
 }
 
 /** Describe the shown part of the operation, and its failures. */
 function note() {
   if (!head) return;
-  const { part, omitted } = picture;
+  const { part, omitted, groups } = picture;
   const { total, counts } = head;
-  const resources = [...picture.vertices.values()].filter((vertex) => vertex.kind === "resource").length;
+  const all = counted(total, "resource");
+  const isForced = part === "groups" && focus.now.part === "all";
+  const why = isForced
+    ? "It has too many arrows to be drawn one by one"
+    : focus.now.part === "groups" ? "Resources of one type in one step are one box" : "It is folded, for so many boxes cannot be told apart: those of one type in one step are one";
   const seen = {
-    all: `${counted(total, "resource")}. An arrow leads from what is required to what requires it.`,
-    groups: `${counted(total, "resource")} in ${counted(picture.groups.size, "group")}: those of one type in one step. Find one by its name to see its neighbourhood.`,
-    focus: `${count(resources)} of ${counted(total, "resource")}${omitted ? `; ${count(omitted)} more are as near and left out` : ""}.`,
+    all: `${all}. An arrow leads from what is done first to what waits for it.`,
+    groups: `${all} in ${counted(groups.size, "group")}. ${why}. Find one by its name to see what is around it.`,
+    focus: `${count(picture.vertices.size)} of ${all}${omitted ? `; ${count(omitted)} more are as near and left out` : ""}.`,
   };
-  setText(byId("graph-note"), total ? seen[part] : "");
+  const replaced = picture.replaced.size
+    ? ` A box with three lines is a resource that is replaced: the new one is made, and then the old one is deleted; each counts.`
+    : "";
+  const large = !focus.now.list && drawing.picture === picture && drawing.isLarge ? " It is larger than this frame: drag it, or press Fit." : "";
+  setText(byId("graph-note"), total ? seen[part] + replaced + large : "");
+  const opensAll = byId("graph-open-all");
+  opensAll.hidden = part !== "groups" || isForced || byId("graph-all").disabled;
+  setText(opensAll, `Open all ${count(total)}`);
   const { failed, unreached } = counts;
   const told = failed
     ? `${count(failed)} failed${unreached ? `, ${count(unreached)} never begun` : ""}: `
@@ -194,33 +241,69 @@ function note() {
   setText(byId("graph-failed-words"), told);
 }
 
+/** Open the details of one, and have it in the address. */
+function open(item, byKey) {
+  focus.keepOpened(item.counts ? { group: item.id } : { resource: picture.keyOf(item) });
+  showPanel(item, byKey);
+}
+
+function showPanel(item, byKey) {
+  byId("graph-body").classList.add("has-opened");
+  panel.open(item, byKey, item.counts ? [] : picture.replacedBy(item.no));
+}
+
+function close() {
+  if (!panel.item) return;
+  focus.keepOpened({});
+  panel.close();
+}
+
+/** Open what the address names, or close what it does not name. */
+function showOpened() {
+  const { resource, group } = focus.now;
+  const item = group !== null ? picture.groups.get(group) : resource !== null ? picture.find(resource) : undefined;
+  if (!item && resource !== null && led && picture.part === "groups") {
+    led = false;
+    focus.now = { ...focus.now, focus: resource };
+    focus.write(true);
+    loadAnew();
+    return;
+  }
+  led = false;
+  if (!item) {
+    if (resource !== null || group !== null) focus.keepOpened({}, true);
+    drawing.mark(null);
+    panel.close();
+    return;
+  }
+  drawing.mark(item);
+  if (panel.item?.no === item.no && panel.item?.id === item.id) panel.keep(item);
+  else showPanel(item, false);
+}
+
 /** Look at what is around one resource alone. */
-function focusOn({ name, no }) {
-  const same = picture.named.get(name) ?? [];
-  const first = same.find((vertex) => vertex.phase !== "cleanup") ?? same[0];
-  // Its name stands in the address, unless that means another: what is made has the name of what is cleaned up.
-  const key = first && no !== undefined && first.no !== no ? String(no) : name;
-  opening = null;
-  focus.go({ focus: key });
+function focusOn(item) {
+  // What a group names is in no box yet, and stands in the address by its name.
+  const key = item.no === undefined ? item.name : picture.keyOf(item);
+  focus.go({ focus: key, group: null, resource: item.no === undefined ? key : focus.now.resource });
 }
 
 /** Open the resource of a name; if it is not in the picture, look at what is around it. */
 function go(name) {
-  const [vertex] = picture.named.get(name) ?? [];
+  const vertex = picture.find(name);
   if (!vertex && picture.whole) {
     byId("graph-search").setCustomValidity(`There is no resource with “${name}” in its name.`);
     byId("graph-search").reportValidity();
     return;
   }
   if (!vertex) {
-    opening = name;
-    focus.go({ focus: name });
+    focus.go({ focus: name, resource: name, group: null });
     return;
   }
   drawing.mark(vertex);
   if (focus.now.list) list.reveal(vertex);
   else drawing.reveal(vertex);
-  panel.open(vertex, true);
+  open(vertex, true);
 }
 
 /** Announce the chosen item to screen readers. */
@@ -244,3 +327,5 @@ byId("graph-search").addEventListener("input", (event) => event.target.setCustom
 byId("graph-in").addEventListener("click", () => drawing.zoomBy(1.3));
 byId("graph-out").addEventListener("click", () => drawing.zoomBy(1 / 1.3));
 byId("graph-fit").addEventListener("click", () => drawing.fit());
+byId("graph-open-all").addEventListener("click", () => byId("graph-all").click());
+byId("graph-again").addEventListener("click", look);

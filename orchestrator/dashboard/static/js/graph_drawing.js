@@ -3,8 +3,8 @@
 import cytoscape from "./cytoscape.js";
 import { el } from "./dom.js";
 import { count } from "./format.js";
-import { placesOf } from "./graph_places.js";
-import { barImage, BOX, CARD, colours, FAR, styleSheet, VERY_FAR } from "./graph_style.js";
+import { Layouts } from "./graph_layout.js";
+import { barImage, BOX, CARD, colours, courseData, FAR, REPLACING, styleSheet, VERY_FAR } from "./graph_style.js";
 import { stateOf } from "./states.js";
 
 /** What a label may be wide, in pixels of the drawing, and in which size it is; as graph_style.js has them. */
@@ -15,8 +15,22 @@ const FAR_CARD_LABEL = Object.freeze({ width: 208, size: 22 });
 const FAR_CLASSES = Object.freeze(["", "far", "far very-far"]);
 const PADDING = 28;
 const LARGEST_AT_FIRST = 1.15;
+/** What is larger than its frame begins in this size at least: names can be read, and the rest is dragged into sight. */
+const SMALLEST_AT_FIRST = 0.42;
 /** A picture that is lower than its frame is not put further down than this. */
 const LOWEST_TOP = 64;
+/** How far inside of the frame what is chosen is kept, in pixels of the screen. */
+const INSIDE = Object.freeze({ x: 100, y: 48 });
+/** What becomes of what a resource replaces, by the state of its deletion. */
+const DELETIONS = Object.freeze({
+  blocked: "old one is deleted last",
+  ready: "old one is deleted next",
+  done: "old one is deleted",
+  unchanged: "old one is deleted",
+  failed: "old one is not deleted",
+  unreached: "old one is not deleted",
+});
+const OVER = new Set(["done", "unchanged", "failed", "unreached"]);
 
 /** A text that is no longer than so many letters: its beginning and its end, which tells `web_017` from `web_018`. */
 export function shortened(text, longest) {
@@ -49,6 +63,18 @@ export function shortType(type) {
 
 const resourceId = (no) => `v${no}`;
 const groupId = (id) => `g${id}`;
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** The state that a box shows: that of what is made until it is over, and then what becomes of what it replaces. */
+export function stateShown(vertex, deletions) {
+  if (!OVER.has(vertex.state) || vertex.state === "failed") return vertex.state;
+  return deletions.find(({ state }) => state === "failed")?.state ?? deletions.find(({ state }) => !OVER.has(state))?.state ?? vertex.state;
+}
+
+/** What becomes of what a resource replaces, in a few words. */
+function deletionWords([first]) {
+  return DELETIONS[first.state] ?? "old one is being deleted";
+}
 
 export class Drawing {
   /**
@@ -63,6 +89,8 @@ export class Drawing {
     this.theme = colours(frame);
     this.chosen = null;
     this.shown = null;
+    this.layouts = new Layouts();
+    this.extent = { width: 0, height: 0 };
     this.tip = el("div", { class: "graph-tip", "aria-hidden": "true", hidden: true });
     frame.after(this.tip);
     this.cy = cytoscape({
@@ -94,27 +122,75 @@ export class Drawing {
       if (document.activeElement !== frame && !event.ctrlKey) event.stopImmediatePropagation();
     }, { capture: true, passive: true });
     frame.addEventListener("pointerdown", () => frame.focus({ preventScroll: true }));
-    new ResizeObserver(() => cy.resize()).observe(frame);
+    new ResizeObserver(() => {
+      cy.resize();
+      this.keepInside(this.nodeOf(this.chosen));
+    }).observe(frame);
     new MutationObserver(() => this.restyle()).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
   }
 
-  /** Draw a picture, in the place of what there was. */
-  show(picture) {
+  /**
+   * Draw a picture, in the place of what there was. Returns whether it is drawn: not if another is to be shown by now.
+   * Throws an Error if it cannot be laid out.
+   */
+  async show(picture) {
     this.picture = picture;
-    this.chosen = null;
     this.hideTip();
+    const grouped = picture.part === "groups";
+    const boxes = grouped ? this.groupBoxes() : this.resourceBoxes();
+    const idOf = grouped ? groupId : resourceId;
+    // Arrows as work goes: from what is required to what requires it.
+    const arrows = (grouped ? picture.groupEdges : picture.edges).map(([requirer, required]) => ({
+      id: `e${requirer}-${required}`,
+      source: idOf(required),
+      target: idOf(requirer),
+    }));
+    let layout;
+    try {
+      layout = await this.layouts.of(boxes, arrows);
+    } catch (error) {
+      if (error.name === "AbortError") return false;
+      if (this.picture === picture) this.picture = null;
+      throw error;
+    }
+    this.draw(boxes, arrows, layout, grouped);
+    return true;
+  }
+
+  draw(boxes, arrows, { places, courses, width, height }, grouped) {
     const { cy } = this;
+    this.extent = { width, height };
     cy.elements().remove();
-    const elements = picture.part === "groups" ? this.groupElements() : this.vertexElements();
-    this.fit();
+    this.begin(places);
     // What elements begin with costs nothing: to change thousands afterwards would.
-    for (const each of elements) if (each.group === "nodes") each.classes += ` ${FAR_CLASSES[this.farness()]}`;
     this.far = this.farness();
+    const nodes = boxes.map(({ id, item, classes }) => ({
+      group: "nodes",
+      classes: `${classes} ${FAR_CLASSES[this.far]}`,
+      data: { id, ...(grouped ? this.groupData(item) : this.resourceData(item)) },
+      position: places.get(id),
+      scratch: { item },
+    }));
+    const edges = arrows.map(({ id, source, target }) => {
+      const course = courseData(courses.get(id), places.get(source), places.get(target));
+      return { group: "edges", classes: course.weights.length ? "bent" : "", data: { id, source, target, ...course } };
+    });
     cy.batch(() => {
-      cy.style(styleSheet(this.theme, elements.filter((each) => each.group === "edges").length));
-      cy.add(elements);
+      cy.style(styleSheet(this.theme, edges.length));
+      cy.add([...nodes, ...edges]);
     });
     if (this.shown) this.filter(this.shown);
+    if (this.chosen) {
+      this.mark(this.chosen);
+      this.keepInside(this.nodeOf(this.chosen));
+    }
+  }
+
+  /** Draw nothing, and lay out nothing. */
+  clear() {
+    this.picture = null;
+    this.layouts.end();
+    this.cy.elements().remove();
   }
 
   /** How far away boxes are seen from: 0 near, 1 far, 2 very far. */
@@ -128,47 +204,38 @@ export class Drawing {
     if (far === this.far) return;
     this.far = far;
     this.cy.batch(() => {
-      const nodes = this.cy.nodes(".resource, .group");
+      const nodes = this.cy.nodes();
       nodes.toggleClass("far", far > 0);
       nodes.toggleClass("very-far", far > 1);
     });
   }
 
-  vertexElements() {
+  resourceBoxes() {
     const { picture } = this;
-    const all = [...picture.vertices.values()];
-    const places = this.places(all, { ...BOX, across: BOX.width, down: BOX.height });
-    const nodes = all.map((vertex, at) => ({
-      group: "nodes",
-      classes: `${vertex.kind} ${vertex.no === picture.focus ? "middle" : ""}`,
-      data: { id: resourceId(vertex.no), state: vertex.state, label: this.label(vertex), far: this.fitted(vertex.name, FAR_LABEL) },
-      position: places[at],
-      scratch: { item: vertex },
-    }));
-    return [...nodes, ...edgeElements(picture.edges, nodes, resourceId)];
+    return picture.boxes.map((item) => {
+      const replaces = picture.replacedBy(item.no).length > 0;
+      const classes = `resource ${replaces ? "replacing" : ""} ${item.no === picture.focus ? "middle" : ""}`;
+      return { id: resourceId(item.no), item, classes, ...(replaces ? REPLACING : BOX) };
+    });
   }
 
-  groupElements() {
-    const { picture } = this;
-    const all = [...picture.groups.values()];
-    const places = this.places(all, { ...CARD, across: CARD.width, down: CARD.unit });
-    const nodes = all.map((group, at) => ({
-      group: "nodes",
-      classes: "group",
-      data: { id: groupId(group.id), ...this.groupData(group) },
-      position: places[at],
-      scratch: { item: group },
-    }));
-    return [...nodes, ...edgeElements(picture.groupEdges, nodes, groupId)];
+  groupBoxes() {
+    return [...this.picture.groups.values()].map((item) => ({ id: groupId(item.id), item, classes: "group", ...CARD }));
   }
 
-  label(vertex) {
-    if (vertex.kind !== "resource") return "";
+  resourceData(vertex) {
+    const deletions = this.picture.replacedBy(vertex.no);
+    return { state: stateShown(vertex, deletions), label: this.label(vertex, deletions), far: this.fitted(vertex.name, FAR_LABEL) };
+  }
+
+  label(vertex, deletions) {
     const { operation } = this.picture;
     const same = vertex.action === operation.action || !vertex.action;
     const kind = vertex.nested_stack_id ? `stack · ${shortType(vertex.type)}` : shortType(vertex.type);
-    const second = same ? kind : `${vertex.action.toLowerCase()} · ${kind}`;
-    return `${this.fitted(vertex.name, NEAR_LABEL)}\n${this.fitted(second, NEAR_LABEL, begun)}`;
+    const doing = deletions.length ? "replaced" : same ? null : vertex.action.toLowerCase();
+    const lines = [this.fitted(vertex.name, NEAR_LABEL), this.fitted(doing ? `${doing} · ${kind}` : kind, NEAR_LABEL, begun)];
+    if (deletions.length) lines.push(this.fitted(deletionWords(deletions), NEAR_LABEL, begun));
+    return lines.join("\n");
   }
 
   fitted(text, label, shorten = shortened) {
@@ -191,9 +258,11 @@ export class Drawing {
   update(vertices) {
     this.cy.batch(() => {
       for (const vertex of vertices) {
-        const node = this.cy.getElementById(resourceId(vertex.no));
-        if (node.data("state") !== vertex.state) node.data("state", vertex.state);
-        if (this.shown) node.toggleClass("faded", !this.shown.has(vertex.state));
+        const node = this.nodeOf(vertex);
+        if (!node) continue;
+        const data = this.resourceData(node.scratch("item"));
+        if (node.data("state") !== data.state || node.data("label") !== data.label) node.data(data);
+        if (this.shown) node.toggleClass("faded", !this.fits(node, this.shown));
       }
     });
   }
@@ -213,16 +282,17 @@ export class Drawing {
   /** Make what is in other states than these pale; null for nothing. */
   filter(states) {
     this.shown = states;
-    const pale = (node) => {
-      const item = node.scratch("item");
-      if (!states || !item) return false;
-      if (item.counts) return ![...states].some((state) => item.counts[state]);
-      return item.kind !== "resource" || !states.has(item.state);
-    };
     this.cy.batch(() => {
-      this.cy.nodes().forEach((node) => void node.toggleClass("faded", pale(node)));
+      this.cy.nodes().forEach((node) => void node.toggleClass("faded", Boolean(states) && !this.fits(node, states)));
       this.cy.edges().toggleClass("faded", Boolean(states));
     });
+  }
+
+  /** Whether a box has something in one of these states. */
+  fits(node, states) {
+    const item = node.scratch("item");
+    if (item.counts) return [...states].some((state) => item.counts[state]);
+    return [item, ...this.picture.replacedBy(item.no)].some(({ state }) => states.has(state));
   }
 
   /** Mark one, or none, with the edges that lead to it and from it. */
@@ -240,7 +310,7 @@ export class Drawing {
 
   nodeOf(item) {
     if (!item) return null;
-    const node = this.cy.getElementById(item.counts ? groupId(item.id) : resourceId(item.no));
+    const node = this.cy.getElementById(item.counts ? groupId(item.id) : resourceId(item.replaced_by ?? item.no));
     return node.length ? node : null;
   }
 
@@ -252,11 +322,23 @@ export class Drawing {
   /** Bring one into the middle of what is seen, large enough to read. */
   reveal(item) {
     const node = this.nodeOf(item);
+    if (node) this.see({ center: { eles: node }, zoom: Math.max(this.cy.zoom(), 0.8) });
+  }
+
+  /** Move what is seen no further than it takes to have a box in it. */
+  keepInside(node) {
     if (!node) return;
-    const view = { center: { eles: node }, zoom: Math.max(this.cy.zoom(), 0.8) };
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    const { cy } = this;
+    const at = node.renderedPosition();
+    const within = (place, room, edge) => Math.min(Math.max(place, Math.min(edge, room / 2)), Math.max(room - edge, room / 2));
+    const by = { x: within(at.x, cy.width(), INSIDE.x) - at.x, y: within(at.y, cy.height(), INSIDE.y) - at.y };
+    if (by.x || by.y) cy.stop().panBy(by);
+  }
+
+  see(view) {
+    if (still.matches) {
       this.cy.zoom(view.zoom);
-      this.cy.center(node);
+      this.cy.center(view.center.eles);
     } else {
       this.cy.stop().animate(view, { duration: 200 });
     }
@@ -268,25 +350,36 @@ export class Drawing {
 
   /** Show all of it. */
   fit() {
-    const { cy } = this;
-    const room = this.room();
-    const { left, right, top, bottom } = this.extent;
-    const zoom = Math.min(LARGEST_AT_FIRST, room.x / (right - left), room.y / (bottom - top));
-    const above = Math.min((cy.height() - (bottom - top) * zoom) / 2, LOWEST_TOP);
-    cy.viewport({ zoom, pan: { x: (cy.width() - (left + right) * zoom) / 2, y: above - top * zoom } });
+    this.look(this.wholeZoom(), this.extent.width / 2);
   }
 
-  /** The places of all boxes; where the outermost are is kept, for Cytoscape would measure every edge. */
-  places(items, unit) {
-    const { x, y } = this.room();
-    const places = placesOf(items, unit, { x, y });
-    const edges = (axis, size) => {
-      const all = places.map((place) => place[axis]);
-      return all.length ? [Math.min(...all) - size / 2, Math.max(...all) + size / 2] : [0, size];
-    };
-    const [[left, right], [top, bottom]] = [edges("x", unit.width), edges("y", unit.height)];
-    this.extent = { left, right, top, bottom };
-    return places;
+  /** Whether more is drawn than is seen where names can be read. */
+  get isLarge() {
+    return this.wholeZoom() < SMALLEST_AT_FIRST;
+  }
+
+  wholeZoom() {
+    const room = this.room();
+    const { width, height } = this.extent;
+    return Math.min(LARGEST_AT_FIRST, room.x / Math.max(1, width), room.y / Math.max(1, height));
+  }
+
+  /** Show all of it, or, if nothing could be read then, the top of it above the first box. */
+  begin(places) {
+    const zoom = Math.max(this.wholeZoom(), SMALLEST_AT_FIRST);
+    const [first] = [...places.values()].sort(before);
+    this.look(zoom, this.isLarge && first ? first.x : this.extent.width / 2);
+  }
+
+  /** Show the top of it in a size, with this place across in the middle, unless that would leave room at a side. */
+  look(zoom, middle) {
+    const { cy } = this;
+    const { width, height } = this.extent;
+    const across = cy.width() / 2 - middle * zoom;
+    const rest = cy.width() - width * zoom;
+    const x = rest >= 2 * PADDING ? rest / 2 : Math.min(PADDING, Math.max(rest - PADDING, across));
+    const above = Math.min((cy.height() - height * zoom) / 2, LOWEST_TOP);
+    cy.viewport({ zoom, pan: { x, y: Math.max(PADDING, above) } });
   }
 
   room() {
@@ -310,13 +403,16 @@ export class Drawing {
     const at = node.renderedBoundingBox({ includeLabels: false });
     const name = item.counts ? item.type : item.name;
     const told = item.counts
-      ? Object.entries(item.counts).filter(([, number]) => number).map(([state, number]) => `${number} ${state}`).join(", ")
+      ? Object.entries(item.counts).filter(([, number]) => number).map(([state, number]) => `${count(number)} ${stateOf(state).word}`).join(", ")
       : `${item.type} · ${stateOf(item.state).word}`;
-    this.tip.replaceChildren(
+    const deletions = item.counts ? [] : this.picture.replacedBy(item.no);
+    const lines = [
       el("strong", { text: name }),
       el("span", { text: told }),
-      item.reason ? el("span", { class: "graph-tip-reason", text: item.reason }) : null,
-    );
+      deletions.length > 0 && el("span", { text: `Replaced: a new one is made, and then the old one is deleted. Now the ${deletionWords(deletions)}.` }),
+      ...[item, ...deletions].map(({ reason }) => reason && el("span", { class: "graph-tip-reason", text: reason })),
+    ];
+    this.tip.replaceChildren(...lines.filter(Boolean));
     this.tip.hidden = false;
     const width = this.frame.clientWidth;
     const left = Math.min(Math.max(4, at.x1), Math.max(4, width - this.tip.offsetWidth - 4));
@@ -357,13 +453,12 @@ export class Drawing {
     if (!next?.length) return;
     const item = next.scratch("item");
     this.choose(item, false, true);
-    const at = next.renderedPosition();
-    const inside = at.x > 90 && at.y > 40 && at.x < this.cy.width() - 90 && at.y < this.cy.height() - 40;
-    if (!inside || this.cy.zoom() < 0.5) this.reveal(item);
+    if (this.cy.zoom() < SMALLEST_AT_FIRST) this.reveal(item);
+    else this.keepInside(next);
   }
 
   first() {
-    const nodes = this.cy.nodes(".resource, .group");
+    const nodes = this.cy.nodes();
     const failed = nodes.filter((node) => node.data("state") === "failed" || node.data("failed"));
     return (failed.length ? failed : nodes).sort((one, other) => before(one.position(), other.position())).first();
   }
@@ -375,36 +470,17 @@ export class Drawing {
       const to = node.position();
       return right ? (to.x - at.x) * right > 1 && Math.abs(to.y - at.y) < BOX.height : (to.y - at.y) * down > 1;
     };
-    const candidates = along.length ? along : this.cy.nodes(".resource, .group").filter(ahead);
+    const candidates = along.length ? along : this.cy.nodes().filter(ahead);
     return candidates.min((node) => {
       const to = node.position();
       return Math.abs(to.y - at.y) * (down ? 4 : 1) + Math.abs(to.x - at.x);
     }).ele;
   }
 
-  /** What edges lead to, up or down; through joins, as if they were not there. */
+  /** What edges lead to, up or down. */
   alongEdges(node, down) {
-    const beyond = (nodes) => (down > 0 ? nodes.outgoers("node") : nodes.incomers("node"));
-    let found = beyond(node);
-    let joins = found.filter(".join");
-    while (joins.length) {
-      const more = beyond(joins).difference(found);
-      found = found.union(more);
-      joins = more.filter(".join");
-    }
-    return found.filter(".resource, .group");
+    return down > 0 ? node.outgoers("node") : node.incomers("node");
   }
-}
-
-/** Edges as work goes: from what is required to what requires it. */
-function edgeElements(edges, nodes, idOf) {
-  const down = new Map(nodes.map(({ data, position }) => [data.id, position.y]));
-  return edges.map(([requirer, required]) => {
-    const [source, target] = [idOf(required), idOf(requirer)];
-    // What is not below is in the next column.
-    const classes = down.get(target) > down.get(source) ? "" : "sideways";
-    return { group: "edges", classes, data: { id: `e${requirer}-${required}`, source, target } };
-  });
 }
 
 function before(one, other) {

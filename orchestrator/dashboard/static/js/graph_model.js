@@ -21,10 +21,11 @@ export class Picture {
     this.groupEdges = answer.group_edges;
     this.vertices = new Map(answer.vertices.map((vertex) => [vertex.no, { ...vertex, toldBy: 0 }]));
     this.named = new Map();
+    // By the number of what replaces them.
+    this.replaced = new Map();
     for (const vertex of this.vertices.values()) {
-      if (vertex.kind !== "resource") continue;
-      if (this.named.has(vertex.name)) this.named.get(vertex.name).push(vertex);
-      else this.named.set(vertex.name, [vertex]);
+      push(this.named, vertex.name, vertex);
+      if (vertex.replaced_by !== null) push(this.replaced, vertex.replaced_by, vertex);
     }
     this.required = new Map();
     this.requirers = new Map();
@@ -110,21 +111,45 @@ export class Picture {
   /** What was blocked by nothing but this is ready now. */
   release(vertex, changed) {
     if (!this.whole) return;
-    for (const no of this.requirers.get(vertex.no) ?? []) {
+    for (const no of this.requirers.get(vertex.replaced_by ?? vertex.no) ?? []) {
       const requirer = this.vertices.get(no);
       if (requirer.state !== "blocked") continue;
-      if (!(this.required.get(no) ?? []).every((each) => OVER.has(this.vertices.get(each).state))) continue;
-      const join = requirer.kind !== "resource";
-      requirer.state = join ? "done" : "ready";
+      if (!(this.required.get(no) ?? []).every((each) => this.isOver(each, requirer))) continue;
+      requirer.state = "ready";
       changed.add(requirer);
-      if (join) this.release(requirer, changed);
     }
   }
 
-  /** Those that are resources, in the order in which they are done: by layer, then by name. */
+  /** Whether a requirement is done; what is deleted waits for the deletion of what that replaces, too. */
+  isOver(no, requirer) {
+    const deletions = requirer.phase === "cleanup" ? this.replacedBy(no) : [];
+    return [this.vertices.get(no), ...deletions].every(({ state }) => OVER.has(state));
+  }
+
+  /** The deletions of what a vertex replaces. */
+  replacedBy(no) {
+    return this.replaced.get(no) ?? [];
+  }
+
+  /** The vertices that have a box of their own. */
+  get boxes() {
+    return [...this.vertices.values()].filter((vertex) => vertex.replaced_by === null);
+  }
+
+  /** The vertex that a name, or else a number, means: what is made, before what is cleaned up. */
+  find(key) {
+    const same = this.named.get(key) ?? [];
+    return same.find((vertex) => vertex.phase !== "cleanup") ?? same[0] ?? (/^\d+$/.test(key) ? this.vertices.get(Number(key)) : undefined);
+  }
+
+  /** What stands for a vertex in an address: its name, unless that means another. */
+  keyOf(vertex) {
+    return this.find(vertex.name) === vertex ? vertex.name : String(vertex.no);
+  }
+
+  /** All of them, in the order in which they are done: by layer, then by name. */
   inOrder() {
-    const all = [...this.vertices.values()].filter((vertex) => vertex.kind === "resource");
-    return all.sort((one, other) => one.layer - other.layer || BY_NAME.compare(one.name, other.name));
+    return [...this.vertices.values()].sort((one, other) => one.layer - other.layer || BY_NAME.compare(one.name, other.name));
   }
 }
 

@@ -2,17 +2,17 @@
 
 import { FILLED, ICONS, STATES } from "./states.js";
 
-/** Sizes of a resource's box and of a group's card, in the drawing's pixels: the units of the server's positions. */
+/** Sizes of a resource's box, of one that replaces another, and of a group's card, in the drawing's pixels. */
 export const BOX = Object.freeze({ width: 168, height: 46 });
-export const CARD = Object.freeze({ width: 232, height: 80, unit: 56 });
-const JOIN_SIZE = 14;
+export const REPLACING = Object.freeze({ width: 168, height: 64 });
+export const CARD = Object.freeze({ width: 232, height: 80 });
 /** Labels are left out where they would be smaller than this, in pixels of the screen. */
 const SMALLEST_LABEL = 6.5;
 /** Where boxes are seen smaller than this share of their size, they show the name alone, in large letters. */
 export const FAR = 0.55;
 /** Smaller than this nothing can be read: boxes show by their fill and their edge how far they are. */
 export const VERY_FAR = 0.25;
-/** From how many edges on they are drawn plainly. */
+/** From how many edges on they are drawn thinly. */
 const MANY_EDGES = 700;
 
 const LINES = Object.freeze({ blocked: "dashed", unreached: "dotted", retrying: "dashed", held: "double", unchanged: "dotted" });
@@ -115,18 +115,7 @@ function nodes(theme) {
       },
     },
     { selector: "node.resource.far", style: { label: "data(far)", "font-size": 20, "text-margin-x": -(BOX.width - 29) } },
-    {
-      selector: "node.join",
-      style: {
-        shape: "ellipse",
-        width: JOIN_SIZE,
-        height: JOIN_SIZE,
-        "background-color": theme.surface,
-        "border-width": 2,
-        "border-color": theme.line,
-        "overlay-opacity": 0,
-      },
-    },
+    { selector: "node.replacing", style: { height: REPLACING.height } },
     {
       selector: "node.group",
       style: {
@@ -183,49 +172,54 @@ function stateStyle(name, theme) {
 }
 
 function edges(theme, many) {
-  const line = { "line-color": theme.line, "target-arrow-color": theme.line, "overlay-opacity": 0 };
-  // What is drawn plainly goes from middle to middle, behind the boxes; it is many times faster.
-  if (many) return [{ selector: "edge", style: { ...line, width: 1, opacity: 0.3, "curve-style": "haystack" } }];
-  const shape = {
-    "curve-style": "unbundled-bezier",
-    "control-point-weights": (edge) => curve(edge).weights,
-    "control-point-distances": (edge) => curve(edge).distances,
-    "edge-distances": "endpoints",
-    "source-endpoint": "180deg",
-    "target-endpoint": "0deg",
-    "target-arrow-shape": "triangle",
-    "arrow-scale": 0.8,
-  };
   return [
-    { selector: "edge", style: { ...line, ...shape, width: 1.25, opacity: 0.5 } },
-    { selector: "edge.sideways", style: { "source-endpoint": "90deg", "target-endpoint": "270deg" } },
+    {
+      selector: "edge",
+      style: {
+        "line-color": theme.line,
+        "target-arrow-color": theme.line,
+        "overlay-opacity": 0,
+        width: many ? 1 : 1.25,
+        opacity: many ? 0.45 : 0.7,
+        "target-arrow-shape": "triangle",
+        "arrow-scale": 0.8,
+        "source-endpoint": "data(from)",
+        "target-endpoint": "data(to)",
+        "curve-style": "straight",
+      },
+    },
+    {
+      selector: "edge.bent",
+      style: {
+        "curve-style": "round-segments",
+        "segment-radii": 6,
+        "segment-weights": "data(weights)",
+        "segment-distances": "data(distances)",
+        "edge-distances": "endpoints",
+      },
+    },
   ];
 }
 
 /**
- * Where an edge bends: it leaves a box straight down and comes into the next from straight above; or, to the next
- * column, from side to side.
+ * The data by which Cytoscape draws an arrow through these points: where it begins and ends, from the middles of its
+ * boxes, and for each bend how far along the line between its ends it is, and how far aside.
  */
-function curve(edge) {
-  const [source, target] = [edge.source(), edge.target()];
-  const [from, to] = [source.position(), target.position()];
-  if (edge.hasClass("sideways")) {
-    const right = to.x - target.width() / 2 - (from.x + source.width() / 2);
-    const bend = Math.max(right / 2, 24);
-    return bent({ x: right, y: to.y - from.y }, { x: bend, y: 0 }, { x: right - bend, y: to.y - from.y });
-  }
-  const down = to.y - target.height() / 2 - (from.y + source.height() / 2);
-  const bend = Math.max(down / 2, 18);
-  return bent({ x: to.x - from.x, y: down }, { x: 0, y: bend }, { x: to.x - from.x, y: down - bend });
+export function courseData(points, source, target) {
+  const [first, last] = [points[0], points.at(-1)];
+  const end = { x: last.x - first.x, y: last.y - first.y };
+  const long = Math.hypot(end.x, end.y) || 1;
+  const bends = points.slice(1, -1).map(({ x, y }) => ({ x: x - first.x, y: y - first.y }));
+  return {
+    from: offset(first, source),
+    to: offset(last, target),
+    weights: bends.map(({ x, y }) => (x * end.x + y * end.y) / long ** 2),
+    distances: bends.map(({ x, y }) => (y * end.x - x * end.y) / long),
+  };
 }
 
-/** The points that draw a line to its end away from itself: how far along it each is, and how far aside. */
-function bent(end, ...points) {
-  const long = Math.hypot(end.x, end.y) || 1;
-  return {
-    weights: points.map(({ x, y }) => (x * end.x + y * end.y) / long ** 2),
-    distances: points.map(({ x, y }) => (y * end.x - x * end.y) / long),
-  };
+function offset(point, middle) {
+  return `${(point.x - middle.x).toFixed(2)}px ${(point.y - middle.y).toFixed(2)}px`;
 }
 
 function marks(theme) {

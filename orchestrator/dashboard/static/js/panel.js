@@ -14,7 +14,8 @@ export class Panel {
   /**
    * Args:
    *   frame: the element to fill; it is hidden while nothing is shown.
-   *   heard: `closed(byHand)` when it is closed; `focus(vertex)`, and `go(name)` when another resource is asked for.
+   *   heard: `closed(byHand)` when it is closed; `focus(vertex)`, and `go(name)` or `open(vertex)` when another resource
+   *     is asked for.
    */
   constructor(frame, heard) {
     this.frame = frame;
@@ -28,9 +29,10 @@ export class Panel {
     });
   }
 
-  /** Show one; with `byKey` the focus moves into the panel. */
-  async open(item, byKey = false) {
+  /** Show one; with `byKey` the focus moves into the panel. `deletions` of what it replaces are vertices, too. */
+  async open(item, byKey = false, deletions = []) {
     this.item = item;
+    this.deletions = deletions;
     this.frame.hidden = false;
     this.title = el("h2", { tabindex: "-1", text: item.counts ? item.type : item.name });
     this.body = el("div", { class: "vertex-body" });
@@ -98,6 +100,7 @@ export class Panel {
       el("p", { class: "vertex-state" }, this.state, el("span", { class: "muted", text: stateOf(vertex.state).meaning })),
       vertex.reason && el("p", { class: vertex.state === "failed" ? "trouble" : "note", text: vertex.reason }),
       this.links(vertex),
+      this.replaced(),
       this.facts(details),
       this.neighbours("Requires", details.requires, new Set(details.implied)),
       this.neighbours("Required by", details.required_by),
@@ -120,12 +123,21 @@ export class Panel {
     return el("p", { class: "vertex-links" }, ...links);
   }
 
+  /** What it replaces. */
+  replaced() {
+    if (!this.deletions.length) return null;
+    const olds = this.deletions.map((old) =>
+      el("li", {}, el("button", { type: "button", class: "btn btn-link", text: "the old one", on: { click: () => this.heard.open(old) } }), " ", badge(old.state)),
+    );
+    return el("section", { class: "vertex-part" }, el("h3", { text: "Replaces" }), el("ul", { class: "vertex-names" }, ...olds));
+  }
+
   facts(details) {
     const { vertex } = details;
     const retried = vertex.retries ? ` (${count(vertex.retries)} of them again after a failure)` : "";
     const facts = [
       ["Type", vertex.type],
-      ["Action", vertex.phase === "cleanup" ? `${vertex.action}, cleanup` : vertex.action],
+      ["Action", vertex.replaced_by !== null ? `${vertex.action}, of what is replaced` : vertex.phase === "cleanup" ? `${vertex.action}, cleanup` : vertex.action],
       ["Physical id", vertex.physical_id],
       ["Resource id", vertex.resource_id],
       ["Attempts", vertex.attempt ? `${count(vertex.attempt)}${retried}` : null],

@@ -50,7 +50,7 @@ export class VertexList {
     const row = el(
       "tr",
       { data: { no: vertex.no } },
-      el("th", { scope: "row", class: "wrap" }, name, vertex.phase === "cleanup" ? el("span", { class: "muted small", text: " (cleanup)" }) : null),
+      el("th", { scope: "row", class: "wrap" }, name, vertex.phase === "cleanup" && el("span", { class: "muted small", text: vertex.replaced_by === null ? " (cleanup)" : " (the old one)" })),
       el("td", {}, cells.state),
       el("td", { class: "clip", text: vertex.type, title: vertex.type }),
       el("td", { class: "number", text: vertex.layer + 1 }),

@@ -32,13 +32,6 @@ def test_a_failure_is_never_folded_away() -> None:
     assert named(branches(picture)) == ["layer 1", "layer 2", "layer 3"]
 
 
-def test_joins_are_no_resources() -> None:
-    picture = graph_picture(
-        vertex("a", "done", 0), vertex("j", "blocked", 1, kind="join"), vertex("b", "running", 2)
-    )
-    assert [sum(branch.counts.values()) for branch in branches(picture)] == [1, 1]
-
-
 def test_what_somebody_should_see_comes_first() -> None:
     states = ("done", "ready", "waiting", "running", "held", "retrying", "failed", "blocked", "unchanged")
     (branch,) = branches(graph_picture(*(vertex(f"is-{state}", state) for state in states)))
@@ -80,7 +73,7 @@ def test_a_stack_in_a_stack_shows_how_far_it_is_and_what_is_in_it() -> None:
 
 def test_groups_are_shown_of_a_graph_too_large_to_show() -> None:
     groups = tuple(
-        Group(id=f"{layer}/T", layer=layer, type="T", counts=counts, total=3, x=0, y=0, names=())
+        Group(id=f"{layer}/T", layer=layer, type="T", counts=counts, total=3, names=())
         for layer, counts in enumerate(({"done": 3}, {"done": 1, "running": 2}, {"blocked": 3}))
     )
     lines = shown(graph_picture(part="groups", groups=groups))

@@ -1,4 +1,4 @@
-"""The library that the pages need is what it was when it was taken, and nothing is fetched from anywhere else."""
+"""The libraries that the pages need are what they were when they were taken, and nothing is fetched from elsewhere."""
 
 import hashlib
 import re
@@ -24,19 +24,32 @@ def test_every_vendored_file_has_the_sum_that_was_written_down() -> None:
     assert present == SUMS
 
 
-def test_library_comes_with_its_licence_and_says_its_version() -> None:
-    (library,) = [name for name in SUMS if name.endswith(".min.js")]
-    version = re.fullmatch(r"cytoscape-(\d+\.\d+\.\d+)\.min\.js", library)
-    assert version
-    assert f'version="{version[1]}"' in (VENDOR / library).read_text()
-    assert "Permission is hereby granted" in (VENDOR / f"cytoscape-{version[1]}.LICENSE.txt").read_text()
+#: The module that imports each library, what its licence says, and whose text names its version.
+LIBRARIES = {
+    "cytoscape": ("cytoscape.js", "Permission is hereby granted", 'version="{}"'),
+    "elkjs": ("elk.js", "Eclipse Public License - v 2.0", None),
+}
 
 
-def test_scripts_import_the_library_from_one_place_and_it_is_there() -> None:
+def test_each_library_comes_with_its_licence_and_says_its_version() -> None:
+    found = {re.match(r"(\w+)-\d+\.\d+\.\d+\.", name) for name in SUMS}
+    assert {each[1] for each in found if each} == set(LIBRARIES)
+    for library, (_, words, version_text) in LIBRARIES.items():
+        files = [name for name in SUMS if name.startswith(f"{library}-")]
+        versions = {re.sub(rf"{library}-(\d+\.\d+\.\d+)\..*", r"\1", name) for name in files}
+        (version,) = versions
+        assert words in (VENDOR / f"{library}-{version}.LICENSE.txt").read_text()
+        if version_text:
+            assert version_text.format(version) in (VENDOR / f"{library}-{version}.min.js").read_text()
+
+
+def test_scripts_import_each_library_from_one_place_and_it_is_there() -> None:
     importing = {path.name: re.findall(r'"\.\./vendor/([^"]+)"', path.read_text()) for path in OURS}
-    assert {name: files for name, files in importing.items() if files} == {
-        "cytoscape.js": [next(name for name in SUMS if name.endswith(".min.js"))]
+    wanted = {
+        module: {name for name in SUMS if name.startswith(f"{library}-") and name.endswith(".js")}
+        for library, (module, _, _) in LIBRARIES.items()
     }
+    assert {name: set(files) for name, files in importing.items() if files} == wanted
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)

@@ -50,7 +50,6 @@ def test_every_resource_is_drawn_once_with_every_edge(requires: dict[int, tuple[
     picture = picture_of(facts(nodes))
     assert [vertex.no for vertex in picture.vertices] == sorted(requires)
     assert set(picture.edges) == {(no, other) for no, others in requires.items() for other in others}
-    assert len({(vertex.x, vertex.y) for vertex in picture.vertices}) == len(requires)
     assert picture.total == sum(picture.counts.values()) == len(requires)
 
 
@@ -61,17 +60,35 @@ def test_the_end_and_the_points_that_lead_to_nothing_else_are_not_drawn() -> Non
     assert picture.edges == ()
 
 
-def test_a_point_where_edges_meet_is_drawn_and_not_counted() -> None:
-    nodes = wired([node(0), node(1), join(2), node(3), end(4)], {2: (0, 1), 3: (2,), 4: (3,)})
+def test_arrows_lead_past_what_only_counts_from_each_resource_to_each() -> None:
+    nodes = wired(
+        [node(0), node(1), join(2), node(3), node(4), end(5)], {2: (0, 1), 3: (2,), 4: (2,), 5: (3, 4)}
+    )
     picture = picture_of(facts(nodes))
-    assert [(vertex.no, vertex.kind, vertex.state) for vertex in picture.vertices] == [
-        (0, "resource", "blocked"),
-        (1, "resource", "blocked"),
-        (2, "join", "blocked"),
-        (3, "resource", "blocked"),
-    ]
-    assert picture.edges == ((2, 0), (2, 1), (3, 2))
-    assert picture.total == 3
+    assert [vertex.no for vertex in picture.vertices] == [0, 1, 3, 4]
+    assert picture.edges == ((3, 0), (3, 1), (4, 0), (4, 1))
+    assert [vertex.layer for vertex in picture.vertices] == [0, 0, 1, 1]
+    assert picture.total == 4
+
+
+def test_a_graph_of_too_many_arrows_is_shown_in_groups_and_a_focus_has_the_nearest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(graph, "MOST_ARROWS", 20)
+    nodes = wired(
+        [*map(node, range(9)), join(9), *map(node, range(10, 19))],
+        {9: range(9)} | dict.fromkeys(range(10, 19), (9,)),
+    )
+    whole = picture_of(facts(nodes), part="all")
+    assert (whole.part, whole.edges, len(whole.groups)) == ("groups", (), 2)
+    focused = picture_of(facts(nodes), focus=10, depth=9)
+    assert (len(focused.edges), focused.omitted) == (9, 0)
+    tight = picture_of(facts(nodes), focus=0, depth=9)
+    assert 0 < len(tight.edges) <= 20
+    monkeypatch.setattr(graph, "MOST_ARROWS", 6)
+    tight = picture_of(facts(nodes), focus=0, depth=9)
+    assert len(tight.vertices) + tight.omitted == 10
+    assert tight.omitted
 
 
 def test_states_are_those_of_the_store_told_apart_further() -> None:
@@ -113,7 +130,7 @@ def test_once_an_operation_is_over_what_has_not_begun_never_is(state: str) -> No
 def test_a_cleanup_that_was_held_back_is_a_resource_all_the_same() -> None:
     held = node(0, "old", phase="join", state="done", action="DELETE")
     (vertex,) = picture_of(facts([held])).vertices
-    assert (vertex.kind, vertex.phase, vertex.state) == ("resource", "cleanup", "unreached")
+    assert (vertex.phase, vertex.state) == ("cleanup", "unreached")
     assert "not deleted" in vertex.reason
 
 
@@ -134,12 +151,47 @@ def test_what_is_deleted_after_such_a_cleanup_waits_for_what_that_waits_for() ->
     picture = picture_of(
         facts(wired([moved, spare, node(2, "old", phase="cleanup", action="DELETE")], {1: (0,), 2: (1,)}))
     )
-    assert [(vertex.name, vertex.kind) for vertex in picture.vertices] == [
-        ("user", "resource"),
-        ("", "join"),
-        ("old", "resource"),
+    assert [vertex.name for vertex in picture.vertices] == ["user", "old"]
+    assert (picture.edges, picture.total) == (((2, 0),), 2)
+
+
+def chain_with_cleanups(*quiet: bool) -> tuple[NodeFact, ...]:
+    """Return an update of a chain of resources, each followed by its cleanup; what the first required is removed."""
+    count = len(quiet)
+    chained = [node(no, f"r{no}", action="UPDATE") for no in range(count)]
+    cleanups = [
+        node(count + no, f"r{no}", phase="cleanup", action="DELETE", quiet=spare)
+        for no, spare in enumerate(quiet)
     ]
-    assert (picture.edges, picture.total) == (((1, 0), (2, 1)), 2)
+    requires: dict[int, tuple[int, ...]] = {no: (no - 1,) for no in range(1, count)}
+    requires |= {count + no: (no, count + no + 1) for no in range(count - 1)}
+    requires |= {2 * count - 1: (count - 1,), 2 * count: (count,)}
+    removed = node(2 * count, "removed", phase="cleanup", action="DELETE")
+    return wired([*chained, *cleanups, removed], requires)
+
+
+def test_what_is_removed_waits_for_the_last_of_a_chain_with_one_arrow() -> None:
+    picture = picture_of(facts(chain_with_cleanups(True, True, True, True)))
+    assert picture.edges == ((1, 0), (2, 1), (3, 2), (8, 3))
+
+
+def test_the_deletion_of_what_is_replaced_is_told_with_what_replaces_it_and_has_no_arrows() -> None:
+    nodes = chain_with_cleanups(True, False, True)
+    picture = picture_of(facts(nodes))
+    assert [(vertex.no, vertex.replaced_by) for vertex in picture.vertices] == [
+        (0, None),
+        (1, None),
+        (2, None),
+        (4, 1),
+        (6, None),
+    ]
+    # What is removed waits for the replacement, too, for its old resource is deleted before.
+    assert picture.edges == ((1, 0), (2, 1), (6, 1), (6, 2))
+    assert picture.total == 5
+    assert [vertex.no for vertex in picture_of(facts(nodes), focus=4).vertices] == [0, 1, 2, 4]
+    assert picture_of(facts(nodes), focus=4).focus == 1
+    groups = grouped(nodes).groups
+    assert [(group.layer, group.total) for group in groups] == [(0, 1), (1, 2), (2, 1), (4, 1)]
 
 
 def test_attempts_are_tries_and_not_looks_at_what_is_under_way() -> None:
@@ -184,7 +236,7 @@ def test_to_pass_a_point_where_edges_meet_is_no_step() -> None:
         [node(0, "a"), join(1), node(2, "b"), join(3), node(4, "c")], {1: (0,), 2: (1,), 3: (2,), 4: (3,)}
     )
     picture = picture_of(facts(nodes), focus="a")
-    assert [vertex.no for vertex in picture.vertices] == [0, 1, 2]
+    assert [vertex.no for vertex in picture.vertices] == [0, 2]
     assert [vertex.no for vertex in picture_of(facts(nodes), focus="a", depth=0).vertices] == [0]
 
 
@@ -249,16 +301,14 @@ def test_a_group_is_all_of_a_layer_and_a_type() -> None:
 def test_groups_are_tied_through_the_points_where_edges_meet() -> None:
     nodes = wired([node(0, type="A"), node(1, type="B"), join(2), node(3, type="C")], {2: (0, 1), 3: (2,)})
     picture = grouped(nodes)
-    assert picture.group_edges == (("2/C", "0/A"), ("2/C", "0/B"))
-    rows = {group.id: group.y for group in picture.groups}
-    assert rows["0/A"] == rows["0/B"] < rows["2/C"]
+    assert picture.group_edges == (("1/C", "0/A"), ("1/C", "0/B"))
 
 
-def test_more_than_anybody_can_look_at_is_told_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "MOST_VERTICES", 2)
+def test_more_than_can_be_looked_at_is_told_in_groups() -> None:
     nodes = chain("a", "b", "c")
-    assert picture_of(facts(nodes)).part == "groups"
-    assert len(picture_of(facts(nodes), part="all").vertices) == 3
+    assert picture_of(facts(nodes), most=2).part == "groups"
+    assert picture_of(facts(nodes), most=3).part == "all"
+    assert len(picture_of(facts(nodes), part="all", most=2).vertices) == 3
 
 
 @settings(max_examples=40)
@@ -268,9 +318,9 @@ def test_groups_have_every_resource_once_and_their_edges_go_down(
 ) -> None:
     picture = grouped(wired([node(no, type=types[no]) for no in requires], requires))
     assert sum(group.total for group in picture.groups) == len(requires)
-    rows = {group.id: group.y for group in picture.groups}
+    rows = {group.id: group.layer for group in picture.groups}
     assert all(rows[one] > rows[other] for one, other in picture.group_edges)
-    assert len({(group.x, group.y) for group in picture.groups}) == len(picture.groups)
+    assert len(rows) == len(picture.groups)
 
 
 def test_the_picture_is_plain_values() -> None:
