@@ -87,6 +87,8 @@ def test_a_focus_shows_what_is_around_a_resource_and_nothing_else(site: Site, vi
         seen.page.locator("#graph-every-state").click()
         seen.until("() => document.getElementById('graph-focus').hidden")
         assert set(seen.names_listed()) == set(BROKEN)
-        # The browser's way back leads back.
+        # The browser's way back leads back, over the states that were shown.
+        seen.page.go_back()
+        seen.until(LISTED, len(BROKEN))
         seen.page.go_back()
         seen.until("() => !document.getElementById('graph-focus').hidden")

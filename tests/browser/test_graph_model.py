@@ -1,7 +1,6 @@
-"""What the graph's page works out by itself: states from events, where boxes stand, and where its links lead."""
+"""What the graph's page works out by itself: states from events, what a layout comes to, and where its links lead."""
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,11 +16,10 @@ from tests.browser.visit import visiting
 
 pytestmark = pytest.mark.slow
 
-#: Two resources that a third requires, through a point where edges meet; and one that is replaced.
+#: Two resources that a third requires, which is replaced; and one that is deleted when it is.
 VERTICES = (
     {"no": 0, "name": "net", "resource_id": "n", "state": "running"},
     {"no": 1, "name": "disk", "resource_id": "d", "state": "ready"},
-    {"no": 2, "name": "", "kind": "join", "resource_id": None, "state": "blocked"},
     {"no": 3, "name": "server", "resource_id": "new", "action": "CREATE", "state": "blocked"},
     {
         "no": 4,
@@ -29,10 +27,19 @@ VERTICES = (
         "resource_id": "old",
         "action": "DELETE",
         "phase": "cleanup",
+        "replaced_by": 3,
+        "state": "blocked",
+    },
+    {
+        "no": 5,
+        "name": "spare",
+        "resource_id": "s",
+        "action": "DELETE",
+        "phase": "cleanup",
         "state": "blocked",
     },
 )
-EDGES = ((2, 0), (2, 1), (3, 2), (4, 3))
+EDGES = ((3, 0), (3, 1), (5, 3))
 
 #: Makes a picture, lets a test do something with it, and tells what came of it.
 MODEL = """async ({ answer, steps }) => {
@@ -51,15 +58,44 @@ TASKS = """async ({ stack, name }) => {
   document.getElementById("stacks-page").dataset.stackName = stack;
   return (await import("/stacks/static/js/panel.js")).tasksUrl({ name });
 }"""
-PLACES = """async ({ items, unit, room }) =>
-  (await import("/stacks/static/js/graph_places.js")).placesOf(items, unit, room)
-"""
+#: What becomes of a layout: of one that is asked for, or of two at once; `program` is what the worker runs.
+LAYOUT = """async ({ program, longest, times }) => {
+  const { Layouts } = await import("/stacks/static/js/graph_layout.js");
+  const url = program ? `/stacks/static/${program}` : undefined;
+  const layouts = new Layouts({ url, longest });
+  const boxes = ["a", "b", "c"].map((id) => ({ id, width: 100, height: 40 }));
+  const pairs = [["a", "b"], ["b", "c"], ["a", "c"]];
+  const arrows = pairs.map(([source, target]) => ({ id: source + target, source, target }));
+  const answers = await Promise.allSettled(Array.from({ length: times }, () => layouts.of(boxes, arrows)));
+  layouts.end();
+  const told = ({ value, reason }) => value ? [...value.courses.keys()].sort() : `${reason.name}: ${reason.message}`;
+  return answers.map(told);
+}"""
+#: The text of a tooltip of something without a reason, and of something that is replaced.
+TIPS = """async (answer) => {
+  const [{ Drawing }, { Picture }] = await Promise.all(
+    ["graph_drawing", "graph_model"].map((name) => import(`/stacks/static/js/${name}.js`)));
+  const frame = document.createElement("div");
+  frame.style = "position: absolute; width: 800px; height: 600px";
+  document.getElementById("stacks-page").append(frame);
+  const drawing = new Drawing(frame, { chosen() {}, focus() {} });
+  await drawing.show(new Picture(answer));
+  const told = drawing.cy.nodes().map((node) => {
+    drawing.showTip(node);
+    return [...drawing.tip.childNodes].map((each) => each.textContent).join("\\n");
+  });
+  const labels = drawing.cy.nodes().map((node) => node.data("label").split("\\n").at(-1));
+  drawing.layouts.end();
+  frame.remove();
+  return { told, labels };
+}"""
 
 
 def answer(vertices: Any = VERTICES, **fields: Any) -> dict[str, Any]:
     common = {
-        "kind": "resource",
+        "type": "Cloud::Thing",
         "phase": "converge",
+        "replaced_by": None,
         "action": "CREATE",
         "reason": "",
         "retries": 0,
@@ -72,7 +108,7 @@ def answer(vertices: Any = VERTICES, **fields: Any) -> dict[str, Any]:
         "edges": EDGES,
         "groups": [],
         "group_edges": [],
-        "total": 4,
+        "total": 5,
         "counts": {},
         "cursor": 10,
         **fields,
@@ -87,24 +123,6 @@ def event(
     return {"id": no, "resource": resource, "reason": "", "cause": "", "worker": "", **told, **fields}
 
 
-def spread(wide: int, deep: int) -> list[tuple[float, float]]:
-    """Where so many boxes of each step are if nothing is folded."""
-    return [
-        (round(1.25 * across * 168, 6), round(2.4 * down * 46, 6))
-        for down in range(deep)
-        for across in range(wide)
-    ]
-
-
-def fitting(places: Sequence[tuple[float, float]]) -> float:
-    """Return in which size all of it is seen."""
-    across, down = ([place[axis] for place in places] for axis in (0, 1))
-    return min(
-        ROOM["x"] / (max(across) - min(across) + UNIT["width"]),
-        ROOM["y"] / (max(down) - min(down) + UNIT["height"]),
-    )
-
-
 class Model:
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -116,10 +134,11 @@ class Model:
         url: str = self._page.evaluate(TASKS, {"stack": stack, "name": name})
         return url
 
-    def places(self, wide: int, deep: int) -> list[tuple[float, float]]:
-        items = [{"x": 1.25 * across, "y": 2.4 * down} for down in range(deep) for across in range(wide)]
-        told = self._page.evaluate(PLACES, {"items": items, "unit": UNIT, "room": ROOM})
-        return [(round(place["x"], 6), round(place["y"], 6)) for place in told]
+    def layouts(self, program: str | None = None, *, longest: int = 300_000, times: int = 1) -> Any:
+        return self._page.evaluate(LAYOUT, {"program": program, "longest": longest, "times": times})
+
+    def tips(self) -> Any:
+        return self._page.evaluate(TIPS, answer())
 
 
 @pytest.fixture(scope="module")
@@ -129,27 +148,25 @@ def model(browser: Browser, site: Site) -> Iterator[Model]:
         yield Model(seen.page)
 
 
-#: As graph_style.js has it, and the room of a frame.
-UNIT = {"across": 168, "down": 46, "width": 168, "height": 46}
-ROOM = {"x": 1200, "y": 700}
+def test_a_layout_has_a_course_for_each_arrow_and_gives_way_to_a_later_one(model: Model) -> None:
+    arrows = ["ab", "ac", "bc"]
+    assert model.layouts() == [arrows]
+    assert model.layouts(times=2) == ["AbortError: another picture is laid out", arrows]
 
 
-@pytest.mark.parametrize(("wide", "deep"), [(1, 60), (3, 40), (2, 300)], ids=str)
-def test_what_is_far_too_tall_is_folded_and_seen_larger(model: Model, wide: int, deep: int) -> None:
-    places = model.places(wide, deep)
-    assert fitting(places) > 1.25 * fitting(spread(wide, deep))
-    boxes = sorted(places)
-    # No box is upon another, and those of one step stay side by side.
-    for (x, y), (other_x, other_y) in itertools.combinations(boxes, 2):
-        assert abs(x - other_x) >= UNIT["width"] or abs(y - other_y) >= UNIT["height"]
-    for step in range(deep):
-        (one, *others) = places[step * wide : (step + 1) * wide]
-        assert all(each == (one[0] + 1.25 * 168 * index, one[1]) for index, each in enumerate(others, 1))
+def test_a_layout_that_takes_too_long_or_cannot_be_loaded_is_given_up(model: Model) -> None:
+    # This runs in a worker, too, and never answers.
+    assert model.layouts("js/times.js", longest=5) == ["Error: it took longer than 0.005 seconds"]
+    (told,) = model.layouts("js/no-such.js")
+    assert told.startswith("Error: ")
 
 
-@pytest.mark.parametrize(("wide", "deep"), [(1, 1), (5, 4), (40, 10), (1, 6)], ids=str)
-def test_what_can_be_seen_is_left_as_it_is(model: Model, wide: int, deep: int) -> None:
-    assert model.places(wide, deep) == spread(wide, deep)
+def test_a_tooltip_says_what_there_is_and_nothing_else(model: Model) -> None:
+    seen = model.tips()
+    assert seen["told"][0] == "net\nCloud::Thing · running"
+    assert "Replaced: a new one is made" in seen["told"][2]
+    assert not [told for told in seen["told"] if "null" in told or "false" in told or "undefined" in told]
+    assert seen["labels"] == ["create · Thing", "create · Thing", "old one is deleted last", "delete · Thing"]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +192,14 @@ def test_what_is_done_makes_ready_what_waited_for_nothing_else(model: Model) -> 
     assert (first["changed"], first["states"]["3"]) == ([[0]], "blocked")
     both = [event(11, "net", "CREATE_COMPLETE", "n"), event(12, "disk", "CREATE_COMPLETE", "d")]
     told = model.after(("apply", both))
-    assert told["states"] == {"0": "done", "1": "done", "2": "done", "3": "ready", "4": "blocked"}
+    assert told["states"] == {"0": "done", "1": "done", "3": "ready", "4": "blocked", "5": "blocked"}
+
+
+def test_what_is_deleted_waits_for_the_deletion_of_what_is_replaced(model: Model) -> None:
+    made = event(13, "server", "CREATE_COMPLETE", "new")
+    assert model.after(("apply", [made]))["states"]["5"] == "blocked"
+    deleted = event(14, "server", "DELETE_COMPLETE", "old")
+    assert model.after(("apply", [made, deleted]))["states"]["5"] == "ready"
 
 
 def test_events_told_twice_change_nothing(model: Model) -> None:
@@ -212,7 +236,7 @@ def test_other_operations_and_the_stack_itself_change_no_resource(model: Model) 
 
 def test_an_older_answer_does_not_undo_what_an_event_told(model: Model) -> None:
     done = event(15, "net", "CREATE_COMPLETE", "n")
-    old = answer([{"no": no, "state": "running"} for no in range(5)], cursor=14)
+    old = answer([{"no": vertex["no"], "state": "running"} for vertex in VERTICES], cursor=14)
     told = model.after(("apply", [done]), ("merge", old))
     assert (told["changed"][1], told["states"]["0"], told["states"]["1"]) == (True, "done", "running")
     new = {**old, "cursor": 15}
