@@ -42,7 +42,7 @@ docs: $(DEVELOPMENT) ## Write the pages in docs/ that are made of the code, and 
 	for page in settings types language access; do PYTHONPATH=. $(BIN)/python docs/make_$$page.py || exit 1; done
 	$(BIN)/isotherm docs build --output build/docs
 
-frontend: ## Fetch Cytoscape.js again with npm, and check that it is what the dashboard brings
+frontend: ## Fetch the dashboard's libraries again with npm, and check that they are what it brings
 	$(PYTHON) docs/make_frontend.py
 
 bench: $(DEVELOPMENT) servers ## Measure the engine on real servers

@@ -111,5 +111,5 @@ def test_a_nested_stack_is_a_box_and_has_a_graph_of_its_own(site: Site, visit: V
         assert drawn.arrows == [("group", "last"), ("net", "group"), ("net", "last")]
         assert drawn.faults == []
         seen.page.locator("#vertex").get_by_role("link", name="Its stack").click()
-        seen.until("() => document.querySelector('h1').innerText.startsWith('drawn-nested-group')")
+        seen.until("() => document.querySelector('h1')?.innerText.startsWith('drawn-nested-group')")
         assert Drawn(seen).boxes == ["0", "1", "2"]

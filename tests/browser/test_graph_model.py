@@ -166,7 +166,7 @@ def test_a_tooltip_says_what_there_is_and_nothing_else(model: Model) -> None:
     assert seen["told"][0] == "net\nCloud::Thing · running"
     assert "Replaced: a new one is made" in seen["told"][2]
     assert not [told for told in seen["told"] if "null" in told or "false" in told or "undefined" in told]
-    assert seen["labels"] == ["create · Thing", "create · Thing", "old one is deleted last", "delete · Thing"]
+    assert seen["labels"] == ["create · Thing", "create · Thing", "old one: deleted last", "delete · Thing"]
 
 
 @pytest.mark.parametrize(

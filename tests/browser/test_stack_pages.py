@@ -47,6 +47,7 @@ def test_a_timeline_shows_each_resource_and_the_chain_that_decided(site: Site, v
         seen.page.keyboard.press("End")
         seen.page.keyboard.press("Enter")
         assert seen.text("#timeline-details h2").startswith(timeline.bars[-1].name)
+        expect(seen.page.locator("#timeline-details h2")).to_be_in_viewport()
         seen.page.locator("#timeline-critical").check()
         seen.page.locator("#timeline-as-table").click()
         rows = seen.page.locator("#timeline-table tbody tr")

@@ -23,12 +23,12 @@ const LOWEST_TOP = 64;
 const INSIDE = Object.freeze({ x: 100, y: 48 });
 /** What becomes of what a resource replaces, by the state of its deletion. */
 const DELETIONS = Object.freeze({
-  blocked: "old one is deleted last",
-  ready: "old one is deleted next",
-  done: "old one is deleted",
-  unchanged: "old one is deleted",
-  failed: "old one is not deleted",
-  unreached: "old one is not deleted",
+  blocked: "deleted last",
+  ready: "deleted next",
+  done: "deleted",
+  unchanged: "deleted",
+  failed: "not deleted",
+  unreached: "not deleted",
 });
 const OVER = new Set(["done", "unchanged", "failed", "unreached"]);
 
@@ -73,7 +73,7 @@ export function stateShown(vertex, deletions) {
 
 /** What becomes of what a resource replaces, in a few words. */
 function deletionWords([first]) {
-  return DELETIONS[first.state] ?? "old one is being deleted";
+  return DELETIONS[first.state] ?? "being deleted";
 }
 
 export class Drawing {
@@ -234,7 +234,7 @@ export class Drawing {
     const kind = vertex.nested_stack_id ? `stack · ${shortType(vertex.type)}` : shortType(vertex.type);
     const doing = deletions.length ? "replaced" : same ? null : vertex.action.toLowerCase();
     const lines = [this.fitted(vertex.name, NEAR_LABEL), this.fitted(doing ? `${doing} · ${kind}` : kind, NEAR_LABEL, begun)];
-    if (deletions.length) lines.push(this.fitted(deletionWords(deletions), NEAR_LABEL, begun));
+    if (deletions.length) lines.push(this.fitted(`old one: ${deletionWords(deletions)}`, NEAR_LABEL, begun));
     return lines.join("\n");
   }
 
@@ -409,7 +409,7 @@ export class Drawing {
     const lines = [
       el("strong", { text: name }),
       el("span", { text: told }),
-      deletions.length > 0 && el("span", { text: `Replaced: a new one is made, and then the old one is deleted. Now the ${deletionWords(deletions)}.` }),
+      deletions.length > 0 && el("span", { text: `Replaced: a new one is made, and then the old one is deleted. Old one: ${deletionWords(deletions)}` }),
       ...[item, ...deletions].map(({ reason }) => reason && el("span", { class: "graph-tip-reason", text: reason })),
     ];
     this.tip.replaceChildren(...lines.filter(Boolean));

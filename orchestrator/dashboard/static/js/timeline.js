@@ -116,6 +116,8 @@ function open(no) {
   chosen = no;
   opened = opened === no ? null : no;
   showDetails();
+  // They stand under the timeline, which may be as high as the screen.
+  byId("timeline-details").scrollIntoView({ block: "nearest" });
   drawSoon();
 }
 
