@@ -54,7 +54,7 @@ class Drawn:
 
     def __init__(self, seen: Visit) -> None:
         seen.until("() => document.getElementById('graph')?.dataset.drawn !== undefined")
-        seen.until("() => document.getElementById('graph-laying').hidden")
+        seen.until("() => document.getElementById('graph-laying')?.hidden !== false")
         self._page = seen.page
         self._read: dict[str, list[dict[str, Any]]] = self._page.evaluate(_READ)
 

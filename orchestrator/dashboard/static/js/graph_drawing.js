@@ -12,6 +12,8 @@ const NEAR_LABEL = Object.freeze({ width: 128, size: 12 });
 const FAR_LABEL = Object.freeze({ width: 137, size: 20 });
 const CARD_LABEL = Object.freeze({ width: 204, size: 15 });
 const FAR_CARD_LABEL = Object.freeze({ width: 208, size: 22 });
+/** So many boxes or arrows are added at a time. */
+const PORTION = 400;
 const FAR_CLASSES = Object.freeze(["", "far", "far very-far"]);
 const PADDING = 28;
 const LARGEST_AT_FIRST = 1.15;
@@ -153,37 +155,42 @@ export class Drawing {
       if (this.picture === picture) this.picture = null;
       throw error;
     }
-    this.draw(boxes, arrows, layout, grouped);
-    return true;
+    return this.draw(picture, boxes, arrows, layout);
   }
 
-  draw(boxes, arrows, { places, courses, width, height }, grouped) {
+  /** Draw what is laid out, in portions between which the page goes on. Returns whether all of it is drawn. */
+  async draw(picture, boxes, arrows, { places, courses, width, height }) {
     const { cy } = this;
+    const grouped = picture.part === "groups";
     this.extent = { width, height };
     cy.elements().remove();
     this.begin(places);
     // What elements begin with costs nothing: to change thousands afterwards would.
     this.far = this.farness();
-    const nodes = boxes.map(({ id, item, classes }) => ({
+    // Made when they are added, for states change meanwhile.
+    const node = ({ id, item, classes }) => ({
       group: "nodes",
       classes: `${classes} ${FAR_CLASSES[this.far]}`,
       data: { id, ...(grouped ? this.groupData(item) : this.resourceData(item)) },
       position: places.get(id),
       scratch: { item },
-    }));
-    const edges = arrows.map(({ id, source, target }) => {
+    });
+    const edge = ({ id, source, target }) => {
       const course = courseData(courses.get(id), places.get(source), places.get(target));
       return { group: "edges", classes: course.weights.length ? "bent" : "", data: { id, source, target, ...course } };
-    });
-    cy.batch(() => {
-      cy.style(styleSheet(this.theme, edges.length));
-      cy.add([...nodes, ...edges]);
-    });
+    };
+    cy.style(styleSheet(this.theme, arrows.length));
+    for (const [items, make] of [...portions(boxes, node), ...portions(arrows, edge)]) {
+      cy.batch(() => cy.add(items.map(make)));
+      await new Promise((done) => setTimeout(done));
+      if (this.picture !== picture) return false;
+    }
     if (this.shown) this.filter(this.shown);
     if (this.chosen) {
       this.mark(this.chosen);
       this.keepInside(this.nodeOf(this.chosen));
     }
+    return true;
   }
 
   /** Draw nothing, and lay out nothing. */
@@ -481,6 +488,10 @@ export class Drawing {
   alongEdges(node, down) {
     return down > 0 ? node.outgoers("node") : node.incomers("node");
   }
+}
+
+function* portions(items, make) {
+  for (let at = 0; at < items.length; at += PORTION) yield [items.slice(at, at + PORTION), make];
 }
 
 function before(one, other) {
