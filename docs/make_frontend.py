@@ -119,7 +119,9 @@ def main(arguments: list[str]) -> None:
             files = library.fetch(wanted, Path(directory))
         there = {path.name: path.read_bytes() for path in VENDOR.glob(f"{library.name}-*")}
         if version is None and files != there:
-            sys.exit(f"{library.name} {wanted} is not what it was when it was put into {VENDOR}: nothing is changed")
+            sys.exit(
+                f"{library.name} {wanted} is not what it was when it was put into {VENDOR}: nothing is changed"
+            )
         library.keep(wanted, files)
         print(f"{library.name} {wanted}: {', '.join(sorted(files))}")  # noqa: T201
     if version is not None:

@@ -13,7 +13,13 @@ def test_the_graph_needs_what_it_imports_and_what_that_imports() -> None:
     needed = needed_by("js/graph.js")
     assert needed[0] == "js/graph.js"
     assert len(set(needed)) == len(needed)
-    assert {"js/stream.js", "js/graph_drawing.js", "js/graph_layout.js", "js/elk.js", "js/cytoscape.js"} <= set(needed)
+    assert {
+        "js/stream.js",
+        "js/graph_drawing.js",
+        "js/graph_layout.js",
+        "js/elk.js",
+        "js/cytoscape.js",
+    } <= set(needed)
     for library in ("cytoscape", "elkjs"):
         assert [name for name in needed if name.startswith(f"vendor/{library}-")]
 
