@@ -11,6 +11,8 @@ const OPTIONS = Object.freeze({
   "elk.direction": "DOWN",
   "elk.edgeRouting": "ORTHOGONAL",
   "elk.layered.nodePlacement.strategy": "LINEAR_SEGMENTS",
+  // Those of one layer stay in the order of the template, where that costs no crossings.
+  "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
   "elk.layered.spacing.nodeNodeBetweenLayers": "40",
   "elk.layered.spacing.edgeNodeBetweenLayers": "16",
   "elk.spacing.nodeNode": "24",
