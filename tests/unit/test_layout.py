@@ -77,9 +77,15 @@ def test_wheel_holds_all_that_the_dashboard_serves(wheel: zipfile.ZipFile) -> No
     assert parts <= set(wheel.namelist())
 
 
-def test_wheel_brings_the_licence(wheel: zipfile.ZipFile) -> None:
+def test_wheel_brings_its_licence_and_those_of_libraries(wheel: zipfile.ZipFile) -> None:
     (licence,) = [name for name in wheel.namelist() if name.endswith("/LICENSE")]
     assert b"Apache License" in wheel.read(licence)
+    (metadata,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    assert "License-Expression: Apache-2.0 AND MIT AND EPL-2.0" in wheel.read(metadata).decode()
+    kept = {path.name for path in tracked_files() if path.name.endswith(".LICENSE.txt")}
+    declared = {Path(name).name for name in wheel.namelist() if ".dist-info/licenses/" in name}
+    assert kept
+    assert kept | {"LICENSE"} == declared
 
 
 def test_every_entry_point_leads_to_a_module_of_the_wheel(wheel: zipfile.ZipFile) -> None:
