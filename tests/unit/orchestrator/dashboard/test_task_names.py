@@ -116,6 +116,13 @@ def test_projects_are_looked_up_once_in_a_while(names: TaskNames, stacks: Stacks
     assert stacks.looks == 2
 
 
+def test_checks_of_a_stack_that_has_just_been_created_are_shown(names: TaskNames, stacks: Stacks) -> None:
+    event = {"type": "task-received", "uuid": "1", "kwargs": "{'stack': 'new', 'resource': 'a'}"}
+    assert names.shown(event) != event
+    stacks.projects["new"] = {"ours"}
+    assert names.shown(event) == event
+
+
 def test_without_the_database_no_name_is_shown(names: TaskNames, stacks: Stacks) -> None:
     stacks.away = True
     assert names.shown(received("web"))["kwargs"] == "{}"
