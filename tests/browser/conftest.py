@@ -7,17 +7,20 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from orchestrator.store import migrations
 from tests.browser.chromium import launched, program
 from tests.browser.site import PROCESSES, Site
-from tests.browser.visit import Visit, visiting
+from tests.browser.visit import PATIENCE, Visit, visiting
 from tests.services.engine import running
 from tests.services.fixtures import or_skip
 from tests.services.servers import PostgresServer, RedisServer
 
 Visiting = Callable[..., AbstractContextManager[Visit]]
+
+# For how long is no claim of any test.
+expect.set_options(timeout=PATIENCE)
 
 
 # Not for the whole session: as long as Playwright runs, no other test of this process can run a loop of its own.

@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers, nothing
-from tests.browser.visit import PATIENCE
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -81,7 +80,7 @@ def test_a_worker_that_was_killed_is_seen_to_be_lost(site: Site, visit: Visiting
         # Its processes are told apart from those that work.
         seen.open("/stacks/workers")
         gone = seen.page.locator("tr", has=seen.page.locator(f'th[title="{holder}"]'))
-        expect(gone).to_contain_text("silent", timeout=PATIENCE)
+        expect(gone).to_contain_text("silent")
 
 
 def test_a_stack_on_which_nothing_works_says_so(site: Site, visit: Visiting) -> None:
@@ -95,8 +94,7 @@ def test_a_stack_on_which_nothing_works_says_so(site: Site, visit: Visiting) -> 
                 re.compile(
                     r"No worker has been seen since \d\d:\d\d:\d\dZ: start one with isotherm worker\."
                 ),
-                timeout=PATIENCE,
             )
-        expect(notice).to_be_hidden(timeout=PATIENCE)
+        expect(notice).to_be_hidden()
         site.let_on(stack)
         seen.until_stack("CREATE_COMPLETE")

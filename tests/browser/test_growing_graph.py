@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, nothing
-from tests.browser.visit import PATIENCE
 
 
 def test_a_replacement_brings_a_box_and_disturbs_nobody_who_reads(site: Site, visit: Visiting) -> None:
@@ -28,7 +27,7 @@ def test_a_replacement_brings_a_box_and_disturbs_nobody_who_reads(site: Site, vi
         assert site.service.clear_hooks(stack.id, "a")
         site.ended(stack.id)
         seen.until_legend(done=2)
-        expect(seen.page.locator("#graph-list tr[data-no]")).to_have_count(2, timeout=PATIENCE)
+        expect(seen.page.locator("#graph-list tr[data-no]")).to_have_count(2)
         assert seen.text("#vertex h2") == "a"
         assert sum(site.service.progress(stack.id).counts.values()) == 2
         # A replacement is one thing, and not one resource made and another deleted.

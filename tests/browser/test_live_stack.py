@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers, nothing
-from tests.browser.visit import PATIENCE
 from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
@@ -62,15 +61,15 @@ def test_many_pages_of_a_browser_share_one_stream(site: Site, visit: Visiting) -
         others = [seen.page.context.new_page() for _ in range(PAGES - 2)]
         for page, tab in zip(others, itertools.cycle(("resources", "timeline", "history")), strict=False):
             page.goto(site.page(f"/stack/watched/{tab}"))
-            expect(page.locator("#as-of")).to_have_attribute("data-state", "live", timeout=PATIENCE)
+            expect(page.locator("#as-of")).to_have_attribute("data-state", "live")
         aside = seen.page.context.new_page()
         aside.goto(site.page("/stack/quiet/resources"))
-        expect(aside.locator("#as-of")).to_have_attribute("data-state", "live", timeout=PATIENCE)
+        expect(aside.locator("#as-of")).to_have_attribute("data-state", "live")
         metrics = httpx.get(site.page("/metrics"), timeout=PATIENCE_SECONDS).text
         assert "isotherm_dashboard_streams 1.0" in metrics.splitlines()
         site.let_on(stack)
         for page in (seen.page, *others):
-            expect(page.locator("#stack-state")).to_have_text("CREATE_COMPLETE", timeout=PATIENCE)
+            expect(page.locator("#stack-state")).to_have_text("CREATE_COMPLETE")
         # Each page is sent the events of its own stack.
         until(lambda: seen.told()[-1:] == site.event_ids(stack)[-1:])
         assert aside.evaluate("() => window.told") == []
@@ -78,4 +77,4 @@ def test_many_pages_of_a_browser_share_one_stream(site: Site, visit: Visiting) -
         # Others go on when one is closed, and what comes later has missed nothing.
         seen.page.close()
         site.let_on(other)
-        expect(aside.locator("#stack-state")).to_have_text("CREATE_COMPLETE", timeout=PATIENCE)
+        expect(aside.locator("#stack-state")).to_have_text("CREATE_COMPLETE")
