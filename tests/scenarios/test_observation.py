@@ -230,7 +230,7 @@ def test_spans_add_up_to_what_the_clock_says() -> None:
     took = told.operation.ended_at - told.operation.begun_at
     assert sum(told.critical_seconds.values()) == pytest.approx(took)
     assert dict(spans(told, "disk"))["running"] == pytest.approx(100, abs=2)
-    assert dict(spans(told, "server"))["waiting"] == pytest.approx(130, abs=4)
+    assert dict(spans(told, "server"))["blocked"] == pytest.approx(130, abs=4)
     for bar in told.bars:
         assert bar.spans[0].start == told.operation.begun_at
         assert all(one.end == other.start for one, other in pairwise(bar.spans))
