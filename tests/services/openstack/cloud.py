@@ -3,10 +3,12 @@
 Each process of the tests acts in a project and as a user of its own there, so that it may count what its project has.
 """
 
+import fcntl
+import os
 import secrets
 import tempfile
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
@@ -24,6 +26,17 @@ from workers.resources.openstack.cloud_object import CloudObject
 #: The entries of clouds.yaml: the user of a project, and an administrator.
 USER = "devcloud"
 ADMIN = "devcloud-admin"
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Keep the other processes of tests out: while one looks for a thing and makes it, no other may do the same."""
+    directory = os.open(clouds_file().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
 
 
 class Place:
@@ -67,7 +80,13 @@ class Place:
 @cache
 def place() -> Place:
     """Return the place of this process, made when a test first needs it; without a cloud, the test is skipped."""
-    return Place()
+    with alone():
+        made = Place()
+        # Services that have just started answer the first requests wrongly if several come at once. The network service
+        # also makes the project's default security group when it is first asked.
+        things(connection(made.file, USER))
+        things(connection(made.file, ADMIN))
+        return made
 
 
 def own_file() -> str:

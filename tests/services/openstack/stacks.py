@@ -16,7 +16,7 @@ from requests import Response
 from requests.adapters import HTTPAdapter
 
 from orchestrator.cli.main import isotherm
-from tests.services.openstack.cloud import connected, own_file, things
+from tests.services.openstack.cloud import alone, connected, own_file, place, things
 from workers.resources.openstack.nova.generated_keys import generated
 
 pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.devcloud, pytest.mark.slow]
 IMAGE: Final = "isotherm-image"
 FLAVOR: Final = "isotherm-small"
 LARGER: Final = "isotherm-larger"
+#: The flavor that examples in the documentation name.
+DOCUMENTED: Final = "m1.tiny"
 KEY: Final = "isotherm-key"
 INSIDE: Final = "isotherm-inside"
 OUTSIDE: Final = "isotherm-public"
@@ -133,13 +135,20 @@ def too_many(request: Any) -> Response:
 @contextmanager
 def furnished() -> Iterator[None]:
     """Put into the cloud what templates need, unless it is there; it stays for others."""
+    place()  # It keeps others out by itself.
+    with alone():
+        _furnish()
+    yield
+
+
+def _furnish() -> None:
     admin: Any = connected("devcloud-admin")
     user: Any = connected("devcloud")
     if admin.image.find_image(IMAGE) is None:
         admin.image.create_image(
             name=IMAGE, data=b"none", disk_format="raw", container_format="bare", visibility="public"
         )
-    for name, memory in ((FLAVOR, 64), (LARGER, 128)):
+    for name, memory in ((FLAVOR, 64), (LARGER, 128), (DOCUMENTED, 512)):
         if admin.compute.find_flavor(name) is None:
             admin.compute.create_flavor(name=name, ram=memory, vcpus=1, disk=1)
     if admin.network.find_network(OUTSIDE) is None:
@@ -157,7 +166,6 @@ def furnished() -> Iterator[None]:
         )
         outside = user.network.find_network(OUTSIDE)
         router = user.network.create_router(name=INSIDE, external_gateway_info={"network_id": outside.id})
-        user.network.add_interface_to_router(router, subnet_id=subnet.id)
+        user.network.add_interface_to_router(router, subnet=subnet.id)
     if user.compute.find_keypair(KEY) is None:
         user.compute.create_keypair(name=KEY, public_key=generated("ssh", KEY).public)
-    yield

@@ -36,8 +36,7 @@ OF_ADMINS: Final = frozenset(
 @pytest.fixture(scope="module")
 def given() -> Iterator[dict[str, str]]:
     """Put into the cloud what examples name, and yield values of their parameters."""
-    admin, user = connected(ADMIN), connected(USER)
-    network = user.network
+    network = connected(USER).network
     with furnished(), ExitStack() as made:
 
         def kept(service: Any, kind: str, **values: Any) -> Any:
@@ -45,8 +44,6 @@ def given() -> Iterator[dict[str, str]]:
             made.callback(getattr(service, f"delete_{kind}"), thing)
             return thing
 
-        if admin.compute.find_flavor("m1.tiny") is None:
-            kept(admin.compute, "flavor", name="m1.tiny", ram=512, vcpus=1, disk=1)
         inside = kept(network, "network").id
         subnet = kept(network, "subnet", network_id=inside, ip_version=4, cidr="10.0.0.0/24").id
         gateway = {"network_id": network.find_network(OUTSIDE).id}
