@@ -120,6 +120,7 @@ def test_stack_of_a_user_is_signalled_updated_and_deleted_and_seen_by_no_other_p
         client.close()
 
 
+@pytest.mark.devcloud(every_run=False)
 def test_administrator_lists_the_stacks_of_a_project(url: str, tmp_path: Path) -> None:
     (tmp_path / "waiting.yaml").write_text(WAITING)
     file = str(clouds_file())
@@ -210,6 +211,7 @@ def test_whole_template_is_made_changed_and_deleted_with_everything_that_was_mad
     demo.close()
 
 
+@pytest.mark.devcloud(every_run=False)
 def test_every_command_says_what_it_should(url: str, tmp_path: Path) -> None:
     write_files(tmp_path)
     file = str(clouds_file())

@@ -38,6 +38,7 @@ def written(directory: Path, **resources: Any) -> Path:
     return file
 
 
+@pytest.mark.devcloud(every_run=False)
 def test_a_web_application_on_three_servers_is_made_changed_and_deleted(stacks: Stacks) -> None:
     before = stacks.things()
     given = ("-P", f"image={IMAGE}", "-P", f"flavor={FLAVOR}", "-P", f"outside={OUTSIDE}")
