@@ -20,15 +20,18 @@ from orchestrator.errors import NotAllowed
 from orchestrator.model.identity import OPERATOR, READER, Identity
 from orchestrator.model.policy import Policy
 
-#: The actions of operators on a stack, each with the equivalent command.
+#: What operators do, each with the equivalent command: actions on a stack, and new definitions.
 COMMANDS: Final[Mapping[str, str]] = {
     "cancel": "isotherm stack cancel {stack}",
     "retry": "isotherm stack update {stack} --existing",
     "delete": "isotherm stack delete {stack}",
     "signal": "isotherm stack resource signal {stack} RESOURCE",
     "clear_hook": "isotherm stack hook clear {stack} RESOURCE",
+    "create": "isotherm stack create {stack} -t TEMPLATE",
+    "update": "isotherm stack update {stack} --existing -t TEMPLATE",
 }
-ACTIONS: Final = tuple(COMMANDS)
+#: Those that need no more than a button on the pages of a stack.
+ACTIONS: Final = tuple(action for action in COMMANDS if action not in ("create", "update"))
 #: The operation of each, whose role the visitor needs.
 OPERATIONS: Final[Mapping[str, str]] = {
     "cancel": "stack.cancel",
@@ -36,6 +39,8 @@ OPERATIONS: Final[Mapping[str, str]] = {
     "delete": "stack.delete",
     "signal": "stack.signal",
     "clear_hook": "stack.clear_hook",
+    "create": "stack.create",
+    "update": "stack.update",
 }
 
 
@@ -144,7 +149,7 @@ class Refusal:
 def refusal(mode: Mode, visitor: Visitor, action: str = "", stack: str = "") -> Refusal | None:
     """Return why a visitor may not act on stacks; None if they may.
 
-    ``action`` is one of ``ACTIONS``, empty for any; ``stack`` is the name for the command in the sentence.
+    ``action`` is one of ``OPERATIONS``, empty for any; ``stack`` is the name for the command in the sentence.
     """
     if mode.embedded:
         command = COMMANDS.get(action, "isotherm stack --help").format(stack=shlex.quote(stack) or "NAME")

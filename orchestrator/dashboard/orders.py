@@ -5,15 +5,12 @@ since, the order is refused: an operator cannot cancel an operation that the pag
 """
 
 import glob
-import json
-import math
-import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from hooks.values.nearest import Nearest
+from orchestrator.dashboard.bodies import kind_of, read_object, unknown, unstorable
 from orchestrator.engine.breakpoints import check_kind
 from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.service import Service
@@ -26,11 +23,6 @@ _MORE: Final[Mapping[str, tuple[str, ...]]] = {
     "clear_hook": ("resource", "kind"),
 }
 _ALWAYS: Final = ("stack_id", "traversal_id", "confirm")
-#: The greatest size of an order; only a signal's details are large.
-MOST_BYTES: Final = 1024 * 1024
-#: The greatest depth of nested values.
-DEEPEST: Final = 100
-_NO_CHARACTER: Final = re.compile(r"[\x00\ud800-\udfff]")
 #: The operations that an update with the same definition retries.
 _RETRIED: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 
@@ -59,33 +51,14 @@ def read_order(action: str, body: bytes) -> Order:
     Raises:
         InvalidInput: it is not a JSON object, or a field is missing, unknown or malformed.
     """
-    if len(body) > MOST_BYTES:
-        raise InvalidInput(
-            [Problem(message=f"an order of {len(body)} bytes: at most {MOST_BYTES} are taken")]
-        )
-    try:
-        sent = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput([Problem(message="expected is a JSON object, and found is no JSON")]) from error
-    if not isinstance(sent, dict):
-        message = f"expected is a JSON object, and found is {_kind_of(sent)}"
-        raise InvalidInput([Problem(message=message)])
+    sent = read_object(body)
     names = (*_ALWAYS, *_MORE.get(action, ()))
-    problems = [*_unknown(sent, names), *_wrong(sent, action), *_unstorable(sent)]
+    problems = [*unknown(sent, names), *_wrong(sent, action), *unstorable(sent)]
     if problems:
         raise InvalidInput(problems)
     if sent.get("kind"):
         check_kind(sent["kind"], path="kind")
     return Order(action=action, **sent)
-
-
-def _unknown(sent: Mapping[str, object], names: Sequence[str]) -> list[Problem]:
-    nearest, expected = Nearest(), f"expected are {', '.join(names)}"
-    return [
-        Problem(path=name, message="there is no such field", hint=nearest.hint(name, names, expected))
-        for name in sent
-        if name not in names
-    ]
 
 
 def _wrong(sent: Mapping[str, object], action: str) -> list[Problem]:
@@ -96,51 +69,16 @@ def _wrong(sent: Mapping[str, object], action: str) -> list[Problem]:
         if value is not None and not isinstance(value, kind):
             expected = "an object" if kind is dict else "a text"
             problems.append(
-                Problem(path=name, message=f"expected is {expected}, and found is {_kind_of(value)}")
+                Problem(path=name, message=f"expected is {expected}, and found is {kind_of(value)}")
             )
     return problems
 
 
-def _unstorable(sent: Mapping[str, object]) -> Iterator[Problem]:
-    """Yield a problem for each field with a value that the JSON parser accepts, but databases do not."""
-    for name, value in sent.items():
-        wrong = next((each for each in map(_wrong_in, _parts(value)) if each), "")
-        if wrong:
-            yield Problem(path=name, message=f"it has {wrong}")
-
-
-def _parts(value: object) -> Iterator[tuple[object, int]]:
-    waiting = [(value, 0)]
-    while waiting:
-        part, depth = waiting.pop()
-        yield part, depth
-        if isinstance(part, dict):
-            waiting += [(each, depth + 1) for pair in part.items() for each in pair]
-        elif isinstance(part, list):
-            waiting += [(each, depth + 1) for each in part]
-
-
-def _wrong_in(part: tuple[object, int]) -> str:
-    value, depth = part
-    if depth > DEEPEST:
-        return f"lists or objects in each other, more than {DEEPEST} deep"
-    if isinstance(value, str) and _NO_CHARACTER.search(value):
-        return "a character that is none: a NUL, or half of a pair of surrogates"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "a number that is none, or too large"
-    return ""
-
-
-def _kind_of(value: object) -> str:
-    kinds = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
-    return kinds.get(type(value), "a number")
-
-
 def unfit(action: str, stack: StackRow, hooks: Sequence[HookView]) -> str:
-    """Return why an action is pointless in a stack's present state; empty if it is not."""
+    """Return why an action, or an update, is pointless in a stack's present state; empty if it is not."""
     state = f"{stack.action}_{stack.status}"
     going = stack.status == "IN_PROGRESS"
-    is_part = stack.parent_id is not None and action in ("cancel", "retry", "delete")
+    is_part = stack.parent_id is not None and action in ("cancel", "retry", "delete", "update")
     reasons = {
         "the stack is deleted": stack.deleted_at is not None,
         "the stack is a part of another stack: act on that one": is_part,
@@ -150,7 +88,7 @@ def unfit(action: str, stack: StackRow, hooks: Sequence[HookView]) -> str:
         f"there is nothing to try again: the stack is {state}": (
             action == "retry" and (stack.status != "FAILED" or stack.action not in _RETRIED)
         ),
-        "the stack is being deleted": action == "delete" and going and stack.action == "DELETE",
+        "the stack is being deleted": (action in ("delete", "update") and going and stack.action == "DELETE"),
         "no resource is held at a hook": action == "clear_hook" and not hooks,
     }
     return next((sentence for sentence, holds in reasons.items() if holds), "")
@@ -186,25 +124,26 @@ def carry_out(order: Order, service: Service) -> dict[str, object]:
         Unavailable: the queue cannot be reached, or no coordinator took the job.
     """
     if order.action == "cancel":
-        return _came(f"{order.confirm} is being cancelled", service.cancel(order.stack_id))
+        return came(f"{order.confirm} is being cancelled", service.cancel(order.stack_id))
     if order.action == "retry":
         # By the stack's id, because its name may be another's by now; with a new job id, because it is a new job.
         definition = service.definition(order.stack_id)
         job = replace(definition, name=order.stack_id, job_id=str(uuid.uuid4()))
-        return _came(f"{order.confirm} is being tried again", service.update(job))
+        return came(f"{order.confirm} is being tried again", service.update(job))
     if order.action == "delete":
-        return _came(f"{order.confirm} is being deleted", service.delete(order.stack_id))
+        return came(f"{order.confirm} is being deleted", service.delete(order.stack_id))
     if order.action == "signal":
         changed = service.signal(order.stack_id, order.resource, order.details or {})
-        return _came(f"{order.resource} was signalled", changed)
+        return came(f"{order.resource} was signalled", changed)
     # The page names one resource: characters in its name are not wildcards.
     pattern = glob.escape(order.resource) if order.resource else "*"
     cleared = service.clear_hooks(order.stack_id, pattern, order.kind or None)
     named = ", ".join(f"{each.resource} ({each.kind})" for each in cleared)
-    return _came(f"cleared: {named}" if named else "no resource was held there any more", None)
+    return came(f"cleared: {named}" if named else "no resource was held there any more", None)
 
 
-def _came(sentence: str, changed: StackView | None) -> dict[str, object]:
+def came(sentence: str, changed: StackView | None) -> dict[str, object]:
+    """Return the result of an order as JSON."""
     return {
         "message": sentence,
         "stack_id": changed.id if changed else None,

@@ -8,6 +8,7 @@ from tornado.web import HTTPError, StaticFileHandler, url
 
 from orchestrator.dashboard.handlers import (
     actions,
+    editing,
     fleet,
     graphs,
     stack,
@@ -64,6 +65,7 @@ def routes() -> list[Any]:
         *stack.ROUTES,
         *graphs.ROUTES,
         *actions.ROUTES,
+        *editing.ROUTES,
         *stack_data.ROUTES,
         # Last: all other addresses below ours.
         url(r"/stacks?/.*", Nowhere, name="nowhere"),

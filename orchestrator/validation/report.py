@@ -29,8 +29,13 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
         InvalidInput: the template is invalid; with every problem found.
     """
     with evaluation(Limits.of(settings)):
-        examined, types = examined_alone(job, settings), ResourceTypes.on_demand()
-        conditions, warnings = examined.template.verdicts(), warnings_of(examined, types)
+        return view_of(examined_alone(job, settings))
+
+
+def view_of(examined: Examined) -> TemplateView:
+    """Return the view of the declarations of a template that was examined."""
+    conditions = examined.template.verdicts()
+    warnings = warnings_of(examined, ResourceTypes.on_demand())
     template, shown = examined.template, examined.parameters.shown()
     missing = {name for name, value in examined.parameters.values.items() if is_unknown(value)}
     return TemplateView(

@@ -4,23 +4,20 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
-import structlog
-from tornado.web import HTTPError, url
+from tornado.web import url
 
-from orchestrator.dashboard.access import ACTIONS, OPERATIONS, refusal
+from orchestrator.dashboard.access import ACTIONS
 from orchestrator.dashboard.handlers.base import DataHandler, http_error
+from orchestrator.dashboard.handlers.ordering import OrderHandler
 from orchestrator.dashboard.orders import carry_out, check_order, read_order, unfit
 from orchestrator.errors import IsothermError
 from orchestrator.model.breakpoints import UNSET_HOOK
-from orchestrator.model.identity import Caller
 from orchestrator.queries.breakpoints import hook_view
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.views.stacks import HookView
 
-log = structlog.get_logger()
 
-
-async def _look(handler: DataHandler, name: str) -> tuple[StackRow, list[HookView]]:
+async def look_at(handler: DataHandler, name: str) -> tuple[StackRow, list[HookView]]:
     """Return a stack, and its resources that are held at hooks."""
     store, project = handler.application.store, handler.observer.settings.project
 
@@ -37,7 +34,7 @@ class Offers(DataHandler):
 
     async def get(self, name: str) -> None:
         """Send for each action why it is refused and why it is pointless, if so; and the hooks."""
-        stack, hooks = await _look(self, name)
+        stack, hooks = await look_at(self, name)
         self.answer(
             {
                 **self.powers(stack.name),
@@ -52,59 +49,28 @@ class Offers(DataHandler):
         )
 
 
-class Act(DataHandler):
+class Act(OrderHandler):
     """An order: ``POST`` with a JSON object, as :func:`orchestrator.dashboard.orders.read_order` takes it."""
 
     async def post(self, name: str, action: str) -> None:
         """Carry the order out, and send its result."""
         result = await self._carry_out(name, action)
-        self._audit_log().info("an operator acted on a stack", result=result["message"])
+        self.audit_log().info("an operator acted on a stack", result=result["message"])
         self.set_status(HTTPStatus.ACCEPTED)
         self.answer(result)
 
-    def log_exception(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        """Log a refusal, also one before the order was read: of an unknown user, or without a token."""
-        if isinstance(error, HTTPError):
-            why = self.sentence_of(error.status_code, error)
-            self._audit_log().warning(
-                "an action on a stack was refused", code=int(error.status_code), why=why
-            )
-        else:
-            super().log_exception(kind, error, trace)
-
-    def _audit_log(self) -> Any:
-        name, action = self.path_args
-        try:
-            who = self.visitor.name or None
-        except HTTPError:
-            who = None
-        return log.bind(action=action, stack=name, who=who, address=self.request.remote_ip)
-
-    def _caller(self) -> Caller:
-        identity = self.visitor.identity(self.application.mode)
-        return Caller(identity=identity, origin=f"dashboard, {self.request.remote_ip}")
-
-    def _require(self, action: str, name: str) -> None:
-        refused = refusal(self.application.mode, self.visitor, action, name)
-        if refused:
-            self.application.record(self._caller().identity, OPERATIONS[action], self.request, refused)
-            raise HTTPError(refused.status, "%s", refused.sentence)
-
     async def _carry_out(self, name: str, action: str) -> dict[str, object]:
-        self._require(action, name)
-        if self.request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
-            # A form of another site cannot send this type: protects browsers that send no Origin.
-            message = "an order is sent as application/json"
-            raise HTTPError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "%s", message)
+        self.require(action, name)
+        self.require_json()
         try:
             order = read_order(action, self.request.body)
             if UNSET_HOOK in (order.details or {}):
-                self._require("clear_hook", name)
+                self.require("clear_hook", name)
             # One at a time: the second of two concurrent orders is checked after the first.
             async with self.application.orders_on(order.stack_id):
-                stack, hooks = await _look(self, name)
+                stack, hooks = await look_at(self, name)
                 check_order(order, stack, hooks)
-                result: dict[str, Any] = await self.application.act(partial(carry_out, order), self._caller())
+                result: dict[str, Any] = await self.application.act(partial(carry_out, order), self.caller())
         except IsothermError as error:
             raise http_error(error) from error
         return result

@@ -185,6 +185,8 @@ def of_addresses(settings: Settings, tokens: Mapping[str, str]) -> Iterator[list
         # The addresses of actions have a row for each.
         ours = [("GET", each) for each in sorted(ADDRESSES) if "/act/" not in each]
         actions = [("POST", f"/stack/valued/act/{action}") for action in ACTIONS]
+        actions += [("POST", f"/stacks/act/{step}") for step in ("validate", "preview", "create")]
+        actions += [("POST", f"/stack/valued/act/{step}") for step in ("validate", "preview", "update")]
         for method, address in (*ours, *actions, *flowers_addresses()):
             codes = [answer_of(asker, address, posts=method == "POST") for asker in clients.values()]
             yield [f"`{method} {address}`", *map(let_through, codes)]
@@ -380,6 +382,8 @@ def test_no_address_shows_a_stack_of_another_project(
                 if "/act/" in address:
                     order = {"stack_id": theirs, "traversal_id": "t", "confirm": "theirs"}
                     assert asker.post(at, json=order).status_code in (400, 404)
+                    draft = {"stack_id": theirs, "traversal_id": "t", "name": "theirs", "template": "{}"}
+                    assert asker.post(at, json=draft).status_code in (400, 404)
                 elif not issubclass(kind, StreamHandler) or "valued" in address:
                     answer = asker.get(at)
                     # A node of that name is looked for by the page's script, and there is none either.

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.dashboard.access import ACTIONS
-from orchestrator.dashboard.orders import MOST_BYTES, Order, check_order, read_order, unfit
+from orchestrator.dashboard.bodies import MOST_BYTES
+from orchestrator.dashboard.orders import Order, check_order, read_order, unfit
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.views.stacks import HookView
