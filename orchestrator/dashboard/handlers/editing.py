@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tornado.web import url
 
+from orchestrator.dashboard.access import refusal
 from orchestrator.dashboard.drafts import (
     Draft,
     check_draft,
@@ -17,8 +18,9 @@ from orchestrator.dashboard.drafts import (
     update,
 )
 from orchestrator.dashboard.handlers.actions import look_at
-from orchestrator.dashboard.handlers.base import http_error
+from orchestrator.dashboard.handlers.base import PageHandler, http_error
 from orchestrator.dashboard.handlers.ordering import OrderHandler
+from orchestrator.dashboard.handlers.stack import head_of
 from orchestrator.dashboard.orders import came
 from orchestrator.errors import InvalidInput, IsothermError
 from orchestrator.model.messages import StackJob
@@ -113,7 +115,28 @@ class Update(Editing):
         await self._answer(step, name)
 
 
+class NewPage(PageHandler):
+    """The editor of a new stack."""
+
+    async def get(self) -> None:
+        """Show it, also to visitors who may not create one: with the reason."""
+        refused = refusal(self.application.mode, self.visitor, "create")
+        self.page("edit.html", head=None, refused=refused.sentence if refused else "")
+
+
+class EditPage(PageHandler):
+    """The editor of a stack's definition."""
+
+    async def get(self, name: str) -> None:
+        """Show it, also to visitors who may not update the stack: with the reason."""
+        head = await head_of(self, name, "")
+        refused = refusal(self.application.mode, self.visitor, "update", head.operation.stack)
+        self.page("edit.html", head=head, refused=refused.sentence if refused else "")
+
+
 ROUTES: Final[list[Any]] = [
+    url(r"/stacks/new", NewPage, name="new_stack"),
+    url(r"/stack/([^/]+)/edit", EditPage, name="edit_stack"),
     url(r"/stacks/act/(validate|preview|create)", Create, name="new_stack_act"),
     url(r"/stack/([^/]+)/act/(validate|preview|update)", Update, name="edit_stack_act"),
 ]

@@ -2,6 +2,7 @@
 
 import { byId, el, page, setText } from "./dom.js";
 import { onHead } from "./head.js";
+import { sendOrder } from "./order.js";
 
 const WORDS = {
   cancel: { button: "Cancel", verb: "Cancel", after: "The operation under way ends, and is rolled back." },
@@ -112,7 +113,7 @@ function ask(action) {
     send.setAttribute("aria-disabled", "true");
     try {
       const order = { stack_id, traversal_id, confirm: stack, ...(fields?.read() ?? {}) };
-      const came = await post(action, order);
+      const came = await sendOrder(`${page().stack}/act/${action}`, order);
       dialog.close();
       setText(byId("act-said"), came.message);
       await load();
@@ -170,27 +171,6 @@ function hookFields({ hooks }) {
     return hook ? { resource: hook.resource, kind: hook.kind } : {};
   };
   return { elements: [el("label", { for: "act-hook", text: "Which" }), choice], read };
-}
-
-/** Send an order; throws the server's refusal. */
-async function post(action, order) {
-  let answer;
-  try {
-    answer = await fetch(`${page().stack}/act/${action}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "X-XSRFToken": token() },
-      body: JSON.stringify(order),
-    });
-  } catch {
-    throw new Error("The dashboard does not answer: the result is unknown. Check the stack before you try again.");
-  }
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.error ?? `The dashboard answered ${answer.status}.`);
-  return told;
-}
-
-function token() {
-  return document.cookie.match(/(?:^|;\s*)_xsrf=([^;]*)/)?.[1] ?? "";
 }
 
 // The head changes with the stack's state and when a resource is held at a hook.
