@@ -185,7 +185,10 @@ def judged(job: StackJob, settings: Settings) -> dict[str, Any]:
     return {
         "description": view["description"],
         "parameters": [
-            {**each, "rules": [rule for rule in rules[each["name"]] if rule]} for each in view["parameters"]
+            # Not the value: a template that hides a parameter no more would show what a stack keeps.
+            {key: part for key, part in each.items() if key != "value"}
+            | {"rules": [rule for rule in rules[each["name"]] if rule]}
+            for each in view["parameters"]
         ],
         "groups": list(view["parameter_groups"]),
         "warnings": problems_shown(found.warnings),

@@ -56,6 +56,11 @@ def test_a_stack_is_made_and_changed_from_the_editor(visit: Visiting, site: Site
         expect(page.get_by_label("kind").locator("option")).to_have_text(["default: a", "a", "b"])
         page.click("#preview")
         expect(page.locator("#plan-counts")).to_have_text("1 create")
+        page.set_input_files("#files-add", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"plum"})
+        expect(page.locator("#files-list dt")).to_have_text("a.txt")
+        expect(page.locator("#plan-counts")).to_have_count(0)
+        page.click("#preview")
+        expect(page.locator("#plan-counts")).to_have_text("1 create")
         assert visited.findings() == []
         page.set_viewport_size({"width": 390, "height": 844})
         assert not page.evaluate(WIDER)

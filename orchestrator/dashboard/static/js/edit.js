@@ -122,7 +122,7 @@ async function take(step, words) {
 
 byId("preview").addEventListener("click", async () => {
   const before = JSON.stringify(draft());
-  const plan = await take("preview", "Looking what would be done…");
+  const plan = await take("preview", "The preview is being made…");
   // What was typed meanwhile is another draft.
   if (!plan || JSON.stringify(draft()) !== before) return;
   isSeen = true;

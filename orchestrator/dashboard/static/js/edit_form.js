@@ -65,7 +65,7 @@ export function parameterForm({ present, changed }) {
   return {
     /** Show the parameters that a template declares; what was typed stays. */
     show({ parameters, groups }) {
-      const now = JSON.stringify([parameters.map((each) => ({ ...each, value: null, required: null })), groups]);
+      const now = JSON.stringify([parameters.map((each) => ({ ...each, required: null })), groups]);
       if (now === declared) return;
       declared = now;
       const typed = new Map([...fields].map(([name, { field }]) => [name, field.value]));

@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 
-const KEY = /^(\s*(?:- +)*)((?:"[^"]*"|'[^']*'|[^\s"'#&*!|>{}[\],:][^#:]*?)\s*:)(?=\s|$)/;
+const KEY = /^(\s*(?:- +)*)(?!- )((?:"[^"]*"|'[^']*'|[^\s"'#&*!|>{}[\],:][^#:]*?)\s*:)(?=\s|$)/;
 const TOKEN = /("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|((?:^|\s)#.*$)|([\w:]+(?=:\s))/g;
 
 /** Split a line into pieces of text with the class of their colour; pure, for tests. */

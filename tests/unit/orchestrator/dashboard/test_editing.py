@@ -116,6 +116,13 @@ def test_who_may_not_act_may_not_try_either(clients: dict[str, httpx.Client]) ->
         assert "vic is a viewer" in answer.json()["error"]
 
 
+def test_the_editor_says_why_a_visitor_may_not_use_it(clients: dict[str, httpx.Client]) -> None:
+    for path in ("/stacks/new", "/stack/web/edit"):
+        assert "Vic is a viewer" in clients["vic"].get(path).text
+        assert "edit-refused" not in clients["ann"].get(path).text
+    assert clients["ann"].get("/stack/no-such-stack/edit").status_code == 404
+
+
 def test_what_a_form_of_another_site_could_send_is_refused(operator: httpx.Client) -> None:
     form = operator.post(
         "/stacks/act/create", content=b'{"template": "x"}', headers={"Content-Type": "text/plain"}
