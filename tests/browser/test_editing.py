@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from orchestrator.model.messages import StackJob
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site
 from tests.browser.visit import THEMES, Visit
@@ -98,3 +99,29 @@ def test_the_editor_is_open_to_all(theme: str, visit: Visiting) -> None:
         for part in ("environment", "files"):
             page.locator(f"#{part} summary").click()
         assert visited.findings() == []
+
+
+def test_a_value_that_a_field_writes_in_its_own_way_stays(visit: Visiting, site: Site) -> None:
+    template = """heat_template_version: 2021-04-16
+parameters:
+  flag: {type: boolean}
+  lines: {type: string}
+  kind: {type: string, constraints: [{allowed_values: [a, b]}]}
+resources:
+  one: {type: OS::Heat::TestResource, properties: {value: {get_param: lines}}}
+"""
+    kept = {"flag": "yes", "lines": "one\ntwo", "kind": "a"}
+    site.service.create(StackJob(name="kept", template=template, parameters=kept))
+    with visit() as visited:
+        page = open_editor(visited, "/stack/kept/edit")
+        expect(page.get_by_label("flag")).to_have_value("true")
+        page.fill("#template", template.replace("[a, b]", "[b, c]"))
+        expect(page.locator("[data-wrong=kind]")).to_be_visible()
+        expect(page.get_by_label("kind")).to_have_value("a")
+        page.fill("#template", f"{template}  two: {{type: OS::Heat::TestResource}}\n")
+        page.click("#preview")
+        expect(page.locator("#plan-counts")).to_have_text("1 create1 unchanged")
+        page.get_by_role("button", name="Update stack").click()
+        page.wait_for_url("**/stack/*/graph*")
+        visited.until_stack("UPDATE_COMPLETE")
+    assert site.service.definition("kept").parameters == kept

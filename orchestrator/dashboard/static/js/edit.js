@@ -137,6 +137,9 @@ byId("edit").addEventListener("submit", async (event) => {
     setText(byId("plan-said"), "Look at the preview first.");
     return;
   }
+  // A validation that came after it would be of a stack that has moved on.
+  clearTimeout(waiting);
+  asked?.abort();
   const done = await take(stack ? "update" : "create", stack ? "Updating…" : "Creating…");
   if (done) location.assign(`${any}${done.stack_id}`);
 });

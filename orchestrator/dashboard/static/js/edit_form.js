@@ -47,7 +47,15 @@ export function parameterForm({ present, changed }) {
   function row(parameter, typed) {
     const { name, label, description, constraints, hidden, required } = parameter;
     const field = fieldOf(parameter);
-    const first = present && !hidden ? inWords(present[name]) : "";
+    const had = present && !hidden ? inWords(present[name]) : "";
+    field.value = had;
+    if (had && !field.value && field.localName === "select") {
+      // The template no longer allows it.
+      field.append(el("option", { value: had, text: had }));
+      field.value = had;
+    }
+    // Fields write some values in their own way: line breaks, for one. That is no change.
+    const first = field.value;
     field.value = typed.get(name) ?? first;
     field.addEventListener("input", changed);
     fields.set(name, { field, first });
