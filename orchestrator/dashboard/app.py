@@ -34,6 +34,7 @@ from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
 from orchestrator.dashboard.login import login
 from orchestrator.dashboard.metrics import Metrics
+from orchestrator.dashboard.packing import Packing
 from orchestrator.dashboard.routes import routes
 from orchestrator.dashboard.sharing import Shared
 from orchestrator.dashboard.tally import Tally
@@ -95,6 +96,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.add_handlers(".*", ours)
         prefix = f"/{options.url_prefix.strip('/')}" if options.url_prefix else ""
         self.add_transform(partial(Guards, api=f"{prefix}/api/"))
+        self.add_transform(Packing)
         self.stack_settings = settings
         self.store = store
         self.observer = Observer(settings, store, fresh_seconds=FRESH_SECONDS)

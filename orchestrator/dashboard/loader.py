@@ -1,5 +1,7 @@
 """Loader of templates: ours before Flower's, and Flower's navigation with our entry, name and icon."""
 
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +15,9 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 _NAVIGATION: Final = "navbar.html"
 #: Flower's page, and what is replaced in it and in the navigation by our name and icon.
 _BASE: Final = "base.html"
+#: What our pages extend: Flower's page without the scripts and the style of its tables.
+_FRAME: Final = "frame.html"
+_OF_TABLES: Final = re.compile(r".*'(?:js/(?:jquery|datatables|moment|flower)|css/datatables).*\n")
 _ICON: Final = "static_url('favicon.ico')"
 _OUR_ICON: Final = "reverse_url('stacks_static', 'icon.svg')"
 _BRAND: Final = "<span>Flower</span>"
@@ -40,9 +45,10 @@ class StackLoader(Loader):
         ours = TEMPLATES / name
         if ours.is_file():
             return Template(ours.read_bytes(), name=name, loader=self)
-        if name in (_NAVIGATION, _BASE):
-            page = (Path(self.root) / name).read_text().replace(_ICON, _OUR_ICON).replace(_BRAND, _OUR_BRAND)
-            return Template(with_entry(page) if name == _NAVIGATION else page, name=name, loader=self)
+        if name in (_NAVIGATION, _BASE, _FRAME):
+            flowers = Path(self.root) / (_BASE if name == _FRAME else name)
+            page = flowers.read_text().replace(_ICON, _OUR_ICON).replace(_BRAND, _OUR_BRAND)
+            return Template(_CHANGED.get(name, str)(page), name=name, loader=self)
         return super()._create_template(name)
 
 
@@ -53,3 +59,12 @@ def with_entry(navigation: str) -> str:
         log.warning("Flower's navigation has no list: the pages about stacks have no entry in it")
         return navigation
     return f"{before}{_ENTRY}{anchor}{after}"
+
+
+def without_tables(page: str) -> str:
+    """Return Flower's page without the scripts and the style of its tables, which our pages do not use."""
+    return _OF_TABLES.sub("", page)
+
+
+#: What becomes of Flower's templates, beside the name and the icon.
+_CHANGED: Final[Mapping[str, Callable[[str], str]]] = {_NAVIGATION: with_entry, _FRAME: without_tables}

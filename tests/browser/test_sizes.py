@@ -8,6 +8,11 @@ from tests.browser.site import Site, layers, nothing
 pytestmark = pytest.mark.slow
 
 WIDTH, DEEP = 50, 40
+#: What browsers may have to fetch of scripts, compressed: for the list of stacks, and for any page.
+LIST_BYTES, PAGE_BYTES = 150_000, 900_000
+#: The sizes of all scripts that a page has fetched, as they were sent.
+SENT = """() => performance.getEntriesByType("resource").filter((each) => /[.]js([?]|$)/.test(each.name))
+  .map((each) => each.encodedBodySize)"""
 
 
 def test_a_graph_of_one_resource_is_shown(site: Site, visit: Visiting) -> None:
@@ -18,6 +23,21 @@ def test_a_graph_of_one_resource_is_shown(site: Site, visit: Visiting) -> None:
         seen.until("() => document.querySelector('#graph-frame canvas') !== null")
         seen.page.locator("#graph-listed").click()
         assert seen.names_listed() == ["alone"]
+
+
+def test_scripts_are_small_and_the_list_needs_few(site: Site, visit: Visiting) -> None:
+    site.made("small", {"a": nothing(), "b": nothing(depends_on=["a"])})
+    with visit() as seen:
+        seen.open("/stacks")
+        listed = seen.page.evaluate(SENT)
+    with visit() as seen:
+        seen.open("/stack/small/graph")
+        seen.until("() => document.querySelector('[data-drawn]') !== null")
+        drawn = seen.page.evaluate(SENT)
+    assert 0 < sum(listed) < LIST_BYTES
+    # The layout's is by far the largest.
+    assert max(drawn) > 400_000
+    assert sum(drawn) < PAGE_BYTES
 
 
 def test_a_graph_of_two_thousand_is_shown_in_groups_whole_and_around_one(site: Site, visit: Visiting) -> None:

@@ -77,6 +77,8 @@ const list = new VertexList(listFrame, (item) => {
 drawing.filter(legend.states);
 list.filter(legend.states);
 
+// The worker takes a while to start: it does so while the picture is fetched.
+if (!focus.now.list) drawing.layouts.begin();
 const followed = follow(streamUrl(), { load, apply, every: PAINT_MILLISECONDS });
 
 onHead((read) => {

@@ -12,8 +12,8 @@ const NEAR_LABEL = Object.freeze({ width: 128, size: 12 });
 const FAR_LABEL = Object.freeze({ width: 137, size: 20 });
 const CARD_LABEL = Object.freeze({ width: 204, size: 15 });
 const FAR_CARD_LABEL = Object.freeze({ width: 208, size: 22 });
-/** So many boxes or arrows are added at a time. */
-const PORTION = 400;
+/** So many boxes or arrows are added between two frames: Cytoscape works out their styles when it draws the next one. */
+const PORTION = 40;
 const FAR_CLASSES = Object.freeze(["", "far", "far very-far"]);
 const PADDING = 28;
 const LARGEST_AT_FIRST = 1.15;
@@ -182,7 +182,7 @@ export class Drawing {
     cy.style(styleSheet(this.theme, arrows.length));
     for (const [items, make] of [...portions(boxes, node), ...portions(arrows, edge)]) {
       cy.batch(() => cy.add(items.map(make)));
-      await new Promise((done) => setTimeout(done));
+      await nextFrame();
       if (this.picture !== picture) return false;
     }
     if (this.shown) this.filter(this.shown);
@@ -488,6 +488,14 @@ export class Drawing {
   alongEdges(node, down) {
     return down > 0 ? node.outgoers("node") : node.incomers("node");
   }
+}
+
+/** Once the next frame is drawn; a page that is not seen has none. */
+function nextFrame() {
+  return new Promise((done) => {
+    requestAnimationFrame(() => setTimeout(done));
+    if (document.hidden) setTimeout(done);
+  });
 }
 
 function* portions(items, make) {

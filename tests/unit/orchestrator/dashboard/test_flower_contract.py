@@ -24,7 +24,7 @@ from tornado.web import StaticFileHandler, url
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.controls import Control, controls
 from orchestrator.dashboard.guards import FLOWER_SCRIPTS, FLOWER_STYLE
-from orchestrator.dashboard.loader import StackLoader, with_entry
+from orchestrator.dashboard.loader import StackLoader, with_entry, without_tables
 from orchestrator.dashboard.options import DEFAULTS
 from orchestrator.service import Service
 from orchestrator.store.store import Store
@@ -105,6 +105,21 @@ def test_its_pages_have_our_name_and_icon() -> None:
         assert "static_url('favicon.ico')" in page
         assert "favicon" not in loader.load(name).code
     assert "<span>Isotherm</span>" in loader.load("navbar.html").code
+
+
+def test_our_pages_are_without_the_scripts_of_its_tables() -> None:
+    base = (TEMPLATES / "base.html").read_text()
+    named = re.findall(r"static_url\('([^']+)'\)", without_tables(base))
+    assert named == [
+        "favicon.ico",
+        "js/theme.js",
+        "css/bootstrap.min.css",
+        "css/flower.css",
+        "js/bootstrap.bundle.min.js",
+    ]
+    code = StackLoader(flowers["template_path"]).load("frame.html").code
+    assert "jquery" not in code
+    assert "favicon" not in code
 
 
 def test_what_we_do_not_have_is_flowers() -> None:

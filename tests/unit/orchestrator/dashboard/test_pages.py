@@ -245,6 +245,27 @@ def test_browsers_ask_whether_a_script_is_still_the_one_there_is(asked: httpx.Cl
     assert again.status_code == 304
 
 
+@pytest.mark.parametrize(
+    "path", ["/stacks/static/js/stream.js", "/stacks/static/css/stacks.css", "/stack/pair/graph"]
+)
+def test_scripts_styles_and_pages_are_sent_compressed(asked: httpx.Client, path: str) -> None:
+    packed = asked.get(path, headers={"Accept-Encoding": "gzip"})
+    plain = asked.get(path, headers={"Accept-Encoding": "identity"})
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert "Content-Encoding" not in plain.headers
+    assert packed.text == plain.text
+    assert "Accept-Encoding" in plain.headers["Vary"]
+
+
+def test_a_part_of_a_file_is_sent_as_it_is(asked: httpx.Client) -> None:
+    answer = asked.get(
+        "/stacks/static/js/stream.js", headers={"Accept-Encoding": "gzip", "Range": "bytes=0-1999"}
+    )
+    assert answer.status_code == 206
+    assert "Content-Encoding" not in answer.headers
+    assert len(answer.content) == 2000
+
+
 @pytest.mark.parametrize("path", ["graph.json", "timeline.json", "events.json"])
 def test_long_answers_are_written_and_packed_where_the_store_is_read(
     asked: httpx.Client, monkeypatch: pytest.MonkeyPatch, path: str
