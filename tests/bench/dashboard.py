@@ -44,6 +44,14 @@ EVENTS, WARM_UP, BATCH, PAUSE_SECONDS = 50_000, 20_000, 250, 0.05
 #: The same events by stacks of so many resources; Flower keeps so many tasks at most, which they fill soon.
 MADE, MAX_TASKS = 1_000, 500
 DRAWN: Final = (300, 2_000)
+#: How many pages are open while memory is measured.
+OPEN_PAGES: Final = 50
+#: Keeps how long each long task of a page took, in milliseconds.
+LONG_TASKS: Final = """
+window.longTasks = [];
+new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((each) => each.duration)))
+  .observe({ type: "longtask", buffered: true });
+"""
 WHAT: Final = ("delay", "memory", "engine", "drawn")
 
 say = Console(stderr=True, highlight=False).print
@@ -88,6 +96,9 @@ class Drawn:
 
     resources: int
     seconds: float
+    #: The longest tasks of the page's own thread meanwhile, and all that were longer than a frame may wait (50 ms).
+    longest_task_ms: float
+    long_tasks: int
 
 
 class Installed:
@@ -217,10 +228,10 @@ async def delay(here: Installed, streams: int) -> Delay:
 
 
 async def memory(here: Installed) -> Memory:
-    """Measure what the dashboard keeps of events that three pages listen to."""
+    """Measure what the dashboard keeps of events that many pages listen to."""
     stack_id = here.make("written", 1)
     seen: list[tuple[int, float]] = []
-    async with audience(here, "/stack/written/stream", 3) as listening:
+    async with audience(here, "/stack/written/stream", OPEN_PAGES) as listening:
 
         async def write(events: int) -> None:
             for written in range(0, events, BATCH):
@@ -244,7 +255,7 @@ async def memory(here: Installed) -> Memory:
 async def memory_of_engine(here: Installed) -> Memory:
     """Measure the same while stacks are made, one after the other."""
     seen: list[tuple[int, float]] = []
-    async with audience(here, "/stacks/stream", 3) as listening:
+    async with audience(here, "/stacks/stream", OPEN_PAGES) as listening:
 
         async def make(events: int, name: str) -> None:
             happened = 0
@@ -283,12 +294,20 @@ def drawn(here: Installed) -> Iterator[Drawn]:
     with launched(program()) as browser:
         for size, stack_id in sizes:
             page = browser.new_page(viewport={"width": 1600, "height": 1000})
+            page.add_init_script(LONG_TASKS)
             started = time.perf_counter()
             page.goto(f"{here.url}/stack/{stack_id}/graph", wait_until="commit")
             page.wait_for_selector("[data-drawn]", state="attached", timeout=60_000)
             # Drawn is what has been painted.
             page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            yield Drawn(resources=size, seconds=time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            tasks = page.evaluate("window.longTasks")
+            yield Drawn(
+                resources=size,
+                seconds=seconds,
+                longest_task_ms=max(tasks, default=0.0),
+                long_tasks=len(tasks),
+            )
             page.close()
 
 
