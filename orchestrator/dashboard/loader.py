@@ -20,6 +20,15 @@ _FRAME: Final = "frame.html"
 _OF_TABLES: Final = re.compile(r".*'(?:js/(?:jquery|datatables|moment|flower)|css/datatables).*\n")
 _ICON: Final = "static_url('favicon.ico')"
 _OUR_ICON: Final = "reverse_url('stacks_static', 'icon.svg')"
+#: Ours for all pages: after Flower's styles, and after its scripts.
+_END_OF_HEAD: Final = "</head>"
+_OUR_STYLE: Final = (
+    """<link rel="stylesheet" href="{{ reverse_url('stacks_static', 'css/legible.css') }}">\n  """
+)
+_END_OF_SCRIPTS: Final = "{% block extra_scripts %}"
+_OUR_SCRIPT: Final = (
+    """<script type="module" src="{{ reverse_url('stacks_static', 'js/flower_tables.js') }}"></script>\n    """
+)
 _BRAND: Final = "<span>Flower</span>"
 _OUR_BRAND: Final = "<span>Isotherm</span>"
 _END_OF_ENTRIES: Final = "</ul>"
@@ -45,10 +54,10 @@ class StackLoader(Loader):
         ours = TEMPLATES / name
         if ours.is_file():
             return Template(ours.read_bytes(), name=name, loader=self)
-        if name in (_NAVIGATION, _BASE, _FRAME):
+        if name in _CHANGED:
             flowers = Path(self.root) / (_BASE if name == _FRAME else name)
             page = flowers.read_text().replace(_ICON, _OUR_ICON).replace(_BRAND, _OUR_BRAND)
-            return Template(_CHANGED.get(name, str)(page), name=name, loader=self)
+            return Template(_CHANGED[name](page), name=name, loader=self)
         return super()._create_template(name)
 
 
@@ -62,9 +71,22 @@ def with_entry(navigation: str) -> str:
 
 
 def without_tables(page: str) -> str:
-    """Return Flower's page without the scripts and the style of its tables, which our pages do not use."""
-    return _OF_TABLES.sub("", page)
+    """Return Flower's page for ours: without the scripts and the style of its tables, which they do not use."""
+    return _styled(_OF_TABLES.sub("", page))
+
+
+def _mended(page: str) -> str:
+    """Return Flower's page with our style and script, without which people who see or hear little cannot use it."""
+    return _styled(page).replace(_END_OF_SCRIPTS, f"{_OUR_SCRIPT}{_END_OF_SCRIPTS}")
+
+
+def _styled(page: str) -> str:
+    return page.replace(_END_OF_HEAD, f"{_OUR_STYLE}{_END_OF_HEAD}")
 
 
 #: What becomes of Flower's templates, beside the name and the icon.
-_CHANGED: Final[Mapping[str, Callable[[str], str]]] = {_NAVIGATION: with_entry, _FRAME: without_tables}
+_CHANGED: Final[Mapping[str, Callable[[str], str]]] = {
+    _NAVIGATION: with_entry,
+    _BASE: _mended,
+    _FRAME: without_tables,
+}

@@ -108,8 +108,7 @@ def test_its_pages_have_our_name_and_icon() -> None:
 
 
 def test_our_pages_are_without_the_scripts_of_its_tables() -> None:
-    base = (TEMPLATES / "base.html").read_text()
-    named = re.findall(r"static_url\('([^']+)'\)", without_tables(base))
+    named = re.findall(r"static_url\('([^']+)'\)", without_tables((TEMPLATES / "base.html").read_text()))
     assert named == [
         "favicon.ico",
         "js/theme.js",
@@ -117,9 +116,14 @@ def test_our_pages_are_without_the_scripts_of_its_tables() -> None:
         "css/flower.css",
         "js/bootstrap.bundle.min.js",
     ]
-    code = StackLoader(flowers["template_path"]).load("frame.html").code
-    assert "jquery" not in code
-    assert "favicon" not in code
+    loader = StackLoader(flowers["template_path"])
+    frame, base = (loader.load(name).code for name in ("frame.html", "base.html"))
+    assert "jquery" not in frame
+    assert "favicon" not in frame
+    # What makes them legible is on Flower's pages, too.
+    assert "css/legible.css" in frame
+    assert "css/legible.css" in base
+    assert "js/flower_tables.js" in base
 
 
 def test_what_we_do_not_have_is_flowers() -> None:
@@ -173,7 +177,8 @@ def test_under_a_prefix_all_is_under_it(path: str, prefixed: httpx.Client) -> No
     assert all(place.startswith("/ops") for place in places)
     ours = [place for place in places if "/stacks/static/" in place]
     assert "/ops/stacks/static/icon.svg" in ours
-    assert bool([place for place in ours if "icon" not in place]) == (path == "/stacks")
+    assert "/ops/stacks/static/css/legible.css" in ours
+    assert ("/ops/stacks/static/css/stacks.css" in ours) == (path == "/stacks")
     # The client adds the prefix by itself.
     assert all(prefixed.get(place.removeprefix("/ops")).status_code == 200 for place in ours)
 
