@@ -10,7 +10,9 @@ from orchestrator.queries.definitions import DefinitionView, definition_of
 from orchestrator.queries.details import Recorded, details_of, node_of
 from orchestrator.queries.failure import failure_of
 from orchestrator.queries.graph import MOST_VERTICES, picture_of
+from orchestrator.queries.history import traversal_view
 from orchestrator.queries.recent import RecentFacts
+from orchestrator.queries.runs import runs_of
 from orchestrator.queries.stacks import StackQueries
 from orchestrator.queries.timeline import timeline_of
 from orchestrator.store.stacks.stacks import StackRow
@@ -28,6 +30,7 @@ from orchestrator.views.operations import (
     StuckView,
     Timeline,
 )
+from orchestrator.views.runs import RunsView
 
 #: The most operations on a nested stack that are searched for the one that belonged to an outer operation.
 _LOOKED_THROUGH: Final = 20
@@ -125,6 +128,18 @@ class Observer:
     def timeline(self, name: str, *, traversal_id: str | None = None) -> Timeline:
         """Return the timeline of one operation on a stack, as in :meth:`facts`."""
         return timeline_of(self.facts(name, traversal_id))
+
+    def runs(self, name: str, *, after: str = "", limit: int) -> RunsView:
+        """Return a stack's last operations side by side, at most ``limit``; with ``after``, those older than that one.
+
+        The stack may be deleted.
+        """
+        stack = self._past(name)
+        before = self._store.past.traversal(stack.id, after) if after else None
+        rows = self._store.past.traversals(stack.id, before=before, limit=limit + 1)
+        shown = [traversal_view(row, stack) for row in rows[:limit]]
+        facts = self._store.runs.facts(stack.id, [each.id for each in shown])
+        return runs_of(shown, facts, more=len(rows) > limit)
 
     def failure(self, name: str, *, traversal_id: str | None = None) -> FailureView:
         """Return why one operation on a stack failed, as in :meth:`facts`; without roots, nothing failed.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.store.history.events import Events
     from orchestrator.store.history.observing import Observations
     from orchestrator.store.history.past import Past
+    from orchestrator.store.history.runs import Runs
     from orchestrator.store.installation.audit_log import AuditLog
     from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, NodeCounters
     from orchestrator.store.installation.credentials import DelegatedCredentials
@@ -73,6 +74,7 @@ class Store:
     templates: "Templates" = part("traversals.templates:Templates")
     events: "Events" = part("history.events:Events", lambda store: (store.database, store.horizon))
     past: "Past" = part("history.past:Past", lambda store: (store.database, store.stacks))
+    runs: "Runs" = part("history.runs:Runs")
     observations: "Observations" = part(
         "history.observing:Observations", lambda store: (store.database, store.horizon)
     )

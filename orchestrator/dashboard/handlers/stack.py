@@ -19,10 +19,11 @@ TABS: Final = (
     ("resources", "Resources"),
     ("template", "Template"),
     ("outputs", "Outputs"),
+    ("runs", "Runs"),
     ("history", "History"),
 )
 #: The pages that show the present stack, whatever operation was selected before.
-_OF_NOW: Final = frozenset({"resources", "outputs", "history"})
+_OF_NOW: Final = frozenset({"resources", "outputs", "runs", "history"})
 
 
 async def head_of(handler: StackHandler, name: str, traversal: str) -> HeadView:
