@@ -15,10 +15,11 @@ from orchestrator.queries.recent import RecentFacts
 from orchestrator.queries.runs import runs_of
 from orchestrator.queries.stacks import StackQueries
 from orchestrator.queries.timeline import timeline_of
+from orchestrator.queries.usual import MOST, usual_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.facts import Facts, NodeFact
-from orchestrator.views.heads import HeadView, TreeCounts
+from orchestrator.views.heads import HeadView, TreeCounts, UsualView
 from orchestrator.views.operations import (
     ChangesView,
     FailureView,
@@ -31,6 +32,7 @@ from orchestrator.views.operations import (
     Timeline,
 )
 from orchestrator.views.runs import RunsView
+from orchestrator.views.states import is_under_way
 
 #: The most operations on a nested stack that are searched for the one that belonged to an outer operation.
 _LOOKED_THROUGH: Final = 20
@@ -76,7 +78,13 @@ class Observer:
         Raises:
             InvalidInput: there is no such order, or a number is out of bounds.
         """
-        return self._store.stack_pages.page(project=self.settings.project, **asdict(query))
+        page = self._store.stack_pages.page(project=self.settings.project, **asdict(query))
+        usual = self._usual({row.id: row.action for row in page.rows if row.ended_at is None})
+        rows = (
+            replace(row, usual_seconds=found.seconds) if (found := usual.get(row.id)) else row
+            for row in page.rows
+        )
+        return replace(page, rows=tuple(rows)) if usual else page
 
     def facts(self, name: str, traversal_id: str | None = None) -> Facts:
         """Return the facts of one operation on a stack, which may be deleted; None for the operation in force."""
@@ -94,7 +102,17 @@ class Observer:
         head = self._store.observations.head(stack.id, traversal_id or stack.traversal_id)
         tally = {name: getattr(head.tally, name) for name in ("total", "done", "counts")}
         tree = self._tree(stack) if head.operation.in_force else None
-        return HeadView.of(head, **tally, tree=tree, tags=stack.tags, deleted_at=stack.deleted_at)
+        is_now = head.operation.in_force and is_under_way(head.operation)
+        usual = self._usual({stack.id: head.operation.action}).get(stack.id) if is_now else None
+        return HeadView.of(
+            head, **tally, tree=tree, usual=usual, tags=stack.tags, deleted_at=stack.deleted_at
+        )
+
+    def _usual(self, actions: dict[str, str]) -> dict[str, UsualView]:
+        """Return how long an operation with this action usually takes, by stacks of which enough is known."""
+        taken = self._store.past.durations(actions, limit=MOST) if actions else {}
+        usual = {each: usual_of(seconds) for each, seconds in taken.items()}
+        return {each: found for each, found in usual.items() if found is not None}
 
     def _tree(self, stack: StackRow) -> TreeCounts | None:
         """Return the counts of a stack with those nested in it; None if there are none."""

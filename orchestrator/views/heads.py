@@ -20,6 +20,19 @@ class TreeCounts(View):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsualView(View):
+    """How long an operation usually takes, by the last ones of the same stack and action that succeeded."""
+
+    #: The median, and the lower and the upper quartile.
+    seconds: float
+    low_seconds: float
+    high_seconds: float
+    samples: int
+    #: Whether they are close enough to each other to say how much time is left.
+    is_steady: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeadView(View):
     """One operation on a stack with its progress, and the stack's tags."""
 
@@ -31,6 +44,8 @@ class HeadView(View):
     counts: Mapping[str, int]
     #: The same with nested stacks; None if there are none, and of a past operation.
     tree: TreeCounts | None = None
+    #: None once the operation is over, and while too few like it are known.
+    usual: UsualView | None = None
     tags: tuple[str, ...]
     #: When the stack was deleted; None if it is not.
     deleted_at: float | None

@@ -237,6 +237,8 @@ class StackSummary(View):
     last_event_at: float | None
     retries: int
     parent_id: str | None = None
+    #: How long its operation usually takes; None once that is over, and while too few like it are known.
+    usual_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,6 +102,36 @@ class Past:
             )
         return self._counted(stack_id, rows)[0]
 
+    def durations(self, actions: Mapping[str, str], *, limit: int) -> dict[str, list[float]]:
+        """Return how long the last operations of each stack with an action took, newest first, of those that succeeded.
+
+        ``actions`` has the actions by the ids of the stacks, at most ``limit`` operations are read of each, and all in
+        one statement.
+        """
+        traversal = tables.traversal
+        like = [
+            (traversal.c.stack_id == stack_id) & (traversal.c.action == action)
+            for stack_id, action in actions.items()
+        ]
+        newest_first = (traversal.c.created_at.desc(), traversal.c.id.desc())
+        numbered = (
+            sa.select(
+                traversal.c.stack_id,
+                (traversal.c.ended_at - traversal.c.created_at).label("seconds"),
+                sa.func.row_number()
+                .over(partition_by=traversal.c.stack_id, order_by=newest_first)
+                .label("place"),
+            )
+            .where(sa.or_(sa.false(), *like))
+            .where(traversal.c.status == "COMPLETE", traversal.c.ended_at.is_not(None))
+            .subquery()
+        )
+        sql = sa.select(numbered.c.stack_id, numbered.c.seconds).where(numbered.c.place <= limit)
+        found: dict[str, list[float]] = {each: [] for each in actions}
+        for stack_id, seconds in self._db.rows(sql.order_by(numbered.c.stack_id, numbered.c.place)):
+            found[stack_id].append(seconds)
+        return found
+
     @staticmethod
     def _rows() -> Query:
         traversal = tables.traversal

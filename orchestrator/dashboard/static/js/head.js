@@ -8,6 +8,7 @@ import { count, counted, duration, elapsed, now, showAgo, sinceWords, until } fr
 import { countsInWords, percent, showBar, showCounts } from "./progress.js";
 import { lookOf, showBadge, split } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
+import { usualWords } from "./usual.js";
 
 const LOOK_MILLISECONDS = 5000;
 
@@ -84,8 +85,20 @@ function tick() {
   const { begun_at: begun, ended_at: ended, deadline } = shown.operation;
   setText(byId("stack-lasts-word"), ended ? "Took" : "Running for");
   setText(byId("stack-lasts"), ended ? duration(ended - begun) : elapsed(now() - begun));
+  showUsual(ended ? null : now() - begun);
   byId("stack-deadline").parentElement.hidden = Boolean(ended) || !deadline;
   setText(byId("stack-deadline"), deadline ? until(deadline) : "–");
+}
+
+/** Say how long such an operation usually takes, and how much of that is left. */
+function showUsual(elapsed) {
+  // While it stands at a hook, or nothing works on it, nobody knows when it goes on.
+  const isStanding = Boolean(shown.standstill || shown.counts.held);
+  const words = elapsed === null ? null : usualWords(shown.usual, elapsed, { isStanding });
+  byId("stack-usual").parentElement.hidden = !words;
+  if (!words) return;
+  setText(byId("stack-usual-word"), words.word);
+  setText(byId("stack-usual"), words.value);
 }
 
 setInterval(tick, 1000);

@@ -5,6 +5,7 @@ import { age, agoElement, counted, duration, elapsed, now, showAgo } from "./for
 import { countsInWords, percent, showBar } from "./progress.js";
 import { badge, lookOf, showBadge, split } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
+import { roughly } from "./usual.js";
 
 const PAGE = 50;
 const wanted = { search: "", states: "", sort: "updated", descending: "1", offset: 0, nested: "", deleted: "" };
@@ -118,7 +119,7 @@ function newRow(stack) {
         el("span", { class: "visually-hidden counts" }),
       ),
     ),
-    el("td", { class: "number took" }),
+    el("td", { class: "number took" }, el("span"), el("span", { class: "took-usual small muted", hidden: true })),
     el("td", { class: "number" }, agoElement(null)),
     el("td", { class: "number retries" }),
     el("td", { class: "number age" }),
@@ -151,6 +152,8 @@ function fill(row, stack) {
   setText(words, countsInWords(stack.counts));
   took.dataset.begun = stack.begun_at;
   took.dataset.ended = stack.ended_at ?? "";
+  took.lastChild.hidden = stack.usual_seconds === null;
+  if (stack.usual_seconds !== null) setText(took.lastChild, `usually ${roughly(stack.usual_seconds)}`);
   showAgo(last.firstChild, stack.last_event_at);
   setText(retries, stack.retries ? String(stack.retries) : "–");
   since.dataset.at = stack.created_at;
@@ -160,7 +163,7 @@ function fill(row, stack) {
 function tickRow(row) {
   const took = row.querySelector(".took");
   const { begun, ended } = took.dataset;
-  setText(took, ended ? duration(ended - begun) : elapsed(now() - begun));
+  setText(took.firstChild, ended ? duration(ended - begun) : elapsed(now() - begun));
   const since = row.querySelector(".age");
   setText(since, age(now() - since.dataset.at));
 }

@@ -133,3 +133,17 @@ def test_projects_of_a_stack_are_known_by_its_name_and_its_id_also_after_its_del
     with bench.store.database.write() as connection:
         connection.execute(tables.stack.update().values(deleted_at=1.0))
     assert projects_of("s") == {"p"}
+
+
+def test_how_long_operations_took_is_told_of_those_that_succeeded_newest_first(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    for number, seconds in ((2, 5), (3, 7)):
+        orders = begin_update(bench, {"a": set()}, number=number)
+        bench.clock.pass_(seconds)
+        bench.run_all(orders)
+    begin_update(bench, {"a": set()}, number=4)
+    past = bench.store.past
+    assert past.durations({"s-id": "UPDATE"}, limit=20) == {"s-id": [7, 5]}
+    assert past.durations({"s-id": "UPDATE"}, limit=1) == {"s-id": [7]}
+    assert past.durations({"s-id": "DELETE", "other": "UPDATE"}, limit=20) == {"s-id": [], "other": []}
+    assert past.durations({}, limit=20) == {}
