@@ -4,7 +4,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from orchestrator.config.settings import Settings
+from orchestrator.errors import NotFound
 from orchestrator.queries.changes import changes_of
+from orchestrator.queries.comparison import comparison_of
 from orchestrator.queries.definition_source import source_of
 from orchestrator.queries.definitions import DefinitionView, definition_of
 from orchestrator.queries.details import Recorded, details_of, node_of
@@ -18,6 +20,7 @@ from orchestrator.queries.timeline import timeline_of
 from orchestrator.queries.usual import MOST, usual_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
+from orchestrator.views.comparisons import Comparison
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.heads import HeadView, TreeCounts, UsualView
 from orchestrator.views.operations import (
@@ -197,6 +200,34 @@ class Observer:
             self._store.templates.file,
             shows_values=shows_values,
         )
+
+    def compare(self, name: str, *, a: str = "", b: str = "", shows_values: bool = False) -> Comparison:
+        """Return two operations of a stack side by side; the stack may be deleted.
+
+        Without ``b`` it is the operation in force, without ``a`` the one before ``b``. Values are shown as in
+        :meth:`changes`.
+
+        Raises:
+            NotFound: the stack has no such operation, or none before ``b``.
+        """
+        stack = self._past(name)
+        second = self._store.past.traversal(stack.id, b or stack.traversal_id)
+        if a:
+            first = self._store.past.traversal(stack.id, a)
+        else:
+            earlier = self._store.past.traversals(stack.id, before=second, limit=1)
+            if not earlier:
+                raise NotFound("there is no earlier operation to compare it with")
+            first = earlier[0]
+        sides = [timeline_of(self._facts(stack.id, each.id)) for each in (first, second)]
+        changes = changes_of(
+            sides[1].operation,
+            source_of(self._store, self.settings, first),
+            source_of(self._store, self.settings, second),
+            self._store.templates.file,
+            shows_values=shows_values,
+        )
+        return replace(comparison_of(*sides), changes=changes)
 
     def _recorded(self, facts: Facts, node: NodeFact) -> Recorded:
         fragment = self._store.histories.of_node(facts.operation.traversal_id, node.no)

@@ -1,4 +1,4 @@
-"""Handlers of the data of a stack's operations side by side."""
+"""Handlers of a stack's operations side by side: the data of all of them, and two of them compared."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,7 +6,8 @@ from typing import Any, Final
 from tornado.web import url
 
 from orchestrator.dashboard.arguments import whole
-from orchestrator.dashboard.handlers.stack_data import StackData
+from orchestrator.dashboard.handlers.stack import StackPage
+from orchestrator.dashboard.handlers.stack_data import StackData, VisitorData
 from orchestrator.queries.observer import Observer
 from orchestrator.views.runs import RunsView
 
@@ -34,4 +35,19 @@ def compact(view: RunsView) -> dict[str, Any]:
     }
 
 
-ROUTES: Final[list[Any]] = [url(r"/stack/([^/]+)/runs\.json", StackData, {"question": runs})]
+def compare(observer: Observer, name: str, arguments: Mapping[str, str], *, sees: bool) -> dict[str, Any]:
+    """Return two of a stack's operations side by side, by the arguments ``a`` and ``b``."""
+    a, b = arguments.get("a", ""), arguments.get("b", "")
+    return observer.compare(name, a=a, b=b, shows_values=sees).to_dict()
+
+
+ROUTES: Final[list[Any]] = [
+    url(r"/stack/([^/]+)/runs\.json", StackData, {"question": runs}),
+    url(r"/stack/([^/]+)/compare\.json", VisitorData, {"question": compare}),
+    url(
+        r"/stack/([^/]+)/compare",
+        StackPage,
+        {"tab": "runs", "template": "compare.html"},
+        name="stack_compare",
+    ),
+]

@@ -39,12 +39,13 @@ async def head_of(handler: StackHandler, name: str, traversal: str) -> HeadView:
 class StackPage(PageHandler):
     """One of the pages about a stack; a past operation by ``?traversal=ID``.
 
-    Renders the template of the tab's name, which extends ``stacks/stack.html``.
+    Renders the template of the tab's name, or another one, which extends ``stacks/stack.html``.
     """
 
-    def initialize(self, tab: str) -> None:
-        """Set the tab, one of :data:`TABS`."""
+    def initialize(self, tab: str, template: str = "") -> None:
+        """Set the tab, one of :data:`TABS`, and the template."""
         self.tab = tab
+        self.template = template or f"{tab}.html"
 
     async def get(self, name: str) -> None:
         """Show it."""
@@ -52,7 +53,7 @@ class StackPage(PageHandler):
         head = await head_of(self, name, traversal)
         query = f"?traversal={head.operation.traversal_id}" if traversal else ""
         self.page(
-            f"{self.tab}.html",
+            self.template,
             head=head,
             tab=self.tab,
             tab_word=dict(TABS)[self.tab],

@@ -30,6 +30,7 @@ function newRow(operation) {
     text: "Changes",
     on: { click: () => toggle(operation.id) },
   });
+  const compared = el("a", { href: `${stack}/compare?b=${encodeURIComponent(operation.id)}`, text: "compare", title: "Compare it with the operation before it" });
   const element = el(
     "tr",
     {},
@@ -39,7 +40,7 @@ function newRow(operation) {
     el("td", { class: "number took" }),
     el("td", { class: "wrap did", text: didWords(operation) }),
     el("td", { class: "wrap small", text: operation.reason }),
-    el("td", {}, el("span", { class: "links" }, link("graph"), link("timeline"), link("events"), changes)),
+    el("td", {}, el("span", { class: "links" }, link("graph"), link("timeline"), link("events"), compared, changes)),
   );
   return { element, changes, detail: null };
 }

@@ -271,7 +271,11 @@ function showChosen() {
 
 function links(line, run) {
   const tabs = ["graph", "timeline", "events"];
-  return el("p", { class: "runs-links" }, ...tabs.map((tab) => el("a", { class: "btn btn-sm btn-outline-secondary", href: linkTo(line, run, tab), text: `${tab.charAt(0).toUpperCase()}${tab.slice(1)}` })));
+  const place = runs.operations.findIndex(({ id }) => id === run);
+  const before = runs.operations[place - 1];
+  const query = before && new URLSearchParams({ a: before.id, b: run });
+  const compared = before && el("a", { class: "btn btn-sm btn-outline-secondary", href: `${page().stack}/compare?${query}`, text: "Compare with the one before" });
+  return el("p", { class: "runs-links" }, compared, ...tabs.map((tab) => el("a", { class: "btn btn-sm btn-outline-secondary", href: linkTo(line, run, tab), text: `${tab.charAt(0).toUpperCase()}${tab.slice(1)}` })));
 }
 
 function facts(all) {

@@ -58,3 +58,22 @@ def test_older_operations_come_on_demand(asked: httpx.Client) -> None:
     assert ([each["action"] for each in older["operations"]], older["more"]) == (["UPDATE", "CREATE"], False)
     assert asked.get("/stack/ran/runs.json", params={"limit": 51}).status_code == 400
     assert asked.get("/stack/ran/runs.json", params={"after": "no-such"}).status_code == 404
+
+
+def test_two_operations_are_compared_with_what_changed_between_them(asked: httpx.Client) -> None:
+    newest, middle, first = (each["id"] for each in asked.get("/stack/ran/history.json").json()["operations"])
+    answer = asked.get("/stack/ran/compare.json", params={"a": first, "b": newest}).json()
+    assert (answer["a"]["action"], answer["b"]["status"]) == ("CREATE", "FAILED")
+    assert {row["name"] for row in answer["rows"]} == {"kept", "server", "volume"}
+    assert answer["changes"]["changed"] == ["server", "volume"]
+    assert len(answer["seconds"]) == 2
+    # By default the last one, and the one before that.
+    usual = asked.get("/stack/ran/compare.json").json()
+    assert (usual["a"]["traversal_id"], usual["b"]["traversal_id"]) == (middle, newest)
+    assert usual["changes"]["before_id"] == middle
+    for wrong in ({"b": first}, {"a": "no-such"}, {"b": "no-such"}):
+        refused = asked.get("/stack/ran/compare.json", params=wrong)
+        assert (refused.status_code, bool(refused.json()["error"])) == (404, True)
+    page = asked.get("/stack/ran/compare", params={"a": first, "b": newest})
+    assert page.status_code == 200
+    assert 'aria-current="page">Runs</a>' in page.text
