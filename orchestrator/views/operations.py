@@ -147,6 +147,8 @@ class Bar(View):
     #: Whether it is on the critical path: the chain of resources, each begun when the one before was done, that
     #: determined the duration of the operation.
     critical: bool = False
+    #: As in ``Vertex``: the bar of what is replaced belongs to the one that replaces it.
+    replaced_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

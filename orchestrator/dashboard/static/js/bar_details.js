@@ -4,6 +4,7 @@ import { el, stackUrl } from "./dom.js";
 import { clock, duration } from "./format.js";
 import { spanKey, SPANS } from "./spans.js";
 import { badge, lookIn } from "./states.js";
+import { partsOf, spansOf } from "./timeline_rows.js";
 import { workerElement } from "./worker_names.js";
 
 const KINDS = new Map(SPANS.map((kind) => [kind.name, kind]));
@@ -19,11 +20,12 @@ export function barDetails(bar, action, until) {
   );
   const columns = ["Span", "From", "To", "Took", "Attempt", "Worker", "Why it ended"];
   const heads = el("tr", {}, ...columns.map((text, at) => el("th", { scope: "col", class: at > 0 && at < 5 ? "number" : null, text })));
-  const body = bar.spans.map((span) =>
+  const all = partsOf(bar).flatMap(({ word, spans }) => spans.map((span) => ({ word, span })));
+  const body = all.map(({ word, span }) =>
     el(
       "tr",
       {},
-      el("th", { scope: "row" }, spanKey(KINDS.get(span.kind) ?? SPANS[0]), ` ${span.kind}`),
+      el("th", { scope: "row" }, spanKey(KINDS.get(span.kind) ?? SPANS[0]), ` ${word ? `${word}: ` : ""}${span.kind}`),
       el("td", { class: "number", text: clock(span.start) }),
       el("td", { class: "number", text: span.end === null ? "now" : clock(span.end) }),
       el("td", { class: "number", text: duration((span.end ?? until) - span.start) }),
@@ -35,7 +37,7 @@ export function barDetails(bar, action, until) {
   const table = el("table", { class: "list span-list" }, el("thead", {}, heads), el("tbody", {}, ...body));
   const parts = [head];
   if (bar.reason) parts.push(el("p", { class: "note", text: bar.reason }));
-  if (bar.spans.length) parts.push(el("div", { class: "table-frame", role: "region", "aria-label": "Spans", tabindex: "0" }, table));
+  if (spansOf(bar).length) parts.push(el("div", { class: "table-frame", role: "region", "aria-label": "Spans", tabindex: "0" }, table));
   else parts.push(el("p", { class: "empty", text: "It was not begun." }));
   return parts;
 }

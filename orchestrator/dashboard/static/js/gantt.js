@@ -5,9 +5,12 @@ import { duration } from "./format.js";
 import { markWord, marks, secondsByKind } from "./scale.js";
 import { drawSpan } from "./spans.js";
 import { ICONS, FILLED, icon, lookIn } from "./states.js";
+import { partsOf, spansOf } from "./timeline_rows.js";
 import { workerWords } from "./worker_names.js";
 
 export const ROW_HEIGHT = 26;
+const LABEL_ROOM = 100; // Pixels between two bars of a row in which a label has its place,
+const LETTER = 6; // and those that a letter of it takes, roughly.
 const MARK_EVERY = 90; // Pixels between two marks of the axis at least.
 
 /** Draw the axis of so many seconds, as far as it can be seen: from one place on it, in pixels, to another. */
@@ -49,7 +52,7 @@ export class GanttRow {
     this.element.setAttribute("aria-selected", String(isOpen));
     this.element.classList.toggle("is-chosen", isChosen);
     this.element.classList.toggle("is-critical", bar.critical);
-    const goesOn = bar.spans.some((span) => span.end === null);
+    const goesOn = spansOf(bar).some((span) => span.end === null);
     const drawn = JSON.stringify([bar, scale.start, scale.perSecond, scale.width, goesOn && scale.until]);
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
@@ -63,38 +66,68 @@ export class GanttRow {
     this.name.className = `gantt-name state-${look}`;
     this.name.title = `${bar.name}, ${bar.type}`;
     const word = el("span", { class: "gantt-name-text", text: bar.name });
-    const removal = bar.phase === "cleanup" ? el("span", { class: "muted", text: " (delete)" }) : null;
-    if (removal) word.append(removal);
+    const kind = bar.olds?.length ? " (replace)" : bar.phase === "cleanup" ? " (delete)" : "";
+    if (kind) word.append(el("span", { class: "muted", text: kind }));
     this.name.replaceChildren(icon(look), word, ...(bar.critical ? [el("span", { class: "gantt-critical", text: "◆" })] : []));
   }
 
-  #drawBar(bar, action, { start, until, perSecond, end: last, width }) {
-    // What went on when the operation was over ends with it here; how long it took is said behind it.
-    const placeOf = (at) => Math.min((at - start) * perSecond, last);
-    this.picture.setAttribute("width", String(width));
+  #drawBar(row, action, scale) {
+    this.picture.setAttribute("width", String(scale.width));
+    const bars = partsOf(row).filter(({ spans }) => spans.length);
+    const drawn = [];
+    const unsaid = []; // Labels of bars behind which there is no place for them.
+    let free = 0; // Where nothing is written any more.
+    bars.forEach((bar, place) => {
+      const next = bars[place + 1];
+      const { parts, end } = this.#drawSpans(bar, scale, free);
+      drawn.push(bar.isOld ? svg("g", { class: "gantt-old" }, ...parts) : svg("g", {}, ...parts));
+      if (!hasWork(bar)) return;
+      const spent = secondsByKind(bar.spans.filter((span) => span.kind !== "blocked"), scale.until);
+      unsaid.push(`${bar.word} ${spent.total ? duration(spent.total) : ""}`.trim());
+      const begins = next && hasWork(next) ? placeOf(next.spans.find(({ kind }) => kind !== "blocked").start, scale) : Infinity;
+      if (begins - end < LABEL_ROOM) return;
+      const text = unsaid.splice(0).join(", ");
+      drawn.push(...label(lookIn(action, bar.state), bar.state, end, text));
+      free = end + 25 + LETTER * text.length;
+    });
+    this.picture.replaceChildren(...drawn);
+  }
+
+  /** Draw one bar, where it is blocked only from a free place on; returns its elements, and where it ends. */
+  #drawSpans(bar, scale, free) {
     const parts = [];
     let end = 0;
     for (const span of bar.spans) {
-      const x = placeOf(span.start);
-      end = placeOf(span.end ?? until);
-      parts.push(...drawSpan(span.kind, x, end - x, ROW_HEIGHT, spanInWords(span, until)));
+      end = placeOf(span.end ?? scale.until, scale);
+      const x = span.kind === "blocked" ? Math.max(free, placeOf(span.start, scale)) : placeOf(span.start, scale);
+      if (x > end) continue;
+      const words = spanInWords(span, scale.until);
+      parts.push(...drawSpan(span.kind, x, end - x, ROW_HEIGHT, bar.word ? `${bar.word}: ${words}` : words));
     }
-    if (bar.critical && bar.spans.length) {
-      const from = placeOf(bar.spans[0].start);
-      const done = bar.spans.find((span) => span.kind !== "blocked");
-      const begun = done ? placeOf(done.start) : from;
+    if (bar.critical) {
+      const begun = placeOf((bar.spans.find((span) => span.kind !== "blocked") ?? bar.spans[0]).start, scale);
       parts.push(svg("line", { class: "span-critical", x1: begun, x2: end, y1: ROW_HEIGHT - 2.5, y2: ROW_HEIGHT - 2.5 }));
     }
-    if (bar.spans.length && bar.state !== "blocked") {
-      const look = lookIn(action, bar.state);
-      const mark = svg("path", { d: ICONS[look] ?? ICONS.blocked, class: `gantt-end state-${look}` });
-      if (FILLED.has(bar.state)) mark.setAttribute("fill", "currentColor");
-      parts.push(svg("g", { transform: `translate(${end + 5} ${ROW_HEIGHT / 2 - 6}) scale(0.75)` }, mark));
-      const spent = secondsByKind(bar.spans.filter((span) => span.kind !== "blocked"), until);
-      parts.push(svg("text", { class: "gantt-took", x: end + 21, y: ROW_HEIGHT / 2 + 4, text: spent.total ? duration(spent.total) : "" }));
-    }
-    this.picture.replaceChildren(...parts);
+    return { parts, end };
   }
+}
+
+/** Where a time is drawn. What went on when the operation was over ends with it; how long it took is said behind it. */
+function placeOf(at, { start, perSecond, end }) {
+  return Math.min((at - start) * perSecond, end);
+}
+
+function hasWork({ spans, state }) {
+  return state !== "blocked" && spans.some(({ kind }) => kind !== "blocked");
+}
+
+function label(look, state, x, text) {
+  const mark = svg("path", { d: ICONS[look] ?? ICONS.blocked, class: `gantt-end state-${look}` });
+  if (FILLED.has(state)) mark.setAttribute("fill", "currentColor");
+  return [
+    svg("g", { transform: `translate(${x + 5} ${ROW_HEIGHT / 2 - 6}) scale(0.75)` }, mark),
+    svg("text", { class: "gantt-took", x: x + 21, y: ROW_HEIGHT / 2 + 4, text }),
+  ];
 }
 
 /** A span in words: `running 1.2 s, attempt 2, by w1: what it failed with`. */
@@ -106,14 +139,16 @@ export function spanInWords(span, until) {
   return `${parts.join(", ")}${span.reason ? `: ${span.reason}` : ""}`;
 }
 
-/** A bar in words, for those who cannot see it. */
-export function barInWords(bar, until) {
-  const spent = secondsByKind(bar.spans, until);
-  const parts = Object.entries(spent)
-    .filter(([kind, seconds]) => kind !== "total" && seconds > 0)
-    .map(([kind, seconds]) => `${kind} ${duration(seconds)}`);
-  const critical = bar.critical ? ", on the critical path" : "";
-  const attempts = bar.attempts > 1 ? `, ${bar.attempts} attempts` : "";
-  return `${bar.name}, ${bar.state}${critical}${attempts}${parts.length ? `: ${parts.join(", ")}` : ""}`;
+/** A row in words, for those who cannot see it; of a replacement, the new one and the old one by themselves. */
+export function barInWords(row, until) {
+  const critical = row.critical ? ", on the critical path" : "";
+  const attempts = row.attempts > 1 ? `, ${row.attempts} attempts` : "";
+  const kind = row.olds?.length ? ", replaced" : "";
+  const parts = partsOf(row).map(({ word, spans }) => {
+    const spent = Object.entries(secondsByKind(spans, until)).filter(([each, seconds]) => each !== "total" && seconds > 0);
+    const words = spent.map(([each, seconds]) => `${each} ${duration(seconds)}`).join(", ");
+    return word && words ? `${word} ${words}` : words;
+  });
+  const told = parts.filter(Boolean).join("; ");
+  return `${row.name}${kind}, ${row.state}${critical}${attempts}${told ? `: ${told}` : ""}`;
 }
-

@@ -18,11 +18,12 @@ export function marks(seconds, most, from = 0, to = seconds) {
   return found;
 }
 
-/** A mark in words: `0`, `500 ms`, `20 s`, `1 min 30 s`, `2 h 5 min`, `3 d 12 h`. */
+/** A mark in words: `0`, `500 ms`, `1.5 s`, `20 s`, `1 min 30 s`, `2 h 5 min`, `3 d 12 h`. */
 export function markWord(seconds) {
   if (seconds === 0) return "0";
   const thousandths = Math.round(seconds * 1000);
   if (thousandths < 1000) return `${thousandths} ms`;
+  if (thousandths < 60_000 && thousandths % 1000) return `${thousandths / 1000} s`;
   const whole = Math.round(seconds);
   const parts = [
     [Math.floor(whole / 86400), "d"],

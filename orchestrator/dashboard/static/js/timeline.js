@@ -12,12 +12,15 @@ import { secondsByKind } from "./scale.js";
 import { SPANS, spanKey } from "./spans.js";
 import { badge, lookIn } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
+import { rowsOf, spansOf } from "./timeline_rows.js";
+import { firstView, isOurs, resumed, scaleOf, stopped, topOf, zoomed } from "./timeline_view.js";
 import { workerWords } from "./worker_names.js";
 
 const NAMES_WIDTH = matchMedia("(max-width: 40rem)").matches ? 140 : 240; // As --names-width.
 const SPARE = 12; // Rows above and below those that are seen.
-const MOST_ZOOM = 400;
-const EDGE = 92; // Free space behind the last bar, for its duration: `23 min 04 s` at most.
+// Free space behind the last bar, for its duration: `23 min 04 s` at most, or `create 1 min 02 s, delete 420 ms`.
+const EDGE = 92;
+const EDGE_OF_SEVERAL = 180;
 
 const chart = byId("timeline-chart");
 const inner = byId("timeline-inner");
@@ -27,8 +30,11 @@ const onlyCritical = byId("timeline-critical");
 const onlyBegun = byId("timeline-begun");
 
 let timeline = null;
+let all = []; // A row for each resource.
 let bars = []; // Those that are shown, in their order.
-let zoom = 1;
+let view = firstView();
+let edge = EDGE;
+let scrolled = { left: 0, top: 0 }; // Where the chart was scrolled to by this page itself.
 let chosen = null; // The number of the bar that the keyboard is at.
 let opened = null; // The number of the bar whose details are shown.
 const rows = new Map(); // Rows in the page by the bar's number.
@@ -50,20 +56,54 @@ function endOf(bar, until) {
 
 function select() {
   const text = search.value.trim().toLowerCase();
-  bars = timeline.bars.filter(
+  bars = all.filter(
     (bar) =>
       (!onlyCritical.checked || bar.critical) &&
-      (!onlyBegun.checked || bar.spans.some((span) => span.kind !== "blocked")) &&
+      (!onlyBegun.checked || spansOf(bar).some((span) => span.kind !== "blocked")) &&
       (!text || bar.name.toLowerCase().includes(text) || bar.type.toLowerCase().includes(text)),
   );
   const empty = byId("timeline-empty");
   empty.hidden = bars.length > 0;
-  setText(empty, timeline.bars.length ? "No resource matches." : "This operation has no resources to work on.");
+  setText(empty, all.length ? "No resource matches." : "This operation has no resources to work on.");
   if (!bars.some((bar) => bar.no === chosen)) chosen = bars[0]?.no ?? null;
 }
 
+/** The pixels in which an operation is drawn where all of it is in sight, and how many seconds that are. */
+function given(seconds = extent().seconds) {
+  return { room: Math.max(140, chart.clientWidth - NAMES_WIDTH - edge), seconds };
+}
+
 function chartWidth() {
-  return Math.max(140, chart.clientWidth - NAMES_WIDTH - EDGE) * zoom;
+  const { seconds } = extent();
+  return scaleOf(view, given(seconds)) * seconds;
+}
+
+function isUnderWay() {
+  return Boolean(timeline) && !timeline.operation.ended_at;
+}
+
+/** Scroll there; that is no move of the user. */
+function scrollTo(place) {
+  scrolled = { ...scrolled, ...place };
+  if (place.left !== undefined) chart.scrollLeft = place.left;
+  if (place.top !== undefined) chart.scrollTop = place.top;
+}
+
+/** Look at it otherwise from now on. */
+function lookAt(next) {
+  view = next;
+  const button = byId("timeline-follow");
+  button.hidden = !isUnderWay();
+  button.setAttribute("aria-pressed", String(view.follows));
+  drawSoon();
+}
+
+/** Keep now, and what was begun last, in sight. */
+function keepUp() {
+  if (!isUnderWay() || !view.follows) return;
+  const begun = bars.findLastIndex((bar) => spansOf(bar).some((span) => span.kind !== "blocked")) + 1;
+  const room = chart.clientHeight - byId("timeline-axis").offsetHeight - ROW_HEIGHT;
+  scrollTo({ left: chart.scrollWidth, top: topOf({ begun, rowHeight: ROW_HEIGHT, room }) });
 }
 
 /** Draw what can be seen. */
@@ -71,10 +111,11 @@ function draw() {
   if (!timeline || byId("timeline-chart").hidden) return;
   const { start, seconds, until } = extent();
   const width = chartWidth();
-  const scale = { start, until, perSecond: width / seconds, end: width, width: width + EDGE };
-  inner.style.width = `${NAMES_WIDTH + width + EDGE}px`;
+  const scale = { start, until, perSecond: width / seconds, end: width, width: width + edge };
+  inner.style.width = `${NAMES_WIDTH + width + edge}px`;
   list.style.height = `${bars.length * ROW_HEIGHT}px`;
-  const seen = [chart.scrollLeft - EDGE, chart.scrollLeft + chart.clientWidth];
+  keepUp();
+  const seen = [chart.scrollLeft - edge, chart.scrollLeft + chart.clientWidth];
   const marks = drawAxis(byId("timeline-axis"), scale, seconds, ...seen);
   drawGrid(byId("timeline-grid"), marks, bars.length * ROW_HEIGHT);
   const first = Math.max(0, Math.floor(chart.scrollTop / ROW_HEIGHT) - SPARE);
@@ -123,7 +164,7 @@ function open(no) {
 
 function showDetails() {
   const place = byId("timeline-details");
-  const bar = timeline.bars.find((each) => each.no === opened);
+  const bar = all.find((each) => each.no === opened);
   place.hidden = !bar;
   if (bar) place.replaceChildren(...barDetails(bar, timeline.operation.action, extent().until));
 }
@@ -140,7 +181,7 @@ function showNote() {
     const word = timeline.critical.length === 1 && !timeline.operation.ended_at ? words.replace("determine", "determines") : words;
     parts.push(`Critical path: ${counted(timeline.critical.length, "resource")} ${word}, ${duration(all)} (${kinds}).`);
   }
-  parts.push(`${count(bars.length)} of ${counted(timeline.bars.length, "resource")} shown.`);
+  parts.push(`${count(bars.length)} of ${counted(all.length, "resource")} shown.`);
   if (timeline.trimmed) parts.push("Events of this operation have been removed from the history: some spans are missing.");
   setText(byId("timeline-note"), parts.join(" "));
 }
@@ -153,12 +194,12 @@ function showTable() {
   const heads = ["Resource", "State", "Begun after", ...SPANS.map((kind) => kind.word), "Together", "Attempts", "Critical", "Worker"];
   const head = el("tr", {}, ...heads.map((text, at) => el("th", { scope: "col", class: at > 1 && at < 10 ? "number" : null, text })));
   const body = bars.map((bar) => {
-    const spent = secondsByKind(bar.spans, until);
+    const spent = secondsByKind(spansOf(bar), until);
     const begun = bar.spans.find((span) => span.kind === "running");
     return el(
       "tr",
       {},
-      el("th", { scope: "row", class: "clip", text: bar.name, title: `${bar.name}, ${bar.type}` }),
+      el("th", { scope: "row", class: "clip", text: bar.olds.length ? `${bar.name} (replace)` : bar.name, title: `${bar.name}, ${bar.type}` }),
       el("td", {}, badge(lookIn(timeline.operation.action, bar.state), bar.state)),
       el("td", { class: "number", text: begun ? duration(begun.start - start) : "–" }),
       ...SPANS.map((kind) => el("td", { class: "number", text: spent[kind.name] ? duration(spent[kind.name]) : "–" })),
@@ -182,19 +223,30 @@ function showAll() {
 }
 
 function zoomBy(factor, atX = chart.clientWidth / 2) {
-  const before = zoom;
-  zoom = Math.min(MOST_ZOOM, Math.max(1, zoom * factor));
+  const before = chartWidth();
   // What is under the pointer stays there.
   const behind = chart.scrollLeft + atX - NAMES_WIDTH;
+  lookAt(zoomed(view, factor, given()));
   draw();
-  chart.scrollLeft = behind * (zoom / before) - atX + NAMES_WIDTH;
+  if (view.perSecond !== null) scrollTo({ left: behind * (chartWidth() / before) - atX + NAMES_WIDTH });
   drawSoon();
+}
+
+/** The user moves it: it no longer moves by itself. */
+function stop() {
+  if (isUnderWay() && view.follows) lookAt(stopped(view, given()));
+}
+
+function scrollBy(left) {
+  stop();
+  chart.scrollBy({ left });
 }
 
 function move(by) {
   const place = bars.findIndex((bar) => bar.no === chosen);
   const next = Math.min(bars.length - 1, Math.max(0, place + by));
   if (next < 0) return;
+  stop();
   chosen = bars[next].no;
   const top = next * ROW_HEIGHT;
   const room = chart.clientHeight - byId("timeline-axis").offsetHeight - ROW_HEIGHT - 16;
@@ -210,7 +262,7 @@ function reveal(bar) {
   const begun = (bar.spans.find((span) => span.kind !== "blocked") ?? bar.spans[0])?.start ?? start;
   const x = ((begun - start) * chartWidth()) / seconds;
   const room = chart.clientWidth - NAMES_WIDTH;
-  if (x < chart.scrollLeft || x > chart.scrollLeft + room - EDGE) chart.scrollLeft = x - room / 4;
+  if (x < chart.scrollLeft || x > chart.scrollLeft + room - edge) chart.scrollLeft = x - room / 4;
 }
 
 const KEYS = {
@@ -220,8 +272,8 @@ const KEYS = {
   PageUp: () => move(-20),
   Home: () => move(-Infinity),
   End: () => move(Infinity),
-  ArrowRight: () => chart.scrollBy({ left: 80 }),
-  ArrowLeft: () => chart.scrollBy({ left: -80 }),
+  ArrowRight: () => scrollBy(80),
+  ArrowLeft: () => scrollBy(-80),
   Enter: () => chosen !== null && open(chosen),
   " ": () => chosen !== null && open(chosen),
   "+": () => zoomBy(1.5),
@@ -234,7 +286,15 @@ list.addEventListener("keydown", (event) => {
   event.preventDefault();
   act();
 });
-chart.addEventListener("scroll", drawSoon, { passive: true });
+chart.addEventListener(
+  "scroll",
+  () => {
+    const most = { left: chart.scrollWidth - chart.clientWidth, top: chart.scrollHeight - chart.clientHeight };
+    if (!isOurs({ left: chart.scrollLeft, top: chart.scrollTop }, scrolled, most)) stop();
+    drawSoon();
+  },
+  { passive: true },
+);
 chart.addEventListener(
   "wheel",
   (event) => {
@@ -247,10 +307,11 @@ chart.addEventListener(
 byId("timeline-in").addEventListener("click", () => zoomBy(1.5));
 byId("timeline-out").addEventListener("click", () => zoomBy(1 / 1.5));
 byId("timeline-fit").addEventListener("click", () => zoomBy(0));
+byId("timeline-follow").addEventListener("click", () => lookAt(view.follows ? stopped(view, given()) : resumed(view)));
 keepInAddress({ search, critical: onlyCritical, begun: onlyBegun }, () => timeline && showAll());
 for (const filter of [search, onlyCritical, onlyBegun]) {
   filter.addEventListener("input", () => {
-    chart.scrollTop = 0;
+    scrollTo({ top: 0 });
     if (timeline) showAll();
   });
 }
@@ -271,6 +332,9 @@ const followed = follow(streamUrl(), {
   async load(signal) {
     const asked = performance.now();
     timeline = await fetchJson(stackUrl("timeline.json"), { signal });
+    all = rowsOf(timeline.bars);
+    edge = all.some(({ olds }) => olds.length) ? EDGE_OF_SEVERAL : EDGE;
+    lookAt(view);
     showAll();
     // A large timeline is loaded less often.
     pause = Math.max(1000, 5 * (performance.now() - asked));

@@ -253,3 +253,16 @@ def test_signals_and_what_is_said_of_a_resource_afterwards_are_no_part_of_its_ba
 def test_events_of_what_is_in_no_plan_change_nothing() -> None:
     stray: EventFact = event(1, BEGUN_AT, "other", "CREATE_COMPLETE")
     assert names(timeline_of(facts([node(0)], [stray]))) == ["r0"]
+
+
+def test_the_bar_of_what_is_replaced_names_the_one_that_replaces_it() -> None:
+    nodes = wired(
+        [
+            node(0, "server", state="done", attempt=1),
+            node(1, "server", phase="cleanup", action="DELETE", state="done", attempt=1, resource_id="old"),
+            node(2, "spare", phase="cleanup", action="DELETE", state="done", attempt=1),
+        ],
+        {1: (0,), 2: (0,)},
+    )
+    timeline = timeline_of(facts(nodes, (), complete(BEGUN_AT + 9)))
+    assert {bar.no: bar.replaced_by for bar in timeline.bars} == {0: None, 1: 0, 2: None}
