@@ -154,7 +154,7 @@ def _unmasked(sent: str, present: str, file: str) -> str:
     """Return the template that a page means which showed ``present`` with its hidden defaults masked."""
     shown = shown_source(present, with_defaults=True)
     # Browsers write every line break in the same way.
-    if sent in (shown, "\n".join(shown.splitlines()), shown.replace("\r\n", "\n")):
+    if sent in (shown, "\n".join(shown.splitlines()), re.sub(r"\r\n?", "\n", shown)):
         return present
     if HIDDEN in shown:
         message = "the default of a hidden parameter is not shown here: write it anew, or remove it"

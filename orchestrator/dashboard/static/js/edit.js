@@ -20,15 +20,15 @@ let isSeen = false; // Whether the plan of exactly this draft was shown.
 let isBusy = false;
 
 const address = (step) => `${stack ?? stacks}/act/${step}`;
-const template = sourceField(byId("template-editor"), { id: "template", label: "Template", changed });
-const environment = sourceField(byId("environment-editor"), { id: "environment-text", label: "Environment", changed });
+const template = sourceField(byId("template-editor"), { label: "Template", changed });
+const environment = sourceField(byId("environment-editor"), { label: "Environment", changed });
 let form = null;
 
 function draft() {
   const { parameters, cleared } = form.read();
   return {
-    template: template.field.value,
-    environment: environment.field.value,
+    template: template.text(),
+    environment: environment.text(),
     files: Object.fromEntries(files),
     parameters,
     name: stack ? stackName : byId("name").value.trim(),

@@ -27,6 +27,7 @@ def test_every_vendored_file_has_the_sum_that_was_written_down() -> None:
 #: The module that imports each library, what its licence says, and whose text names its version.
 LIBRARIES = {
     "cytoscape": ("cytoscape.js", "Permission is hereby granted", 'version="{}"'),
+    "codemirror": ("codemirror.js", "Permission is hereby granted", "/*! codemirror {}: "),
     "elkjs": ("elk.js", "Eclipse Public License - v 2.0", None),
 }
 
