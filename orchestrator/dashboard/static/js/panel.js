@@ -117,6 +117,7 @@ export class Panel {
     const links = [
       el("button", { type: "button", class: "btn btn-sm btn-outline-primary", text: "Focus", title: "Show only its neighbourhood", on: { click: () => this.heard.focus(vertex) } }),
       el("a", { class: "btn btn-sm btn-outline-secondary", href: stackUrl("events", { resource: vertex.name }), text: "Events" }),
+      el("a", { class: "btn btn-sm btn-outline-secondary", href: stackUrl("template", { resource: vertex.name }), text: "Template" }),
       el("a", { class: "btn btn-sm btn-outline-secondary", href: tasksUrl(vertex), text: "Tasks", title: TASKS_FOUND }),
     ];
     if (vertex.nested_stack_id) links.splice(1, 0, el("a", { class: "btn btn-sm btn-outline-secondary", href: stackOf(vertex.nested_stack_id), text: "Its stack" }));

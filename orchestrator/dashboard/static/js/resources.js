@@ -113,6 +113,10 @@ function newRow(resource) {
   const inside = stacks[resource.uuid];
   if (inside) id.append(el("a", { href: `${page().stacks.replace(/s$/, "")}/${inside}`, text: "its nested stack" }));
   else if (resource.physical_id) id.append(el("code", { text: resource.physical_id }));
+  if (!resource.within.length) {
+    const label = `${resource.name} in the template`;
+    id.append(" ", el("a", { class: "small muted", href: stackUrl("template", { resource: resource.name }), text: "template", "aria-label": label }));
+  }
   if (resource.reason) id.append(el("div", { class: "small muted", text: resource.reason }));
   return el(
     "tr",

@@ -55,8 +55,8 @@ const LOOK = EditorView.theme({
   ".cm-diagnostic-error": { borderLeftColor: "var(--st-failed)" },
   ".cm-diagnostic-warning": { borderLeftColor: "var(--st-retrying)" },
   ".cm-panel.cm-panel-lint ul [aria-selected], .cm-panel.cm-panel-lint ul:focus [aria-selected]": { color: "var(--bs-body-color)", background: "var(--bs-primary-bg-subtle)" },
-  "a.aside": { marginLeft: "0.75rem", color: "rgb(var(--bs-link-color-rgb))", fontFamily: "var(--bs-body-font-family)", fontSize: "0.75rem" },
-  "a.aside:focus-visible": { outline: "2px solid var(--bs-primary)", outlineOffset: "1px" },
+  "a.link": { color: "inherit", textDecoration: "underline", textUnderlineOffset: "0.15em" },
+  "a.link:focus-visible": { outline: "2px solid var(--bs-primary)", outlineOffset: "1px" },
 });
 
 function foldMark(isOpen) {
