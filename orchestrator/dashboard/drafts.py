@@ -7,7 +7,7 @@ this machine's disk or fetched from an address because a draft names it.
 import re
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from orchestrator.dashboard.orders import unfit
 from orchestrator.documentation.hot_constraint import hot_constraint
 from orchestrator.errors import Conflict, InvalidInput, Position, Problem
 from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.model.tags import TAGS, are_tags
 from orchestrator.planning.patch import upon_existing
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.store.stacks.stacks import StackRow
@@ -26,11 +27,12 @@ from orchestrator.template.masking import shown_source
 from orchestrator.validation.report import examined_alone, view_of
 from orchestrator.views.stacks import PropertyChange, ResourcePreview, StackPreview, UpdatePlan
 
-#: The fields of a draft by their JSON type.
-_TEXTS: Final = ("name", "template", "environment")
-_MAPS: Final = ("files", "parameters")
+#: The fields of every draft, beside the text of the template.
+_OPTIONAL: Final = ("name", "environment", "files", "parameters", "tags", "timeout_minutes", "rollback")
 #: Those of a draft for a stack that is there: as in an order, the stack and the operation that the page showed.
 _OF_UPDATES: Final = ("stack_id", "traversal_id")
+#: Of such a draft: what of the stack's present definition is not kept.
+_DROPPED: Final = ("cleared", "removed_environments", "removed_files")
 #: The names of a draft's texts in problems.
 TEMPLATE_FILE: Final = "template"
 ENVIRONMENT_FILE: Final = "environment"
@@ -52,6 +54,13 @@ class Draft:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     #: Of an update: the parameters whose present value is not kept.
     cleared: tuple[str, ...] = ()
+    #: Of an update: the names of present environments and files that are not kept.
+    removed_environments: tuple[str, ...] = ()
+    removed_files: tuple[str, ...] = ()
+    #: These three: None for what the stack has, or for the default.
+    tags: tuple[str, ...] | None = None
+    timeout_minutes: float | None = None
+    rollback: bool | None = None
     #: The stack and the operation that the page showed; empty for a new stack.
     stack_id: str = ""
     traversal_id: str = ""
@@ -64,7 +73,7 @@ def read_draft(body: bytes, *, updates: bool) -> Draft:
         InvalidInput: it is not a JSON object, or a field is missing, unknown or malformed.
     """
     sent = read_object(body)
-    names = (*_TEXTS, *_MAPS, *((*_OF_UPDATES, "cleared") if updates else ()))
+    names = ("template", *_OPTIONAL, *((*_OF_UPDATES, *_DROPPED) if updates else ()))
     needed = ("template", *(_OF_UPDATES if updates else ()))
     problems = [
         *unknown(sent, names),
@@ -74,19 +83,35 @@ def read_draft(body: bytes, *, updates: bool) -> Draft:
     ]
     if problems:
         raise InvalidInput(problems)
-    return Draft(**{**sent, "cleared": tuple(sent.get("cleared", ()))})
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in sent.items()
+    }
+    return Draft(**fields)
 
 
 def _fits(name: str, value: object) -> bool:
-    if name == "cleared":
+    if name in _DROPPED:
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if name == "tags":
+        return are_tags(value)
+    if name == "timeout_minutes":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if name == "rollback":
+        return isinstance(value, bool)
     if name == "files":
         return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
     return isinstance(value, dict if name == "parameters" else str)
 
 
 def _wrong(name: str, value: object) -> Problem:
-    expected = {"files": "an object of texts", "parameters": "an object", "cleared": "a list of names"}
+    expected = {
+        "files": "an object of texts",
+        "parameters": "an object",
+        "tags": TAGS,
+        "timeout_minutes": "a number",
+        "rollback": "a truth value",
+        **dict.fromkeys(_DROPPED, "a list of names"),
+    }
     message = f"expected is {expected.get(name, 'a text')}, and found is {kind_of(value)}"
     return Problem(path=name, message=message)
 
@@ -120,6 +145,9 @@ def creation(draft: Draft, settings: Settings) -> StackJob:
         files=dict(draft.files),
         environments=_environments(draft),
         parameters=dict(draft.parameters),
+        tags=draft.tags,
+        timeout_minutes=draft.timeout_minutes,
+        rollback=bool(draft.rollback),
         job_id=str(uuid.uuid4()),
     )
 
@@ -128,20 +156,37 @@ def update(draft: Draft, present: StackJob, settings: Settings) -> StackJob:
     """Return the job that gives a stack the draft's definition, completed from its ``present`` one.
 
     As ``isotherm stack update --existing`` does it: present values, environments and files stay unless the draft has
-    others. The name in the job is the stack's id, because its name may be another's by then.
+    others, or removes them. The name in the job is the stack's id, because its name may be another's by then.
 
     Raises:
-        InvalidInput: a default that the page showed masked is still masked in a changed template.
+        InvalidInput: a default that the page showed masked is still masked in a changed template, or something is to be
+            removed that is not there.
     """
+    environments = {each.file for each in present.environments}
+    _check_there("removed_environments", draft.removed_environments, environments)
+    _check_there("removed_files", draft.removed_files, present.files)
+    left = replace(
+        present,
+        environments=tuple(
+            each for each in present.environments if each.file not in draft.removed_environments
+        ),
+        files={name: text for name, text in present.files.items() if name not in draft.removed_files},
+    )
     kept = {name: value for name, value in present.parameters.items() if name not in draft.cleared}
     given = replace(
         creation(draft, settings),
         name=draft.stack_id,
         template=_unmasked(draft.template, present.template, present.template_file),
         template_file=present.template_file,
-        rollback=present.rollback,
+        rollback=present.rollback if draft.rollback is None else draft.rollback,
     )
-    return upon_existing(given, replace(present, parameters=kept), Limits.of(settings))
+    return upon_existing(given, replace(left, parameters=kept), Limits.of(settings))
+
+
+def _check_there(path: str, names: Collection[str], present: Collection[str]) -> None:
+    missing = sorted(set(names) - set(present))
+    if missing:
+        raise InvalidInput([Problem(path=path, message=f"the stack has no {name!r}") for name in missing])
 
 
 def _environments(draft: Draft) -> tuple[EnvironmentSource, ...]:

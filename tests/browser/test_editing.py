@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from orchestrator.model.messages import StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site
 from tests.browser.visit import THEMES, Visit
@@ -90,7 +90,11 @@ def test_a_stack_is_made_and_changed_from_the_editor(visit: Visiting, site: Site
         page.click("#preview")
         expect(page.locator("#plan-counts")).to_have_text("1 create")
         page.set_input_files("#files-add", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"plum"})
-        expect(page.locator("#files-list dt")).to_have_text("a.txt")
+        page.get_by_label("Name of a.txt").fill("dir/a.txt")
+        page.get_by_label("Name of a.txt").press("Tab")
+        expect(page.get_by_label("Name of dir/a.txt")).to_have_value("dir/a.txt")
+        page.get_by_label("Tags").fill("fruit, blue")
+        page.get_by_label("Time-out in minutes").fill("7")
         expect(page.locator("#plan-counts")).to_have_count(0)
         page.click("#preview")
         expect(page.locator("#plan-counts")).to_have_text("1 create")
@@ -102,7 +106,12 @@ def test_a_stack_is_made_and_changed_from_the_editor(visit: Visiting, site: Site
         page.wait_for_url("**/stack/*/graph*")
         visited.until_stack("CREATE_COMPLETE")
 
+        made = site.service.stack("written")
+        assert (made.tags, made.timeout_minutes, made.rollback) == (("fruit", "blue"), 7, False)
         page.get_by_role("link", name="Update…").click()
+        expect(page.get_by_label("Tags")).to_have_value("fruit, blue")
+        page.get_by_label("Tags").fill("")
+        page.get_by_label("Roll back on failure").check()
         expect(page.get_by_label("The word")).to_have_value("plum")
         expect(page.get_by_label("password")).to_have_value("")
         # What a preview showed holds for that draft alone.
@@ -119,6 +128,8 @@ def test_a_stack_is_made_and_changed_from_the_editor(visit: Visiting, site: Site
         page.get_by_role("button", name="Update stack").click()
         page.wait_for_url("**/stack/*/graph*")
         visited.until_stack("UPDATE_COMPLETE")
+        changed = site.service.stack("written")
+        assert (changed.tags, changed.timeout_minutes, changed.rollback) == ((), 7, True)
         assert site.service.definition("written").parameters == {"word": "peach", "password": "quince"}
 
 
@@ -143,7 +154,8 @@ resources:
   one: {type: OS::Heat::TestResource, properties: {value: {get_param: lines}}}
 """
     kept = {"flag": "yes", "lines": "one\ntwo", "kind": "a"}
-    site.service.create(StackJob(name="kept", template=template, parameters=kept))
+    environments = tuple(EnvironmentSource(file=each, source="{}") for each in ("a.yaml", "b.yaml"))
+    site.service.create(StackJob(name="kept", template=template, parameters=kept, environments=environments))
     with visit() as visited:
         page = open_editor(visited, "/stack/kept/edit")
         expect(page.get_by_label("flag")).to_have_value("true")
@@ -151,9 +163,18 @@ resources:
         expect(page.locator("[data-wrong=kind]")).to_be_visible()
         expect(page.get_by_label("kind")).to_have_value("a")
         write(page, f"{template}  two: {{type: OS::Heat::TestResource}}\n")
+        page.locator("#environment summary").click()
+        for name in ("a.yaml", "b.yaml"):
+            page.get_by_role("button", name=f"Remove {name}").click()
+        expect(page.locator("#environments-present del")).to_have_text(["a.yaml", "b.yaml"])
+        page.get_by_role("button", name="Keep a.yaml").press("Enter")
+        expect(page.get_by_role("button", name="Remove a.yaml")).to_be_focused()
+        assert visited.findings() == []
         page.click("#preview")
         expect(page.locator("#plan-counts")).to_have_text("1 create1 unchanged")
         page.get_by_role("button", name="Update stack").click()
         page.wait_for_url("**/stack/*/graph*")
         visited.until_stack("UPDATE_COMPLETE")
-    assert site.service.definition("kept").parameters == kept
+    definition = site.service.definition("kept")
+    assert definition.parameters == kept
+    assert [each.file for each in definition.environments] == ["a.yaml"]

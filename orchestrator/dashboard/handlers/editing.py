@@ -121,7 +121,7 @@ class NewPage(PageHandler):
     async def get(self) -> None:
         """Show it, also to visitors who may not create one: with the reason."""
         refused = refusal(self.application.mode, self.visitor, "create")
-        self.page("edit.html", head=None, refused=refused.sentence if refused else "")
+        self.page("edit.html", head=None, present=None, refused=refused.sentence if refused else "")
 
 
 class EditPage(PageHandler):
@@ -131,7 +131,8 @@ class EditPage(PageHandler):
         """Show it, also to visitors who may not update the stack: with the reason."""
         head = await head_of(self, name, "")
         refused = refusal(self.application.mode, self.visitor, "update", head.operation.stack)
-        self.page("edit.html", head=head, refused=refused.sentence if refused else "")
+        present, _ = await look_at(self, head.operation.stack_id)
+        self.page("edit.html", head=head, present=present, refused=refused.sentence if refused else "")
 
 
 ROUTES: Final[list[Any]] = [

@@ -3,6 +3,7 @@
 import { byId, el, page, setText } from "./dom.js";
 import { parameterForm } from "./edit_form.js";
 import { planElements } from "./edit_plan.js";
+import { presentPairs } from "./edit_present.js";
 import { onDrop, sourceField } from "./edit_source.js";
 import { counted } from "./format.js";
 import { sendOrder } from "./order.js";
@@ -32,8 +33,23 @@ function draft() {
     files: Object.fromEntries(files),
     parameters,
     name: stack ? stackName : byId("name").value.trim(),
-    ...(stack ? { cleared, stack_id: shown.stack_id, traversal_id: shown.traversal_id } : {}),
+    ...options(),
+    ...(stack ? { cleared, stack_id: shown.stack_id, traversal_id: shown.traversal_id, ...removed() } : {}),
   };
+}
+
+/** The options that differ from those that the page showed. */
+function options() {
+  const [tags, timeout, rollback] = ["tags", "timeout", "rollback"].map(byId);
+  return {
+    ...(tags.value === tags.defaultValue ? {} : { tags: tags.value.split(",").map((tag) => tag.trim()).filter(Boolean) }),
+    ...(timeout.value === timeout.defaultValue || !timeout.value ? {} : { timeout_minutes: timeout.valueAsNumber }),
+    ...(rollback.checked === rollback.defaultChecked ? {} : { rollback: rollback.checked }),
+  };
+}
+
+function removed() {
+  return { removed_environments: shown.environments.removed(), removed_files: shown.files.removed() };
 }
 
 function changed() {
@@ -150,7 +166,7 @@ function showFiles() {
       el(
         "div",
         {},
-        el("dt", { text: name }),
+        el("dt", {}, el("input", { class: "form-control form-control-sm", value: name, spellcheck: "false", "aria-label": `Name of ${name}`, on: { change: ({ target }) => renameFile(name, target.value.trim()) } })),
         el("dd", {}, `${counted(text.length, "character")} `, el("button", { type: "button", class: "btn btn-sm btn-outline-secondary", text: "Remove", "aria-label": `Remove ${name}`, on: { click: () => removeFile(name) } })),
       ),
     ),
@@ -159,6 +175,16 @@ function showFiles() {
 
 function removeFile(name) {
   files.delete(name);
+  showFiles();
+  changed();
+}
+
+/** Give a file the name that the template uses. */
+function renameFile(name, next) {
+  if (next && !files.has(next)) {
+    files.set(next, files.get(name));
+    files.delete(name);
+  }
   showFiles();
   changed();
 }
@@ -181,13 +207,19 @@ onChosen("template-open", async ([file]) => template.set(await file.text()));
 onChosen("environment-open", async ([file]) => environment.set(await file.text()));
 onChosen("files-add", addFiles);
 onDrop(byId("files"), addFiles);
-if (!stack) byId("name").addEventListener("input", changed);
+for (const id of ["tags", "timeout", "rollback", ...(stack ? [] : ["name"])]) byId(id).addEventListener("input", changed);
 
 /** Begin with the stack's present definition, or with an empty template. */
 async function begin() {
   if (stack) {
     const [definition, { stack_id }] = await Promise.all([fetchJson(`${stack}/template.json`), fetchJson(`${stack}/actions.json`)]);
-    shown = { stack_id, traversal_id: definition.traversal_id, file: definition.file };
+    shown = {
+      stack_id,
+      traversal_id: definition.traversal_id,
+      file: definition.file,
+      environments: presentPairs(byId("environments-present"), definition.environments.map((name) => [name, "present"]), changed),
+      files: presentPairs(byId("files-present"), definition.files.map(([name, size]) => [name, counted(size, "character")]), changed),
+    };
     form = parameterForm({ present: definition.parameters, changed });
     template.set(definition.source);
   } else {

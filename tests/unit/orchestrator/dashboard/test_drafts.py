@@ -70,6 +70,9 @@ def test_a_draft_has_only_fields_of_its_kinds() -> None:
     needed = problems({"template": "t", "cleared": "x"}, updates=True)
     assert needed[:2] == ["stack_id: is needed", "traversal_id: is needed"]
     assert needed[2].startswith("cleared: expected is a list of names")
+    options = {"template": "t", "tags": ["a,b"], "timeout_minutes": True, "rollback": 1}
+    assert [each.partition(":")[0] for each in problems(options)] == ["tags", "timeout_minutes", "rollback"]
+    assert problems({"template": "t", "removed_files": []})[0].startswith("removed_files: there is no such")
 
 
 def test_a_draft_for_a_stack_that_moved_on_is_refused() -> None:
@@ -99,6 +102,22 @@ def test_an_update_keeps_what_the_page_did_not_change(settings: Settings) -> Non
     assert job.environments == PRESENT.environments
     cleared = update(replace(DRAFT, cleared=("kind",)), PRESENT, settings)
     assert cleared.parameters == {"password": "pear"}
+
+
+def test_an_update_changes_the_options_and_removes_what_the_draft_says(settings: Settings) -> None:
+    template = f"{TEMPLATE}outputs: {{o: {{value: {{get_file: dir/a.txt}}}}}}\n"
+    present = replace(PRESENT, template=template, files={"dir/a.txt": "a"}, timeout_minutes=7)
+    body = {"template": template, "name": "web", "stack_id": "s1", "traversal_id": "t1"}
+    more = {"tags": ["x"], "timeout_minutes": 5, "rollback": False, "removed_environments": ["e.yaml"]}
+    job = update(read_draft(json.dumps(body | more).encode(), updates=True), present, settings)
+    assert (job.tags, job.timeout_minutes, job.rollback, job.environments) == (("x",), 5, False, ())
+    assert job.files == {"dir/a.txt": "a"}
+    kept = update(read_draft(json.dumps(body).encode(), updates=True), present, settings)
+    assert (kept.tags, kept.timeout_minutes, kept.rollback) == (None, 7, True)
+    removed = read_draft(json.dumps(body | {"removed_files": ["dir/a.txt"]}).encode(), updates=True)
+    assert update(removed, present, settings).files == {}
+    with pytest.raises(InvalidInput, match="removed_files: the stack has no 'b'"):
+        update(replace(removed, removed_files=("b",)), present, settings)
 
 
 def test_a_masked_default_never_becomes_the_default(settings: Settings) -> None:
