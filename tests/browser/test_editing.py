@@ -79,6 +79,8 @@ def test_a_stack_is_made_and_changed_from_the_editor(visit: Visiting, site: Site
 
         write(page, TEMPLATE)
         expect(page.locator("#problems")).to_have_text("No problems.")
+        about = page.locator("#types").get_by_role("link", name="OS::Heat::TestResource")
+        expect(about).to_have_attribute("href", "/stacks/types/OS%3A%3AHeat%3A%3ATestResource")
         page.fill("#name", "written")
         page.get_by_label("The word").fill("p")
         expect(page.locator("[data-wrong=word]")).to_be_visible()

@@ -69,5 +69,16 @@ def test_a_template_in_json_has_its_links(theme: str, visit: Visiting, site: Sit
     with visit(theme=theme) as seen:
         seen.open(f"/stack/json-{theme}/template?resource=one")
         expect(seen.page.locator("#template-source .is-sought")).to_have_count(1)
-        expect(seen.page.locator("#template-source").get_by_role("link")).to_have_text('"one"')
+        expect(seen.page.locator("#template-source").get_by_role("link")).to_have_text(
+            ['"one"', '"OS::Heat::TestResource"']
+        )
+        assert seen.findings() == []
+        seen.page.get_by_role("link", name="OS::Heat::TestResource").click()
+        expect(seen.page.get_by_role("heading", level=1)).to_have_text("OS::Heat::TestResource")
+        expect(seen.page.locator("#type-properties")).to_contain_text("Changed in place.")
+        assert seen.findings() == []
+        seen.page.get_by_role("link", name="Resource types").click()
+        seen.page.get_by_role("searchbox").fill("randomstring")
+        seen.page.get_by_role("searchbox").press("Enter")
+        expect(seen.page.locator(".types-list dt")).to_have_text(["OS::Heat::RandomString"])
         assert seen.findings() == []

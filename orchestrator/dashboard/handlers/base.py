@@ -39,6 +39,7 @@ SECTIONS: Final = (
     ("nodes", "Nodes", "/nodes"),
     ("cache", "Cache", "/cache"),
     ("workers", "Workers", "/workers"),
+    ("types", "Types", "/types"),
 )
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 NOT_LOGGED_IN: Final = "you are not logged in, or not any more: load the page again"

@@ -59,6 +59,21 @@ export function page() {
   return byId("stacks-page").dataset;
 }
 
+/** A resource type, as a link to its page; an alias or a file name is text alone. */
+export function typeElement(name) {
+  return isType(name) ? el("a", { href: typeUrl(name), text: name }) : el("span", { text: name });
+}
+
+/** Whether a name can be that of an installed type. */
+export function isType(name) {
+  return /^\w+(::\w+)+$/.test(name);
+}
+
+/** The address of the page about a resource type. */
+export function typeUrl(name) {
+  return `${page().stacks}/types/${encodeURIComponent(name)}`;
+}
+
 /** The address of one of this stack's data, with the operation that is looked at and other arguments. */
 export function stackUrl(path, parameters = {}) {
   const { stack, traversal } = page();

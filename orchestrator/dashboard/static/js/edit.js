@@ -1,6 +1,6 @@
 // The editor of a new stack, or of another definition of a stack: validated as one types, previewed, and carried out.
 
-import { byId, el, page, setText } from "./dom.js";
+import { byId, el, isType, page, setText, typeUrl } from "./dom.js";
 import { parameterForm } from "./edit_form.js";
 import { planElements } from "./edit_plan.js";
 import { presentPairs } from "./edit_present.js";
@@ -87,7 +87,16 @@ function fieldOf({ position }) {
   return position.file === "environment" ? environment : null;
 }
 
+/** Link the types that the template has with their pages, in another tab: the draft is in this one. */
+function showTypes() {
+  const types = template.types().filter(isType);
+  byId("types").hidden = !types.length;
+  const links = types.map((name) => el("a", { href: typeUrl(name), target: "_blank", text: name }));
+  byId("types").replaceChildren("About (in a new tab): ", ...links.flatMap((each, at) => (at ? [", ", each] : [each])));
+}
+
 function showProblems(problems, isValid) {
+  showTypes();
   for (const each of [template, environment]) each.mark(problems.filter((problem) => fieldOf(problem) === each));
   form.mark(problems);
   const place = byId("problems");

@@ -10,6 +10,7 @@ import {
   lintKeymap,
   setDiagnostics,
 } from "./codemirror.js";
+import { resourcesIn } from "./template_resources.js";
 import { placeOf, yamlSource } from "./yaml_source.js";
 
 /** Make the field in a place; `changed` is called after each change. */
@@ -37,6 +38,8 @@ export function sourceField(place, { label, changed, extensions = [] }) {
   onDrop(place, async ([file]) => set(await file.text()));
   return {
     text: () => view.state.doc.toString(),
+    /** The names of the resource types in it, each once. */
+    types: () => [...new Set(resourcesIn(view.state).flatMap(({ type }) => (type ? [type.name] : [])))].sort(),
     set,
     /** Mark the lines of problems, with their messages. */
     mark(problems) {

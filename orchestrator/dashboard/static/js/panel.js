@@ -1,6 +1,6 @@
 // The panel beside a graph: the details of one resource, or of one group.
 
-import { el, keepFocus, page, setText, stackUrl } from "./dom.js";
+import { el, keepFocus, page, setText, stackUrl, typeElement } from "./dom.js";
 import { agoElement, count, duration, now, preciseTime, untilElement } from "./format.js";
 import { actionBadge, badge, showBadge, STATES, stateOf } from "./states.js";
 import { seconds, withSeconds } from "./times.js";
@@ -137,7 +137,7 @@ export class Panel {
     const { vertex } = details;
     const retried = vertex.retries ? ` (${count(vertex.retries)} of them again after a failure)` : "";
     const facts = [
-      ["Type", vertex.type],
+      ["Type", typeElement(vertex.type)],
       ["Action", vertex.replaced_by !== null ? `${vertex.action}, of what is replaced` : vertex.phase === "cleanup" ? `${vertex.action}, cleanup` : vertex.action],
       ["Physical id", vertex.physical_id],
       ["Resource id", vertex.resource_id],

@@ -1,7 +1,7 @@
 // A stack's present resources: all are kept here, and shown in portions on demand.
 
 import { inAddress, keepInAddress, putInAddress } from "./address.js";
-import { byId, el, page, setText, stackUrl } from "./dom.js";
+import { byId, el, page, setText, stackUrl, typeElement } from "./dom.js";
 import { agoElement, count, counted } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
 import { actionBadge, badge } from "./states.js";
@@ -122,7 +122,7 @@ function newRow(resource) {
     "tr",
     {},
     name,
-    el("td", { class: "clip", text: resource.type, title: resource.type }),
+    el("td", { class: "clip", title: resource.type }, typeElement(resource.type)),
     state,
     id,
     el("td", { class: "number" }, agoElement(resource.updated_at)),

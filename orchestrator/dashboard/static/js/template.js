@@ -3,7 +3,7 @@
 
 import { inAddress, putInAddress } from "./address.js";
 import { Decoration, EditorState, EditorView, lineNumbers, StateEffect, StateField } from "./codemirror.js";
-import { byId, el, setText, stackUrl } from "./dom.js";
+import { byId, el, isType, setText, stackUrl, typeUrl } from "./dom.js";
 import { counted } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
 import { fetchJson, follow } from "./stream.js";
@@ -23,8 +23,10 @@ const sought = StateField.define({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-function linksOf({ name, at }) {
-  return [{ at, href: stackUrl("graph", { resource: name }), title: `Show ${name} in the graph` }];
+function linksOf({ name, at, type }) {
+  const links = [{ at, href: stackUrl("graph", { resource: name }), title: `Show ${name} in the graph` }];
+  if (type && isType(type.name)) links.push({ at: type.at, href: typeUrl(type.name), title: `About ${type.name}` });
+  return links;
 }
 
 const view = yamlSource(byId("template-source"), {
