@@ -14,7 +14,7 @@ from typing import Any, Final
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.bodies import kind_of, read_object, unknown, unstorable
-from orchestrator.dashboard.orders import unfit
+from orchestrator.dashboard.fitness import Situation, unfit
 from orchestrator.documentation.hot_constraint import hot_constraint
 from orchestrator.errors import Conflict, InvalidInput, Position, Problem
 from orchestrator.model.messages import EnvironmentSource, StackJob
@@ -130,7 +130,7 @@ def check_draft(draft: Draft, stack: StackRow) -> None:
         raise Conflict(f"another stack is called {stack.name!r} now: look at it again")
     if draft.traversal_id != stack.traversal_id:
         raise Conflict(f"stack {stack.name!r} has begun another operation meanwhile: look at it again")
-    why = unfit("update", stack, ())
+    why = unfit("update", Situation(stack=stack))
     if why:
         raise Conflict(why)
 

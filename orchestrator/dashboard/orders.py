@@ -6,25 +6,44 @@ since, the order is refused: an operator cannot cancel an operation that the pag
 
 import glob
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orchestrator.dashboard.bodies import kind_of, read_object, unknown, unstorable
+from orchestrator.dashboard.fitness import ON_WHAT_WAS_SEEN, Situation, unfit
 from orchestrator.engine.breakpoints import check_kind
 from orchestrator.errors import Conflict, InvalidInput, Problem
+from orchestrator.model.actions import CHECK, RESUME, SUSPEND
+from orchestrator.model.names import NAME, is_name
 from orchestrator.service import Service
-from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.views.stacks import HookView, StackView
+from orchestrator.views.stacks import StackView
 
-#: The fields of an order by action, beside those of every order; all are strings but ``details``, an object.
-_MORE: Final[Mapping[str, tuple[str, ...]]] = {
-    "signal": ("resource", "details"),
-    "clear_hook": ("resource", "kind"),
+#: The fields of an order by action, beside those of every order, and their types.
+_MORE: Final[Mapping[str, Mapping[str, type]]] = {
+    "cancel": {"rollback": bool},
+    "snapshot": {"snapshot": str},
+    "restore": {"snapshot": str},
+    "mark_unhealthy": {"resource": str, "comment": str},
+    "mark_healthy": {"resource": str, "comment": str},
+    "signal": {"resource": str, "details": dict},
+    "clear_hook": {"resource": str, "kind": str},
 }
-_ALWAYS: Final = ("stack_id", "traversal_id", "confirm")
-#: The operations that an update with the same definition retries.
-_RETRIED: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
+_ALWAYS: Final[Mapping[str, type]] = {"stack_id": str, "traversal_id": str, "confirm": str}
+#: The fields that an action needs, beside those of every order.
+_NEEDED: Final[Mapping[str, str]] = {
+    "restore": "snapshot",
+    "mark_unhealthy": "resource",
+    "mark_healthy": "resource",
+    "signal": "resource",
+}
+#: The actions that begin an operation without a definition: its name, and what is being done to the stack.
+_OPERATED: Final[Mapping[str, tuple[str, str]]] = {
+    "check": (CHECK, "checked"),
+    "suspend": (SUSPEND, "suspended"),
+    "resume": (RESUME, "resumed"),
+}
+_IN_WORDS: Final[Mapping[type, str]] = {dict: "an object", str: "a text", bool: "true or false"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +57,17 @@ class Order:
     traversal_id: str
     #: The stack's name, as the operator confirmed it.
     confirm: str
-    #: The resource to signal, or whose hooks to clear; empty for all hooks.
+    #: The resource to signal or to mark, or whose hooks to clear; empty for all hooks.
     resource: str = ""
     details: Mapping[str, Any] | None = None
     #: The kind of the hooks to clear; empty for any.
     kind: str = ""
+    #: Whether a cancelled operation is rolled back.
+    rollback: bool = True
+    #: The name of the snapshot to take, may be empty; or the name or id of the one to restore.
+    snapshot: str = ""
+    #: Why a resource is marked.
+    comment: str = ""
 
 
 def read_order(action: str, body: bytes) -> Order:
@@ -52,64 +77,45 @@ def read_order(action: str, body: bytes) -> Order:
         InvalidInput: it is not a JSON object, or a field is missing, unknown or malformed.
     """
     sent = read_object(body)
-    names = (*_ALWAYS, *_MORE.get(action, ()))
-    problems = [*unknown(sent, names), *_wrong(sent, action), *unstorable(sent)]
+    types = {**_ALWAYS, **_MORE.get(action, {})}
+    problems = [*unknown(sent, tuple(types)), *_wrong(sent, action, types), *unstorable(sent)]
     if problems:
         raise InvalidInput(problems)
     if sent.get("kind"):
         check_kind(sent["kind"], path="kind")
-    return Order(action=action, **sent)
+    return Order(action=action, **{name: value for name, value in sent.items() if value is not None})
 
 
-def _wrong(sent: Mapping[str, object], action: str) -> list[Problem]:
-    needed = (*_ALWAYS, *(("resource",) if action == "signal" else ()))
+def _wrong(sent: Mapping[str, object], action: str, types: Mapping[str, type]) -> list[Problem]:
+    needed = (*_ALWAYS, *(name for name in (_NEEDED.get(action),) if name))
     problems = [Problem(path=name, message="is needed") for name in needed if not sent.get(name)]
     for name, value in sent.items():
-        kind = dict if name == "details" else str
-        if value is not None and not isinstance(value, kind):
-            expected = "an object" if kind is dict else "a text"
-            problems.append(
-                Problem(path=name, message=f"expected is {expected}, and found is {kind_of(value)}")
-            )
+        expected = types.get(name, str)
+        if value is not None and not isinstance(value, expected):
+            message = f"expected is {_IN_WORDS[expected]}, and found is {kind_of(value)}"
+            problems.append(Problem(path=name, message=message))
+    snapshot = sent.get("snapshot")
+    if isinstance(snapshot, str) and snapshot and not is_name(snapshot):
+        problems.append(Problem(path="snapshot", message=f"expected is {NAME}"))
     return problems
 
 
-def unfit(action: str, stack: StackRow, hooks: Sequence[HookView]) -> str:
-    """Return why an action, or an update, is pointless in a stack's present state; empty if it is not."""
-    state = f"{stack.action}_{stack.status}"
-    going = stack.status == "IN_PROGRESS"
-    is_part = stack.parent_id is not None and action in ("cancel", "retry", "delete", "update")
-    reasons = {
-        "the stack is deleted": stack.deleted_at is not None,
-        "the stack is a part of another stack: act on that one": is_part,
-        f"nothing is under way that could be cancelled: the stack is {state}": (
-            action == "cancel" and (not going or stack.action == "DELETE")
-        ),
-        f"there is nothing to try again: the stack is {state}": (
-            action == "retry" and (stack.status != "FAILED" or stack.action not in _RETRIED)
-        ),
-        "the stack is being deleted": (action in ("delete", "update") and going and stack.action == "DELETE"),
-        "no resource is held at a hook": action == "clear_hook" and not hooks,
-    }
-    return next((sentence for sentence, holds in reasons.items() if holds), "")
-
-
-def check_order(order: Order, stack: StackRow, hooks: Sequence[HookView]) -> None:
+def check_order(order: Order, situation: Situation) -> None:
     """Check that an order still matches the stack, and makes sense in its state.
 
     Raises:
         InvalidInput: the confirmed name is not the stack's.
         Conflict: the stack or its operation is another by now, or its state does not allow the action.
     """
+    stack = situation.stack
     if order.confirm != stack.name:
         message = f"expected is the stack's name, {stack.name!r}, and found is another"
         raise InvalidInput([Problem(path="confirm", message=message)])
     if order.stack_id != stack.id:
         raise Conflict(f"another stack is called {stack.name!r} now: look at it again")
-    # A deletion, a signal and a hook do not depend on the operation.
-    if order.action in ("cancel", "retry") and order.traversal_id != stack.traversal_id:
+    if order.action in ON_WHAT_WAS_SEEN and order.traversal_id != stack.traversal_id:
         raise Conflict(f"stack {stack.name!r} has begun another operation meanwhile: look at it again")
-    why = unfit(order.action, stack, hooks)
+    why = unfit(order.action, situation)
     if why:
         raise Conflict(why)
 
@@ -124,7 +130,8 @@ def carry_out(order: Order, service: Service) -> dict[str, object]:
         Unavailable: the queue cannot be reached, or no coordinator took the job.
     """
     if order.action == "cancel":
-        return came(f"{order.confirm} is being cancelled", service.cancel(order.stack_id))
+        cancelled = service.cancel(order.stack_id, rollback=order.rollback)
+        return came(f"{order.confirm} is being cancelled", cancelled)
     if order.action == "retry":
         # By the stack's id, because its name may be another's by now; with a new job id, because it is a new job.
         definition = service.definition(order.stack_id)
@@ -132,6 +139,26 @@ def carry_out(order: Order, service: Service) -> dict[str, object]:
         return came(f"{order.confirm} is being tried again", service.update(job))
     if order.action == "delete":
         return came(f"{order.confirm} is being deleted", service.delete(order.stack_id))
+    if order.action in _OPERATED:
+        action, word = _OPERATED[order.action]
+        return came(f"{order.confirm} is being {word}", service.operate(action, order.stack_id))
+    if order.action in ("snapshot", "restore"):
+        return _with_snapshot(order, service)
+    return _on_resource(order, service)
+
+
+def _with_snapshot(order: Order, service: Service) -> dict[str, object]:
+    if order.action == "snapshot":
+        going = service.take_snapshot(order.stack_id, order.snapshot)
+        return came(f"a snapshot of {order.confirm} is being taken", going)
+    return came(f"{order.confirm} is being restored", service.restore(order.stack_id, order.snapshot))
+
+
+def _on_resource(order: Order, service: Service) -> dict[str, object]:
+    if order.action in ("mark_unhealthy", "mark_healthy"):
+        reset = order.action == "mark_healthy"
+        marked = service.mark_unhealthy(order.stack_id, order.resource, reason=order.comment, reset=reset)
+        return came(f"{order.resource} is {marked.state} now", None)
     if order.action == "signal":
         changed = service.signal(order.stack_id, order.resource, order.details or {})
         return came(f"{order.resource} was signalled", changed)

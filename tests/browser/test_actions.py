@@ -12,8 +12,11 @@ pytestmark = pytest.mark.slow
 
 
 def press(visit: Visit, action: str) -> None:
-    """Go to an action's button, and press it by the keyboard."""
-    visit.page.wait_for_selector(f"#act-{action}")
+    """Go to an action's button, in the menu if it is there, and press it by the keyboard."""
+    visit.page.wait_for_selector(f"#act-{action}", state="attached")
+    if not visit.page.is_visible(f"#act-{action}"):
+        visit.page.focus("#act-more")
+        visit.page.keyboard.press("Enter")
     visit.page.focus(f"#act-{action}")
     visit.page.keyboard.press("Enter")
 
@@ -39,6 +42,18 @@ def test_a_hook_is_cleared_and_a_stack_deleted_by_the_keyboard(visit: Visiting, 
         press(visited, "retry")
         until_said(visited, "there is nothing to try again: the stack is CREATE_IN_PROGRESS")
         expect(visited.page.locator("dialog")).to_have_count(0)
+
+        # So do those in the menu, beside each; arrows go through it, and Escape leaves it.
+        visited.page.focus("#act-more")
+        keys.press("ArrowDown")
+        expect(visited.page.locator("#act-check")).to_be_focused()
+        why = "wait until the operation is over, or cancel it: the stack is CREATE_IN_PROGRESS"
+        assert visited.text("#why-check") == why
+        keys.press("ArrowUp")
+        expect(visited.page.locator("#act-signal")).to_be_focused()
+        keys.press("Escape")
+        expect(visited.page.locator("#act-more")).to_be_focused()
+        expect(visited.page.locator("#act-menu")).to_be_hidden()
 
         press(visited, "clear_hook")
         assert visited.text("#act-title") == "Clear hooks of acted-on?"
@@ -92,7 +107,21 @@ def test_the_question_is_open_to_all(theme: str, visit: Visiting, site: Site) ->
     with visit(theme=theme) as visited:
         visited.open(f"/stack/{name}/events")
         until_offered(visited, "signal")
-        for action in ("delete", "signal"):
+        visited.page.click("#act-more")
+        assert visited.findings() == []
+        for action in ("delete", "signal", "mark_unhealthy"):
             press(visited, action)
             assert visited.findings() == []
             visited.page.keyboard.press("Escape")
+
+        # What was taken can be restored, and the focus comes back to the menu's button.
+        press(visited, "snapshot")
+        visited.page.keyboard.type("before")
+        visited.page.keyboard.press("Enter")
+        visited.until_stack("SNAPSHOT_COMPLETE")
+        until_offered(visited, "restore")
+        press(visited, "restore")
+        assert visited.text("#act-snapshot option").startswith("before, taken ")
+        assert visited.findings() == []
+        visited.page.keyboard.press("Escape")
+        expect(visited.page.locator("#act-more")).to_be_focused()

@@ -89,8 +89,7 @@ class Editing(OrderHandler):
             return result
         # One at a time: the second of two concurrent orders is checked after the first.
         async with self.application.orders_on(draft.stack_id):
-            stack, _ = await look_at(self, name)
-            check_draft(draft, stack)
+            check_draft(draft, (await look_at(self, name)).stack)
             changed: dict[str, Any] = await self.application.act(deed, self.caller())
         return changed
 

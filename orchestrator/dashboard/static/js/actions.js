@@ -1,25 +1,40 @@
-// The operator's actions on the stack of this page: buttons at fixed places, each with a confirmation.
+// The operator's actions on the stack of this page: a few buttons at fixed places, the others in a menu; each with a
+// confirmation.
 
+import { actionFields } from "./action_fields.js";
 import { byId, el, page, setText } from "./dom.js";
 import { onHead } from "./head.js";
 import { sendOrder } from "./order.js";
+import { fetchJson } from "./stream.js";
 
 const WORDS = {
-  cancel: { button: "Cancel", verb: "Cancel", after: "The operation under way ends, and is rolled back." },
+  cancel: { button: "Cancel", verb: "Cancel", after: "The operation under way ends." },
   retry: { button: "Try again", verb: "Try again", after: "The stack is updated with its present definition." },
-  delete: { button: "Delete", verb: "Delete", after: "The stack and all its resources are deleted permanently." },
-  signal: { button: "Signal", verb: "Signal", after: "The resource receives the signal, such as a wait condition waits for." },
   clear_hook: { button: "Clear hook", verb: "Clear hooks of", after: "Resources held at a hook continue." },
+  delete: { button: "Delete", verb: "Delete", after: "The stack and all its resources are deleted permanently." },
+  check: { button: "Check", verb: "Check", after: "All resources are compared with the objects that they stand for." },
+  suspend: { button: "Suspend", verb: "Suspend", after: "All resources are suspended, such as processes stopped." },
+  resume: { button: "Resume", verb: "Resume", after: "The suspended resources are resumed." },
+  snapshot: { button: "Take a snapshot", verb: "Take a snapshot of", after: "It holds the definition, and what the types of resources can keep." },
+  restore: { button: "Restore a snapshot", verb: "Restore", after: "The stack gets the definition and the data of the snapshot." },
+  mark_unhealthy: { button: "Mark unhealthy", verb: "Mark a resource unhealthy in", after: "The next update replaces the resource." },
+  mark_healthy: { button: "Mark healthy", verb: "Mark a resource healthy in", after: "Updates keep the resource, whatever a check has found." },
+  signal: { button: "Signal", verb: "Signal", after: "The resource receives the signal, such as a wait condition waits for." },
 };
+/** Always at hand; the others are in the menu, by what they are about. */
+const PRIMARY = ["cancel", "retry", "clear_hook", "delete"];
+const GROUPS = [
+  ["Operations", ["check", "suspend", "resume"]],
+  ["Snapshots", ["snapshot", "restore"]],
+  ["Resources", ["mark_unhealthy", "mark_healthy", "signal"]],
+];
 
 let offers = null; // The actions that are possible, by the server's last answer.
 let seen = ""; // The stack's state at that answer.
 
 /** Fetch the possible actions, and show them. */
 async function load() {
-  const answer = await fetch(`${page().stack}/actions.json`);
-  if (!answer.ok) return;
-  offers = await answer.json();
+  offers = await fetchJson(`${page().stack}/actions.json`);
   show();
 }
 
@@ -42,24 +57,25 @@ function show() {
     place.replaceChildren(el("p", { class: "act-said", text: [...refusals][0] }));
     return;
   }
+  if (!document.getElementById("act-said")) {
+    const primary = PRIMARY.flatMap((action) => [buttonFor(action), reasonFor(action, "visually-hidden")]);
+    place.replaceChildren(...primary, menu(), el("p", { id: "act-said", class: "act-said", role: "status" }));
+  }
   for (const action of Object.keys(WORDS)) {
-    const button = document.getElementById(`act-${action}`) ?? place.appendChild(buttonFor(action));
+    const button = byId(`act-${action}`);
     const why = obstacle(action);
     // Not `disabled`: the button keeps its focus, and shows the reason.
     button.setAttribute("aria-disabled", String(Boolean(why)));
-    button.title = why;
-    setText(document.getElementById(`why-${action}`) ?? place.appendChild(reasonFor(action)), why);
-  }
-  if (!document.getElementById("act-said")) {
-    place.append(el("p", { id: "act-said", class: "act-said", role: "status" }));
+    if (PRIMARY.includes(action)) button.title = why;
+    setText(byId(`why-${action}`), why);
   }
 }
 
-function buttonFor(action) {
+function buttonFor(action, look = "btn btn-sm btn-outline-secondary") {
   return el("button", {
     id: `act-${action}`,
     type: "button",
-    class: `btn btn-sm btn-outline-secondary act-${action}`,
+    class: `${look} act-${action}`,
     text: WORDS[action].button,
     "aria-describedby": `why-${action}`,
     "aria-haspopup": "dialog",
@@ -67,20 +83,83 @@ function buttonFor(action) {
   });
 }
 
-function reasonFor(action) {
-  return el("span", { id: `why-${action}`, class: "visually-hidden" });
+function reasonFor(action, look) {
+  return el("span", { id: `why-${action}`, class: look });
 }
+
+/** The button of the menu, and the menu: a list of buttons, each with the reason why it has no point now. */
+function menu() {
+  const opener = el("button", {
+    id: "act-more",
+    type: "button",
+    class: "btn btn-sm btn-outline-secondary",
+    text: "More",
+    "aria-expanded": "false",
+    "aria-controls": "act-menu",
+    on: { click: () => openMenu(byId("act-menu").hidden) },
+  });
+  const groups = GROUPS.map(([title, actions]) =>
+    el(
+      "div",
+      { role: "group", "aria-label": title },
+      el("p", { class: "act-group", "aria-hidden": "true", text: title }),
+      ...actions.map((action) => el("div", {}, buttonFor(action, "act-item"), reasonFor(action, "act-why"))),
+    ),
+  );
+  const list = el("div", { id: "act-menu", class: "act-menu panel", hidden: true }, ...groups);
+  const around = el("div", { class: "act-around" }, opener, list);
+  around.addEventListener("keydown", moveInMenu);
+  return around;
+}
+
+function openMenu(opens) {
+  byId("act-menu").hidden = !opens;
+  byId("act-more").setAttribute("aria-expanded", String(opens));
+}
+
+/** Arrows go through the menu, and Escape closes it. */
+function moveInMenu(event) {
+  const list = byId("act-menu");
+  if (event.key === "Escape" && !list.hidden) {
+    openMenu(false);
+    byId("act-more").focus();
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    openMenu(true);
+    const items = [...list.querySelectorAll("button")];
+    const at = items.indexOf(document.activeElement);
+    const step = event.key === "ArrowDown" ? at + 1 : at < 0 ? -1 : at - 1;
+    items.at(step % items.length).focus();
+  } else return;
+  event.preventDefault();
+}
+
+document.addEventListener("click", (event) => {
+  const list = document.getElementById("act-menu");
+  if (list && !list.hidden && !list.parentElement.contains(event.target)) openMenu(false);
+});
+document.addEventListener("focusin", (event) => {
+  const list = document.getElementById("act-menu");
+  if (list && !list.hidden && !list.parentElement.contains(event.target)) openMenu(false);
+});
 
 function choose(action) {
   const why = obstacle(action);
-  if (why) setText(byId("act-said"), why);
-  else ask(action);
+  if (why) {
+    setText(byId("act-said"), why);
+    return;
+  }
+  if (!PRIMARY.includes(action)) {
+    openMenu(false);
+    // Where the focus comes back to when the question is closed.
+    byId("act-more").focus();
+  }
+  ask(action);
 }
 
 /** Ask for confirmation and the action's input, and send the order. */
 function ask(action) {
   // The confirmation is for the operation that is shown now, even if another begins meanwhile.
-  const { stack, stack_id, traversal_id, hooks } = offers;
+  const { stack, stack_id, traversal_id } = offers;
   const { verb, after } = WORDS[action];
   const error = el("p", { class: "trouble", role: "alert", hidden: true });
   const send = el("button", {
@@ -89,7 +168,7 @@ function ask(action) {
     text: `${verb} ${stack}`,
   });
   const leave = el("button", { type: "button", class: "btn btn-sm btn-outline-secondary", text: "Leave it" });
-  const fields = { delete: typedName, signal: signalFields, clear_hook: hookFields }[action]?.({ stack, hooks, send });
+  const fields = actionFields(action, { ...offers, send });
   const form = el(
     "form",
     {},
@@ -125,52 +204,6 @@ function ask(action) {
   });
   byId("stacks-page").append(dialog);
   dialog.showModal();
-}
-
-/** A deletion is confirmed by typing the stack's name. */
-function typedName({ stack, send }) {
-  const input = el("input", { id: "act-name", class: "form-control", autocomplete: "off", spellcheck: "false" });
-  const judge = () => send.setAttribute("aria-disabled", String(input.value !== stack));
-  input.addEventListener("input", judge);
-  judge();
-  const label = el("label", { for: "act-name" }, "Type ", el("strong", { text: stack }), " to confirm");
-  return { elements: [label, input], read: () => ({ confirm: input.value }) };
-}
-
-function signalFields() {
-  const resource = el("input", { id: "act-resource", class: "form-control", required: true, autocomplete: "off" });
-  const details = el("textarea", { id: "act-details", class: "form-control", rows: 4, spellcheck: "false" });
-  details.value = "{}";
-  return {
-    elements: [
-      el("label", { for: "act-resource", text: "Resource" }),
-      resource,
-      el("label", { for: "act-details", text: "The signal's data: a JSON object" }),
-      details,
-    ],
-    read: () => {
-      let told;
-      try {
-        told = JSON.parse(details.value || "{}");
-      } catch (problem) {
-        throw new Error(`That is no JSON: ${problem.message}`);
-      }
-      return { resource: resource.value, details: told };
-    },
-  };
-}
-
-function hookFields({ hooks }) {
-  const choice = el("select", { id: "act-hook", class: "form-select" });
-  choice.append(el("option", { value: "", text: `All that stand (${hooks.length})` }));
-  hooks.forEach(({ resource, kind }, at) => {
-    choice.append(el("option", { value: String(at), text: `${resource} (${kind})` }));
-  });
-  const read = () => {
-    const hook = choice.value === "" ? null : hooks[Number(choice.value)];
-    return hook ? { resource: hook.resource, kind: hook.kind } : {};
-  };
-  return { elements: [el("label", { for: "act-hook", text: "Which" }), choice], read };
 }
 
 // The head changes with the stack's state and when a resource is held at a hook.

@@ -84,6 +84,42 @@ def test_a_failed_stack_is_tried_again_and_deleted(operator: httpx.Client, servi
     assert set(offers(operator, made.id)["unfit"].values()) == {"the stack is deleted"}
 
 
+def test_a_stack_is_suspended_kept_in_a_snapshot_and_its_resource_marked(
+    operator: httpx.Client, service: Service
+) -> None:
+    template = FAILING.replace("default: true", "default: false")
+    made = service.create(StackJob(name="kept", template=template))
+
+    def state() -> str:
+        return list(service.watch(made.id))[-1].stack.state
+
+    assert state() == "CREATE_COMPLETE"
+    for action, expected in (
+        ("check", "CHECK_COMPLETE"),
+        ("suspend", "SUSPEND_COMPLETE"),
+        ("resume", "RESUME_COMPLETE"),
+    ):
+        answer = act(operator, "kept", action)
+        assert answer.status_code == 202, answer.text
+        assert state() == expected
+    assert offers(operator, "kept")["unfit"]["resume"] == "the stack is not suspended: it is RESUME_COMPLETE"
+    assert offers(operator, "kept")["unfit"]["restore"] == "there is no complete snapshot to restore"
+
+    act(operator, "kept", "snapshot", snapshot="before")
+    assert state() == "SNAPSHOT_COMPLETE"
+    (snapshot,) = offers(operator, "kept")["snapshots"]
+    assert snapshot["name"] == "before"
+    assert act(operator, "kept", "restore", snapshot=snapshot["id"]).status_code == 202
+    assert state() == "RESTORE_COMPLETE"
+    assert act(operator, "kept", "restore", snapshot="after").status_code == 404
+
+    marked = act(operator, "kept", "mark_unhealthy", resource="one[*]", comment="its disk is dying")
+    assert marked.json()["message"] == "one[*] is CHECK_FAILED now"
+    assert "its disk is dying" in service.resource("kept", "one[*]").reason
+    assert act(operator, "kept", "mark_healthy", resource="one[*]").status_code == 202
+    assert service.resource("kept", "one[*]").state == "CHECK_COMPLETE"
+
+
 def test_of_orders_that_come_at_once_one_is_carried_out(operator: httpx.Client, service: Service) -> None:
     made = service.create(StackJob(name="twice", template=FAILING))
     assert list(service.watch(made.id))[-1].stack.status == "FAILED"

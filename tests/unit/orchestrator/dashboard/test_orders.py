@@ -8,8 +8,10 @@ import pytest
 
 from orchestrator.dashboard.access import ACTIONS
 from orchestrator.dashboard.bodies import MOST_BYTES
-from orchestrator.dashboard.orders import Order, check_order, read_order, unfit
+from orchestrator.dashboard.fitness import ON_WHAT_WAS_SEEN, Situation, unfit
+from orchestrator.dashboard.orders import Order, check_order, read_order
 from orchestrator.errors import Conflict, InvalidInput
+from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.views.stacks import HookView
 
@@ -35,6 +37,24 @@ STACK = StackRow(
 )
 GOING = replace(STACK, status="IN_PROGRESS")
 HOOK = HookView(resource="one", uuid="r1", kind="pre-create", since=0.0)
+SNAPSHOT = SnapshotRow(
+    id="n1",
+    stack_id="s1",
+    name="before",
+    action="CREATE",
+    status="COMPLETE",
+    reason="",
+    template_id="d1",
+    traversal_id="t0",
+    created_at=0.0,
+)
+#: The fields that some actions need beside those of every order.
+NEEDED = {
+    "signal": {"resource": "one"},
+    "restore": {"snapshot": "before"},
+    "mark_unhealthy": {"resource": "one"},
+    "mark_healthy": {"resource": "one"},
+}
 GOOD = {"stack_id": "s1", "traversal_id": "t1", "confirm": "web"}
 
 
@@ -45,7 +65,15 @@ def problems(action: str, sent: Any) -> list[str]:
 
 
 def order(action: str, **others: Any) -> Order:
-    return replace(read_order(action, json.dumps({**GOOD, **others}).encode()))
+    return read_order(action, json.dumps({**GOOD, **NEEDED.get(action, {}), **others}).encode())
+
+
+def situation(stack: StackRow) -> Situation:
+    return Situation(stack=stack, hooks=[HOOK], snapshots=[SNAPSHOT])
+
+
+def fitting(stack: StackRow) -> set[str]:
+    return {each for each in ACTIONS if not unfit(each, Situation(stack=stack, snapshots=[SNAPSHOT]))}
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000], ids=["none", "half", "bytes", "deep"])
@@ -93,6 +121,29 @@ def test_a_kind_of_hook_that_there_is_none_of_is_refused() -> None:
     assert "pre-create" in problems("clear_hook", {**GOOD, "kind": "pre-crate"})[0]
 
 
+@pytest.mark.parametrize(
+    ("action", "more", "told"),
+    [
+        ("cancel", {"rollback": "yes"}, "rollback: expected is true or false, and found is a text"),
+        (
+            "snapshot",
+            {"snapshot": " before"},
+            "snapshot: expected is one line of 1 to 255 printable characters",
+        ),
+        ("restore", {"snapshot": ""}, "snapshot: is needed"),
+        ("mark_healthy", {"resource": ""}, "resource: is needed"),
+    ],
+)
+def test_a_malformed_field_is_refused(action: str, more: Any, told: str) -> None:
+    assert problems(action, {**GOOD, **more})[0].startswith(told)
+
+
+def test_null_is_as_good_as_nothing() -> None:
+    assert order("cancel", rollback=None).rollback
+    assert not order("cancel", rollback=False).rollback
+    assert order("snapshot", snapshot="").snapshot == ""
+
+
 @pytest.mark.parametrize("action", ["cancel", "retry", "delete"])
 def test_what_belongs_to_another_action_is_refused(action: str) -> None:
     assert "resource: there is no such field" in problems(action, {**GOOD, "resource": "one"})[0]
@@ -100,32 +151,36 @@ def test_what_belongs_to_another_action_is_refused(action: str) -> None:
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_another_stack_of_the_same_name_is_left_alone(action: str) -> None:
-    given = order(action, stack_id="s0", **({"resource": "one"} if action == "signal" else {}))
     with pytest.raises(Conflict, match="another stack is called 'web' now"):
-        check_order(given, GOING if action == "cancel" else STACK, [HOOK])
+        check_order(order(action, stack_id="s0"), situation(STACK))
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_another_name_confirms_nothing(action: str) -> None:
-    given = order(action, confirm="Web", **({"resource": "one"} if action == "signal" else {}))
     with pytest.raises(InvalidInput, match="expected is the stack's name, 'web'"):
-        check_order(given, STACK, [HOOK])
+        check_order(order(action, confirm="Web"), situation(STACK))
 
 
-@pytest.mark.parametrize(("action", "stack"), [("cancel", GOING), ("retry", STACK)])
-def test_nobody_cancels_or_repeats_what_they_have_not_seen(action: str, stack: StackRow) -> None:
-    check_order(order(action), stack, [])
+@pytest.mark.parametrize("action", ON_WHAT_WAS_SEEN)
+def test_nobody_cancels_or_repeats_what_they_have_not_seen(action: str) -> None:
+    states = {"cancel": GOING, "resume": replace(STACK, action="SUSPEND")}
+    stack = states.get(action, STACK)
+    check_order(order(action), situation(stack))
     with pytest.raises(Conflict, match="has begun another operation meanwhile"):
-        check_order(order(action, traversal_id="t0"), stack, [])
+        check_order(order(action, traversal_id="t0"), situation(stack))
 
 
+AT_REST = {"check", "suspend", "snapshot", "restore", "mark_unhealthy", "mark_healthy"}
 #: Per state, which actions have a point in it.
 FITTING = {
     "CREATE_IN_PROGRESS": {"cancel", "delete", "signal"},
-    "CREATE_FAILED": {"retry", "delete", "signal"},
-    "CREATE_COMPLETE": {"delete", "signal"},
-    "UPDATE_FAILED": {"retry", "delete", "signal"},
-    "SUSPEND_FAILED": {"delete", "signal"},
+    "CREATE_FAILED": {"retry", "delete", "signal", *AT_REST},
+    "CREATE_COMPLETE": {"delete", "signal", *AT_REST},
+    "UPDATE_FAILED": {"retry", "delete", "signal", "resume", *AT_REST},
+    "SUSPEND_COMPLETE": {"delete", "signal", "resume"},
+    "SUSPEND_FAILED": {"delete", "signal", "suspend", "resume"},
+    "RESUME_COMPLETE": {"delete", "signal", *AT_REST},
+    "CHECK_IN_PROGRESS": {"cancel", "delete", "signal"},
     "DELETE_IN_PROGRESS": {"signal"},
     "DELETE_FAILED": {"delete", "signal"},
 }
@@ -135,15 +190,21 @@ FITTING = {
 def test_what_has_a_point_depends_on_the_state(state: str) -> None:
     action, _, status = state.partition("_")
     stack = replace(STACK, action=action, status=status)
-    assert {each for each in ACTIONS if not unfit(each, stack, [])} == FITTING[state]
-    assert not unfit("clear_hook", stack, [HOOK])
+    assert fitting(stack) == FITTING[state]
+    assert not unfit("clear_hook", situation(stack))
+
+
+def test_only_a_complete_snapshot_can_be_restored() -> None:
+    for status in ("IN_PROGRESS", "FAILED"):
+        taken = Situation(stack=STACK, snapshots=[replace(SNAPSHOT, status=status)])
+        assert unfit("restore", taken) == "there is no complete snapshot to restore"
 
 
 def test_nothing_is_done_to_what_is_deleted() -> None:
-    deleted = replace(STACK, deleted_at=1.0)
-    assert {unfit(action, deleted, [HOOK]) for action in ACTIONS} == {"the stack is deleted"}
+    deleted = situation(replace(STACK, deleted_at=1.0))
+    assert {unfit(action, deleted) for action in ACTIONS} == {"the stack is deleted"}
 
 
 def test_a_part_of_a_stack_is_changed_with_the_whole() -> None:
-    part = replace(GOING, parent_id="s0", depth=1)
-    assert [action for action in ACTIONS if not unfit(action, part, [HOOK])] == ["signal", "clear_hook"]
+    part = replace(STACK, parent_id="s0", depth=1)
+    assert fitting(part) == {"signal", "mark_unhealthy", "mark_healthy"}
