@@ -149,7 +149,7 @@ def _sender(key_id: str, job: Job) -> Caller:
     if key is None:
         raise NotAllowed(f"the key {key_id!r} that signed the job was removed")
     identity = key.identity if key.user else replace(key.identity, user=job.user)
-    return Caller(identity=identity, origin=f"queue, key {key.id}")
+    return Caller(identity=identity, origin=f"queue, key {key.id}", comment=job.comment)
 
 
 def _require_role(who: Caller, job: Job) -> None:

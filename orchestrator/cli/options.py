@@ -9,6 +9,7 @@ import click
 
 from orchestrator.cli.formats import FORMS
 from orchestrator.cli.shell import Shell
+from orchestrator.model.comments import COMMENT, is_comment
 from orchestrator.model.tags import read_tags
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -153,6 +154,21 @@ def tags_option(words: str, name: str = "--tags") -> Callable[[Command], Command
     return click.option(name, metavar="TAG,...", callback=_read_tags, help=words)
 
 
+def _keep_comment(context: click.Context, _: click.Parameter, value: str) -> None:
+    if not is_comment(value):
+        raise click.BadParameter(f"expected {COMMENT}")
+    context.ensure_object(Shell).comment = value
+
+
+#: The command's function does not receive it: it is the shell's, and recorded with all that the command does.
+comment_option = click.option(
+    "--comment",
+    default="",
+    metavar="TEXT",
+    callback=_keep_comment,
+    expose_value=False,
+    help="Why, for the stack's history and the audit log: --comment 'ticket 4711'.",
+)
 yes_option = click.option(
     "-y", "--yes", is_flag=True, help="Do not ask for confirmation; implied when stdin is no terminal."
 )

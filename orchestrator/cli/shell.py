@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -72,6 +72,8 @@ class Shell:
     pause: Callable[[float], None] = time.sleep
     #: The format of the command line, also for errors.
     form: str = "table"
+    #: Why the command is given, by its option ``--comment``.
+    comment: str = ""
 
     @property
     def log_level(self) -> str:
@@ -106,7 +108,7 @@ class Shell:
         """
         from orchestrator.access.authenticators import local_caller
 
-        return local_caller(self.settings, "command line")
+        return replace(local_caller(self.settings, "command line"), comment=self.comment)
 
     @contextmanager
     def allowed(self, operation: str, typed: str = "") -> Iterator[None]:

@@ -11,6 +11,7 @@ from orchestrator.cli.errors import BAD_INPUT, warn
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
 from orchestrator.cli.options import (
+    comment_option,
     rollback_option,
     shell_command,
     tags_option,
@@ -46,6 +47,7 @@ def stack() -> None:
 @rollback_option
 @tags_option("Tags of the stack; nested stacks have none.")
 @timeout_option
+@comment_option
 @wait_option
 def create(
     shell: Shell, name: str, *, template: str, is_dry_run: bool, wait: bool, form: str, **given: Unpack[Given]
@@ -118,6 +120,7 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
 @shell_command("isotherm stack delete web", "isotherm stack delete web --yes --no-wait", group=stack)
 @click.argument("name")
 @yes_option
+@comment_option
 @wait_option
 def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None:
     """Delete a stack and all its resources."""

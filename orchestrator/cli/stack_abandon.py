@@ -9,7 +9,7 @@ from orchestrator.cli.ending import follow_or_leave, refuse_to_leave, wait_for_e
 from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import as_json, as_yaml, fields_table, printable, show
-from orchestrator.cli.options import shell_command, wait_option, yes_option
+from orchestrator.cli.options import comment_option, shell_command, wait_option, yes_option
 from orchestrator.cli.shell import Shell
 from orchestrator.config.secret_file import write_secret_file
 
@@ -50,6 +50,7 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
 @click.argument("name")
 @output_option
 @yes_option
+@comment_option
 @wait_option
 def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: bool, form: str) -> None:
     """Delete a stack, but keep its objects.

@@ -6,6 +6,7 @@ import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.options import (
+    comment_option,
     optional_template_options,
     rollback_option,
     shell_command,
@@ -32,6 +33,7 @@ from orchestrator.cli.source import Given, adopt_job
 @rollback_option
 @tags_option("Tags of the stack, instead of those in the file.")
 @timeout_option
+@comment_option
 @wait_option
 def adopt(
     shell: Shell,

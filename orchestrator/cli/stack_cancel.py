@@ -4,7 +4,7 @@ import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.events import last_event
-from orchestrator.cli.options import shell_command, wait_option
+from orchestrator.cli.options import comment_option, shell_command, wait_option
 from orchestrator.cli.shell import Shell
 
 
@@ -15,6 +15,7 @@ from orchestrator.cli.shell import Shell
     default=True,
     help="Roll back to the last complete state (the default), or leave the stack as it is.",
 )
+@comment_option
 @wait_option
 def cancel(shell: Shell, name: str, *, rollback: bool, wait: bool, form: str) -> None:
     """Cancel the operation in progress.

@@ -82,6 +82,7 @@ def _list_table(views: list["TraversalView"]) -> Table:
             "reason",
         ),
         "user",
+        "comment",
     )
     rows = [
         (
@@ -97,6 +98,7 @@ def _list_table(views: list["TraversalView"]) -> Table:
             view.id,
             view.reason,
             view.user,
+            view.comment,
         )
         for view in views
     ]
@@ -111,6 +113,7 @@ def _tables(view: "TraversalView") -> list[Table]:
         "state": view.state,
         "reason": view.reason,
         "user": view.user,
+        "comment": view.comment,
         "begun": moment(view.begun_at),
         "ended": "" if view.ended_at is None else moment(view.ended_at),
         "took": _took(view),

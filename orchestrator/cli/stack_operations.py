@@ -4,7 +4,7 @@ import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.events import last_event
-from orchestrator.cli.options import example, format_option, wait_option
+from orchestrator.cli.options import comment_option, example, format_option, wait_option
 from orchestrator.cli.shell import Shell
 
 
@@ -12,6 +12,7 @@ def _command(action: str, words: str) -> click.Command:
 
     @click.command(action.lower(), epilog=example(f"isotherm stack {action.lower()} web"), help=words)
     @click.argument("name")
+    @comment_option
     @wait_option
     @format_option()
     @click.pass_obj

@@ -10,6 +10,7 @@ from orchestrator.cli.errors import STACK_FAILED
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import (
+    comment_option,
     rollback_option,
     shell_command,
     timeout_option,
@@ -34,6 +35,7 @@ def snapshot() -> None:
 )
 @click.argument("name")
 @click.option("--name", "snapshot_name", default="", metavar="SNAPSHOT", help="The name of the snapshot.")
+@comment_option
 @wait_option
 def create(shell: Shell, name: str, *, snapshot_name: str, wait: bool, form: str) -> None:
     """Take a snapshot of a stack.
@@ -109,6 +111,7 @@ def delete(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
 @click.argument("snapshot_name", metavar="SNAPSHOT")
 @rollback_option
 @timeout_option
+@comment_option
 @wait_option
 def restore(
     shell: Shell,

@@ -10,6 +10,7 @@ from orchestrator.cli.errors import CHANGES, DONE, warn
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import show
 from orchestrator.cli.options import (
+    comment_option,
     optional_template_options,
     rollback_again_option,
     shell_command,
@@ -55,6 +56,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
 @rollback_again_option
 @tags_option("New tags of the stack, instead of those it has; an empty text removes them.")
 @timeout_option
+@comment_option
 @wait_option
 def update(
     shell: Shell,

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.comments import COMMENT, is_comment
 
 #: The greatest size of a body; only a signal's details, and templates with their files, are large.
 MOST_BYTES: Final = 1024 * 1024
@@ -52,6 +53,13 @@ def unstorable(sent: Mapping[str, object]) -> Iterator[Problem]:
         wrong = next((each for each in map(_wrong_in, _parts(value)) if each), "")
         if wrong:
             yield Problem(path=name, message=f"it has {wrong}")
+
+
+def comment_problems(sent: Mapping[str, object]) -> Iterator[Problem]:
+    """Yield a problem if the field ``comment`` is a text, and no valid comment."""
+    comment = sent.get("comment")
+    if isinstance(comment, str) and not is_comment(comment):
+        yield Problem(path="comment", message=f"expected is {COMMENT}")
 
 
 def _parts(value: object) -> Iterator[tuple[object, int]]:

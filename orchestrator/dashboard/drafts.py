@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
-from orchestrator.dashboard.bodies import kind_of, read_object, unknown, unstorable
+from orchestrator.dashboard.bodies import comment_problems, kind_of, read_object, unknown, unstorable
 from orchestrator.dashboard.fitness import Situation, unfit
 from orchestrator.documentation.hot_constraint import hot_constraint
 from orchestrator.errors import Conflict, InvalidInput, Position, Problem
@@ -28,7 +28,9 @@ from orchestrator.validation.report import examined_alone, view_of
 from orchestrator.views.stacks import PropertyChange, ResourcePreview, StackPreview, UpdatePlan
 
 #: The fields of every draft, beside the text of the template.
-_OPTIONAL: Final = ("name", "environment", "files", "parameters", "tags", "timeout_minutes", "rollback")
+_OPTIONAL: Final = (
+    *("name", "environment", "files", "parameters", "tags", "timeout_minutes", "rollback", "comment"),
+)
 #: Those of a draft for a stack that is there: as in an order, the stack and the operation that the page showed.
 _OF_UPDATES: Final = ("stack_id", "traversal_id")
 #: Of such a draft: what of the stack's present definition is not kept.
@@ -64,6 +66,8 @@ class Draft:
     #: The stack and the operation that the page showed; empty for a new stack.
     stack_id: str = ""
     traversal_id: str = ""
+    #: Why, in the operator's words; recorded with the operation.
+    comment: str = ""
 
 
 def read_draft(body: bytes, *, updates: bool) -> Draft:
@@ -80,6 +84,7 @@ def read_draft(body: bytes, *, updates: bool) -> Draft:
         *(Problem(path=name, message="is needed") for name in needed if not sent.get(name)),
         *(_wrong(name, value) for name, value in sent.items() if not _fits(name, value)),
         *unstorable(sent),
+        *comment_problems(sent),
     ]
     if problems:
         raise InvalidInput(problems)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestrator.dashboard.bodies import kind_of, read_object, unknown, unstorable
+from orchestrator.dashboard.bodies import comment_problems, kind_of, read_object, unknown, unstorable
 from orchestrator.dashboard.fitness import ON_WHAT_WAS_SEEN, Situation, unfit
 from orchestrator.engine.breakpoints import check_kind
 from orchestrator.errors import Conflict, InvalidInput, Problem
@@ -24,12 +24,14 @@ _MORE: Final[Mapping[str, Mapping[str, type]]] = {
     "cancel": {"rollback": bool},
     "snapshot": {"snapshot": str},
     "restore": {"snapshot": str},
-    "mark_unhealthy": {"resource": str, "comment": str},
-    "mark_healthy": {"resource": str, "comment": str},
+    "mark_unhealthy": {"resource": str},
+    "mark_healthy": {"resource": str},
     "signal": {"resource": str, "details": dict},
     "clear_hook": {"resource": str, "kind": str},
 }
-_ALWAYS: Final[Mapping[str, type]] = {"stack_id": str, "traversal_id": str, "confirm": str}
+_ALWAYS: Final[Mapping[str, type]] = {"stack_id": str, "traversal_id": str, "confirm": str, "comment": str}
+#: What every order needs: the stack, the operation that the page showed, and the confirmed name.
+_SHOWN: Final = ("stack_id", "traversal_id", "confirm")
 #: The fields that an action needs, beside those of every order.
 _NEEDED: Final[Mapping[str, str]] = {
     "restore": "snapshot",
@@ -66,7 +68,7 @@ class Order:
     rollback: bool = True
     #: The name of the snapshot to take, may be empty; or the name or id of the one to restore.
     snapshot: str = ""
-    #: Why a resource is marked.
+    #: Why, in the operator's words: recorded with the operation, and as the reason of a mark.
     comment: str = ""
 
 
@@ -87,7 +89,7 @@ def read_order(action: str, body: bytes) -> Order:
 
 
 def _wrong(sent: Mapping[str, object], action: str, types: Mapping[str, type]) -> list[Problem]:
-    needed = (*_ALWAYS, *(name for name in (_NEEDED.get(action),) if name))
+    needed = (*_SHOWN, *(name for name in (_NEEDED.get(action),) if name))
     problems = [Problem(path=name, message="is needed") for name in needed if not sent.get(name)]
     for name, value in sent.items():
         expected = types.get(name, str)
@@ -97,7 +99,7 @@ def _wrong(sent: Mapping[str, object], action: str, types: Mapping[str, type]) -
     snapshot = sent.get("snapshot")
     if isinstance(snapshot, str) and snapshot and not is_name(snapshot):
         problems.append(Problem(path="snapshot", message=f"expected is {NAME}"))
-    return problems
+    return [*problems, *comment_problems(sent)]
 
 
 def check_order(order: Order, situation: Situation) -> None:

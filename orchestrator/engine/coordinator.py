@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.config.caller import caller
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
@@ -251,7 +252,9 @@ class Coordinator:
                 f"stack {stack.name!r} is {stack.action}_{stack.status}: there is nothing to cancel"
             )
         if not job.rollback or stack.action in OPERATIONS:
-            reason = f"Stack {stack.action} cancelled"
+            comment = caller().comment
+            # The cancelled operation has a comment of its own, if any.
+            reason = f"Stack {stack.action} cancelled{f': {comment}' if comment else ''}"
             order = self._store.traversals.cancel(stack.traversal_id, reason=reason, job_id=job.job_id)
             publish_or_leave(self._publisher, (order,) if order else ())
             for child in self._store.families.children(stack.id):

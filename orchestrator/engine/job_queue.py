@@ -112,11 +112,12 @@ class JobQueue:
         try:
             content = self._store.taken_jobs.content(taken)
             job = content["job"]
-            # The sender's role was enough when the job arrived.
-            who = Caller(identity=Identity(user=content["user"], roles={}), origin=content["origin"])
             with about_job(taken.task, job_id=taken.id, stack=_name_in(job, "name")):
                 read = JOBS[taken.task].from_wire({**job, "job_id": taken.id})
                 self._refuse_deadly(taken)
+                # The sender's role was enough when the job arrived.
+                identity = Identity(user=content["user"], roles={})
+                who = Caller(identity=identity, origin=content["origin"], comment=read.comment)
                 with acting_for(who):
                     self._begin(read)
         except Unavailable:

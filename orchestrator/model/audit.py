@@ -30,7 +30,7 @@ class AuditEntry:
     origin: str
     #: ALLOWED or REFUSED, by the role of the user; what became of it is in the stack's history.
     outcome: str = ALLOWED
-    #: Why it was refused.
+    #: Why it was refused; else the caller's comment.
     detail: str = ""
 
     @classmethod
@@ -45,7 +45,7 @@ class AuditEntry:
             "target": target,
             "origin": who.origin,
             "outcome": REFUSED if refused else ALLOWED,
-            "detail": refused,
+            "detail": refused or who.comment,
         }
         return cls(**{name: cut(storable(text), _LONGEST) for name, text in texts.items()})
 

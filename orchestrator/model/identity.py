@@ -43,6 +43,8 @@ class Caller:
     identity: Identity
     #: The face, and the id of a key or an address: ``queue, key 1f0c9a3e``.
     origin: str
+    #: Why, if the caller says so: :func:`orchestrator.model.comments.is_comment`. Recorded with what it begins.
+    comment: str = ""
 
 
 #: What the engine does by itself, such as a rollback after a failure.

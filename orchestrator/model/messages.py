@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self, get_type_h
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.model.breakpoints import UNSET_HOOK
+from orchestrator.model.comments import COMMENT, is_comment
 from orchestrator.model.names import NAME, is_name
 from orchestrator.model.tags import TAGS, are_tags, each_once
 
@@ -125,6 +126,7 @@ class _Shape(NamedTuple):
 #: The shapes of the fields of jobs that come over the queue.
 _Text = Annotated[str, _Shape("text", _is_text)]
 _Name = Annotated[str, _Shape(NAME, is_name)]
+_Comment = Annotated[str, _Shape(COMMENT, is_comment)]
 _Flag = Annotated[bool, _Shape("true or false", lambda value: isinstance(value, bool))]
 _Minutes = Annotated[float | None, _Shape("a number of minutes", _is_number)]
 _Map = Annotated[Mapping[str, Any], _Shape("a map whose keys are text", _is_map)]
@@ -136,7 +138,7 @@ _Environments = Annotated[
 ]
 
 #: The fields of jobs that do not travel while they are empty.
-_NOT_ALWAYS: Final = frozenset({"user", "credential"})
+_NOT_ALWAYS: Final = frozenset({"user", "comment", "credential"})
 #: Every kind of job, by the name of the task that carries it.
 JOBS: Final[dict[str, type["Job"]]] = {}
 
@@ -160,6 +162,8 @@ class Job:
     job_id: _Name = field(default_factory=lambda: str(uuid.uuid4()))
     #: For whom a face of the installation sends it; means nothing in a job that is signed with a user's key.
     user: _Name = ""
+    #: Why the sender wants it, for the history and the audit log.
+    comment: _Comment = ""
 
     def __init_subclass__(cls) -> None:
         # A class with slots is made twice: the second, which is used, takes the first's place.

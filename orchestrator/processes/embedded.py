@@ -7,12 +7,13 @@ import itertools
 import queue
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import structlog
 
-from orchestrator.config.caller import caller
+from orchestrator.config.caller import acting_for, caller
 from orchestrator.config.log_context import about_job
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.state_directory import prepare_state_directory
@@ -127,9 +128,10 @@ class Embedded:
         self._start()
         try:
             target = f"{stack} (job {job.job_id})"
-            entry = AuditEntry.of(caller(), job.operation, project=job.project, target=target)
+            who = replace(caller(), comment=job.comment or caller().comment)
+            entry = AuditEntry.of(who, job.operation, project=job.project, target=target)
             self.runtime.store.audit_log.append(entry)
-            with about_job(job.task, job_id=job.job_id, stack=stack):
+            with about_job(job.task, job_id=job.job_id, stack=stack), acting_for(who):
                 return self.runtime.coordinator.begin(job)
         finally:
             self.runtime.pump.wake()

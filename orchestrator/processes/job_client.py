@@ -43,7 +43,8 @@ class JobClient:
         from orchestrator.queue.celery_app import make_app, send_job
 
         own = self._store.identity.read()
-        job = replace(job, user=caller().identity.user)
+        who = caller()
+        job = replace(job, user=who.identity.user, comment=job.comment or who.comment)
         try:
             send_job(make_app(self._settings, lambda: own), job, stack=stack)
         except (OperationalError, OSError) as error:

@@ -28,6 +28,9 @@ class OperationView(View):
     ended_at: float | None
     #: When it times out.
     deadline: float | None
+    #: The user who began it, and why, if the user said so; empty where the engine did.
+    user: str = ""
+    comment: str = ""
     #: Whether it is the stack's operation in force, the last one.
     in_force: bool
     #: The stack's own state: ``CREATE_IN_PROGRESS``.

@@ -191,6 +191,8 @@ class TraversalView(StatefulView):
     reason: str
     #: The user who began it; empty where the engine did, such as a rollback after a failure.
     user: str = ""
+    #: Why the user began it; empty if the user did not say.
+    comment: str = ""
     #: The definition that it gives the stack.
     template_id: str
     begun_at: float

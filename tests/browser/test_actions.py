@@ -64,6 +64,8 @@ def test_a_hook_is_cleared_and_a_stack_deleted_by_the_keyboard(visit: Visiting, 
         visited.page.focus("#act-hook")
         keys.press("ArrowDown")
         keys.press("Tab")
+        assert visited.focused() == "act-comment"
+        keys.press("Tab")
         assert visited.focused() == "Leave it"
         keys.press("Tab")
         assert visited.focused() == "Clear hooks of acted-on"
@@ -117,11 +119,17 @@ def test_the_question_is_open_to_all(theme: str, visit: Visiting, site: Site) ->
         # What was taken can be restored, and the focus comes back to the menu's button.
         press(visited, "snapshot")
         visited.page.keyboard.type("before")
+        visited.page.fill("#act-comment", "before the <b>upgrade</b>")
         visited.page.keyboard.press("Enter")
         visited.until_stack("SNAPSHOT_COMPLETE")
+        # Who ordered it, and why, is in the head and in the history.
+        expect(visited.page.locator("#stack-by")).to_have_text("ann")
+        expect(visited.page.locator("#stack-comment")).to_have_text("“before the <b>upgrade</b>”")
         until_offered(visited, "restore")
         press(visited, "restore")
         assert visited.text("#act-snapshot option").startswith("before, taken ")
         assert visited.findings() == []
         visited.page.keyboard.press("Escape")
         expect(visited.page.locator("#act-more")).to_be_focused()
+        visited.open(f"/stack/{name}/history")
+        expect(visited.page.locator("#history-rows .comment")).to_have_text("“before the <b>upgrade</b>”")

@@ -79,7 +79,9 @@ class Act(OrderHandler):
             # One at a time: the second of two concurrent orders is checked after the first.
             async with self.application.orders_on(order.stack_id):
                 check_order(order, await look_at(self, name))
-                result: dict[str, Any] = await self.application.act(partial(carry_out, order), self.caller())
+                result: dict[str, Any] = await self.application.act(
+                    partial(carry_out, order), self.caller(order.comment)
+                )
         except IsothermError as error:
             raise http_error(error) from error
         return result

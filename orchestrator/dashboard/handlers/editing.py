@@ -85,12 +85,12 @@ class Editing(OrderHandler):
     async def _result(self, step: str, name: str, draft: Draft) -> dict[str, Any]:
         deed = partial(_carry_out, step, draft)
         if not name:
-            result: dict[str, Any] = await self.application.act(deed, self.caller())
+            result: dict[str, Any] = await self.application.act(deed, self.caller(draft.comment))
             return result
         # One at a time: the second of two concurrent orders is checked after the first.
         async with self.application.orders_on(draft.stack_id):
             check_draft(draft, (await look_at(self, name)).stack)
-            changed: dict[str, Any] = await self.application.act(deed, self.caller())
+            changed: dict[str, Any] = await self.application.act(deed, self.caller(draft.comment))
         return changed
 
 

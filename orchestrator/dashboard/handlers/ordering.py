@@ -41,10 +41,10 @@ class OrderHandler(DataHandler):
             who = None
         return log.bind(action=action, stack=name, who=who, address=self.request.remote_ip)
 
-    def caller(self) -> Caller:
-        """Return who orders it."""
+    def caller(self, comment: str = "") -> Caller:
+        """Return who orders it, and why."""
         identity = self.visitor.identity(self.application.mode)
-        return Caller(identity=identity, origin=f"dashboard, {self.request.remote_ip}")
+        return Caller(identity=identity, origin=f"dashboard, {self.request.remote_ip}", comment=comment)
 
     def require(self, action: str, name: str) -> None:
         """Require that the visitor may do it.

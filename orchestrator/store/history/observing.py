@@ -149,10 +149,11 @@ class Observations:
     ) -> tuple[OperationView, bool]:
         """Return an operation, and whether events of it are purged."""
         stack, traversal = tables.stack, tables.traversal
-        names = ("action", "status", "reason", "created_at", "ended_at", "deadline", "counted")
+        names = ("action", "status", "reason", "created_at", "ended_at", "deadline", "counted", "comment")
         row = connection.execute(
             sa.select(
                 *(traversal.c[name] for name in names),
+                traversal.c.user_name.label("user"),
                 stack.c.name,
                 stack.c.project,
                 stack.c.parent_id,

@@ -27,6 +27,8 @@ class TraversalRow(Record):
     template_id: str
     #: Empty where the engine began it by itself.
     user: str = ""
+    #: Why the user began it; empty if the user did not say.
+    comment: str = ""
     created_at: float
     ended_at: float | None
     #: The number of its events about resources, by action and status: ``CREATE_COMPLETE`` ...
@@ -135,7 +137,17 @@ class Past:
     @staticmethod
     def _rows() -> Query:
         traversal = tables.traversal
-        names = ("id", "action", "status", "reason", "template_id", "created_at", "ended_at", "counted")
+        names = (
+            "id",
+            "action",
+            "status",
+            "reason",
+            "template_id",
+            "created_at",
+            "ended_at",
+            "counted",
+            "comment",
+        )
         return sa.select(*(traversal.c[name] for name in names), traversal.c.user_name.label("user"))
 
     def _counted(self, stack_id: str, rows: Sequence[AnyRow]) -> list[TraversalRow]:

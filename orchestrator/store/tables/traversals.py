@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from orchestrator.config.caller import caller
 from orchestrator.store.tables.schema import PartialIndex, Sentence, metadata, user_column
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ traversal = sa.Table(
     #: The number of its purged events about resources, by action and status: {"CREATE_COMPLETE": 3}.
     sa.Column("counted", sa.Text, nullable=False, server_default="{}"),
     user_column(),
+    #: Why the user began it, in the user's words; fills itself in, as the user does.
+    sa.Column("comment", Sentence, nullable=False, server_default="", default=lambda: caller().comment),
     sa.Index("ix_traversal_stack_id", "stack_id"),
     PartialIndex("ix_traversal_deadline", "deadline", where="status = 'IN_PROGRESS'"),
 )

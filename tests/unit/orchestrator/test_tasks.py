@@ -518,11 +518,14 @@ def test_signal_that_clears_a_hook_needs_the_role_for_that(runtime: Runtime, tmp
 def test_installation_itself_acts_for_the_user_whom_it_names(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(Coordinator, "begin", lambda *_: begun.append(caller().identity.user))
-    carry_out(DeleteJob.task, {"name": "s", "job_id": "1", "user": "bob"})
+    begun: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        Coordinator, "begin", lambda *_: begun.append((caller().identity.user, caller().comment))
+    )
+    carry_out(DeleteJob.task, {"name": "s", "job_id": "1", "user": "bob", "comment": "of no use"})
     carry_out(DeleteJob.task, {"name": "s", "job_id": "2"})
-    assert begun == ["bob", ""]
+    assert begun == [("bob", "of no use"), ("", "")]
+    assert [each.entry.detail for each in runtime.store.audit_log.newest(2)] == ["", "of no use"]
 
 
 @pytest.mark.usefixtures("users")

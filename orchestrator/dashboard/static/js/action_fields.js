@@ -85,16 +85,7 @@ function restoreFields({ snapshots }) {
 
 function markFields() {
   const resource = el("input", { id: "act-resource", class: "form-control", required: true, autocomplete: "off", spellcheck: "false" });
-  const comment = el("input", { id: "act-comment", class: "form-control", maxlength: 500, autocomplete: "off" });
-  return {
-    elements: [
-      el("label", { for: "act-resource", text: "Resource" }),
-      resource,
-      el("label", { for: "act-comment", text: "Reason (optional)" }),
-      comment,
-    ],
-    read: () => ({ resource: resource.value, ...(comment.value.trim() ? { comment: comment.value.trim() } : {}) }),
-  };
+  return { elements: [el("label", { for: "act-resource", text: "Resource" }), resource], read: () => ({ resource: resource.value }) };
 }
 
 function hookFields({ hooks }) {

@@ -161,6 +161,7 @@ function ask(action) {
   // The confirmation is for the operation that is shown now, even if another begins meanwhile.
   const { stack, stack_id, traversal_id } = offers;
   const { verb, after } = WORDS[action];
+  const comment = el("input", { id: "act-comment", class: "form-control", maxlength: 500, autocomplete: "off" });
   const error = el("p", { class: "trouble", role: "alert", hidden: true });
   const send = el("button", {
     type: "submit",
@@ -175,6 +176,8 @@ function ask(action) {
     el("h2", { id: "act-title", text: `${verb} ${stack}?` }),
     el("p", { id: "act-after", text: after }),
     ...(fields?.elements ?? []),
+    el("label", { for: "act-comment", text: "Reason, for the history (optional)" }),
+    comment,
     error,
     el("div", { class: "act-buttons" }, leave, send),
   );
@@ -191,7 +194,7 @@ function ask(action) {
     error.hidden = true;
     send.setAttribute("aria-disabled", "true");
     try {
-      const order = { stack_id, traversal_id, confirm: stack, ...(fields?.read() ?? {}) };
+      const order = { stack_id, traversal_id, confirm: stack, comment: comment.value.trim(), ...(fields?.read() ?? {}) };
       const came = await sendOrder(`${page().stack}/act/${action}`, order);
       dialog.close();
       setText(byId("act-said"), came.message);

@@ -124,7 +124,7 @@ function goTo(field, position) {
 }
 
 /** Send a step, with the buttons off meanwhile; problems are shown at their places. */
-async function take(step, words) {
+async function take(step, words, more = {}) {
   if (isBusy) return null;
   if (refused) {
     setText(byId("plan-said"), refused);
@@ -134,7 +134,7 @@ async function take(step, words) {
   offer();
   setText(byId("plan-said"), words);
   try {
-    return await sendOrder(address(step), draft());
+    return await sendOrder(address(step), { ...draft(), ...more });
   } catch (problem) {
     if (problem.problems) showProblems(problem.problems, false);
     setText(byId("plan-said"), problem.message);
@@ -165,7 +165,7 @@ byId("edit").addEventListener("submit", async (event) => {
   // A validation that came after it would be of a stack that has moved on.
   clearTimeout(waiting);
   asked?.abort();
-  const done = await take(stack ? "update" : "create", stack ? "Updating…" : "Creating…");
+  const done = await take(stack ? "update" : "create", stack ? "Updating…" : "Creating…", { comment: byId("comment").value.trim() });
   if (done) location.assign(`${any}${done.stack_id}`);
 });
 

@@ -45,6 +45,7 @@ function show(head) {
   byId("stack-past").hidden = operation.in_force;
   setText(byId("stack-operation"), `${operation.action}_${operation.status}`);
   showAgo(byId("stack-begun"), operation.begun_at);
+  showWho(operation);
   const reason = byId("stack-reason");
   setText(reason, operation.status === "COMPLETE" ? "" : operation.reason);
   reason.classList.toggle("trouble", operation.status === "FAILED" && Boolean(operation.reason));
@@ -57,6 +58,15 @@ function show(head) {
   showStandstill(head.standstill);
   tick();
   for (const listener of heard) listener(head);
+}
+
+/** Say who began the operation, and why, where that is known: the engine itself says neither. */
+function showWho({ user, comment }) {
+  const by = byId("stack-by");
+  by.parentElement.hidden = !user;
+  setText(by, user);
+  byId("stack-comment").hidden = !comment;
+  setText(byId("stack-comment"), comment ? `“${comment}”` : "");
 }
 
 /** Say how far it is with the stacks nested in it. */

@@ -39,7 +39,12 @@ function newRow(operation) {
     el("td", { class: "wrap small", text: operation.user || "–" }),
     el("td", { class: "number took" }),
     el("td", { class: "wrap did", text: didWords(operation) }),
-    el("td", { class: "wrap small", text: operation.reason }),
+    el(
+      "td",
+      { class: "wrap small" },
+      operation.comment ? el("p", { class: "comment", text: `“${operation.comment}”` }) : null,
+      operation.reason,
+    ),
     el("td", {}, el("span", { class: "links" }, link("graph"), link("timeline"), link("events"), compared, changes)),
   );
   return { element, changes, detail: null };

@@ -139,9 +139,17 @@ def test_history_and_events_show_who_did_what(machine: Machine) -> None:
     olga, otto = (machine.token(user, "operator", "default") for user in ("olga", "otto"))
     machine.run("stack", "create", "web", "-t", template, token=olga)
     machine.run("stack", "resource", "mark-unhealthy", "web", "it", token=otto)
-    machine.run("stack", "update", "web", "-t", template, token=otto)
+    machine.run("stack", "update", "web", "-t", template, "--comment", "ticket 4711", token=otto)
     machine.run("stack", "delete", "web", "--yes")
     history = machine.run("stack", "history", "web")
+    assert {each["action"]: each["comment"] for each in history} == {
+        "CREATE": "",
+        "UPDATE": "ticket 4711",
+        "DELETE": "",
+    }
+    assert [each["detail"] for each in machine.run("audit", "list") if each["detail"]] == ["ticket 4711"]
+    refused = machine.run("stack", "delete", "web", "--yes", "--comment", "x" * 501, code=2)
+    assert "at most 500 printable characters" in str(refused)
     shown = {each["action"]: each["user"] for each in history}
     assert shown == {"CREATE": "olga", "UPDATE": "otto", "DELETE": local_user()}
     assert machine.run("stack", "history", "web", "--traversal", history[-1]["id"])["user"] == "olga"

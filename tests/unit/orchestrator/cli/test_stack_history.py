@@ -142,6 +142,7 @@ def test_operations_are_listed_newest_first(terminal: Terminal, service: FakeSer
             "ID",
             "REASON",
             "USER",
+            "COMMENT",
         ],
         ["2024-03-01T12:00:00Z", "UPDATE_IN_PROGRESS", "0", "1", "0", "0", "0", "0123456789ab", "t2"],
         [

@@ -67,7 +67,7 @@ def test_a_failed_stack_is_tried_again_and_deleted(operator: httpx.Client, servi
     assert list(service.watch(made.id))[-1].stack.status == "FAILED"
     assert offers(operator, "failing")["unfit"]["retry"] == ""
 
-    again = act(operator, "failing", "retry")
+    again = act(operator, "failing", "retry", comment="the disk is back")
     assert again.status_code == 202, again.text
     assert again.json()["traversal_id"] != made.traversal_id
     last = list(service.watch(made.id))[-1].stack
@@ -75,6 +75,13 @@ def test_a_failed_stack_is_tried_again_and_deleted(operator: httpx.Client, servi
     # Twice is two operations: a definition is no job that was sent before.
     assert act(operator, "failing", "retry").json()["traversal_id"] != again.json()["traversal_id"]
     list(service.watch(made.id))
+
+    newest, retried, _ = operator.get("/stack/failing/history.json").json()["operations"]
+    assert (retried["user"], retried["comment"]) == ("ann", "the disk is back")
+    assert newest["comment"] == ""
+    head = operator.get(f"/stack/failing/head.json?traversal={retried['id']}").json()["operation"]
+    assert (head["user"], head["comment"]) == ("ann", "the disk is back")
+    assert "the disk is back" in {each.entry.detail for each in service.audit_records(50)}
 
     gone = act(operator, "failing", "delete")
     assert gone.json()["message"] == "failing is being deleted"

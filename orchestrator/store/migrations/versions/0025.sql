@@ -138,7 +138,7 @@ CREATE TABLE traversal (
 	template_id TEXT NOT NULL, 
 	deadline DOUBLE NOT NULL, 
 	created_at DOUBLE NOT NULL, 
-	ended_at DOUBLE, counted TEXT DEFAULT '{}' NOT NULL, user_name TEXT DEFAULT '' NOT NULL, 
+	ended_at DOUBLE, counted TEXT DEFAULT '{}' NOT NULL, user_name TEXT DEFAULT '' NOT NULL, comment TEXT DEFAULT '' NOT NULL, 
 	CONSTRAINT pk_traversal PRIMARY KEY (id)
 )
 
@@ -462,4 +462,4 @@ CREATE INDEX ix_delegated_credential_stack_id ON delegated_credential (stack_id)
 
 CREATE INDEX ix_software_config_resource_id ON software_config (resource_id)
 
-INSERT INTO alembic_version VALUES ('0024')
+INSERT INTO alembic_version VALUES ('0025')
