@@ -43,7 +43,7 @@ function newRow(event) {
     el("td", {}, timeElement(event.at)),
     el("th", { scope: "row", class: "clip" }, name),
     el("td", {}, actionBadge(event.action, event.status, event.cause)),
-    el("td", { class: "wrap", text: event.reason }),
+    el("td", { class: "wrap" }, event.user ? el("span", { class: "muted by", text: `by ${event.user} ` }) : null, event.reason),
     el("td", { class: "clip muted", text: workerWords(event.worker), title: event.worker || null }),
   );
 }
