@@ -26,7 +26,9 @@ _OUR_STYLE: Final = (
     """<link rel="stylesheet" href="{{ reverse_url('stacks_static', 'css/legible.css') }}">\n  """
 )
 _END_OF_SCRIPTS: Final = "{% block extra_scripts %}"
-_OUR_SCRIPT: Final = """<script type="module" src="{{ reverse_url('stacks_static', 'js/flower_tables.js') }}"></script>\n    """
+_OUR_SCRIPT: Final = """<script type="module"
+      src="{{ reverse_url('stacks_static', 'js/flower_tables.js') }}"></script>
+    """
 _BRAND: Final = "<span>Flower</span>"
 _OUR_BRAND: Final = "<span>Isotherm</span>"
 _END_OF_ENTRIES: Final = "</ul>"
