@@ -9,7 +9,7 @@ from orchestrator.queries.graph import ObservedOperation
 from orchestrator.queries.timeline import Moments
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.operations import ResourceDetails
-from orchestrator.views.vertex_states import RETRYING, WAITING
+from orchestrator.views.vertex_states import BLOCKED, DONE, RETRYING, UNCHANGED, WAITING
 from orchestrator.views.wiring import Wiring, is_counter
 
 #: The most events that are shown.
@@ -43,7 +43,8 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
     seen = ObservedOperation(facts)
     wiring = seen.wiring
     happened = seen.happened.get(no, ())
-    is_due = seen.vertices[no].state in (WAITING, RETRYING)
+    state = seen.vertices[no].state
+    is_due = state in (WAITING, RETRYING)
     return ResourceDetails.of(
         facts,
         vertex=seen.vertices[no],
@@ -52,6 +53,7 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
         implied=tuple(_definition(recorded.fragment).get("i", ())),
         required_by=_names(wiring, no, wiring.dependents),
         spans=tuple(Moments(seen).spans.get(no, ())),
+        waits_for=_left(seen, no) if state == BLOCKED else (),
         events=tuple(
             (event.id, event.at, f"{event.action}_{event.status}", event.reason)
             for event in reversed(happened[-_EVENTS:])
@@ -76,3 +78,12 @@ def _properties(fragment: Mapping[str, Any] | None) -> Mapping[str, object]:
 
 def _names(wiring: Wiring, no: int, ties: Mapping[int, Sequence[int]]) -> tuple[str, ...]:
     return tuple(sorted({wiring.nodes[other].key for other in wiring.beyond_joins(no, ties)}))
+
+
+def _left(seen: ObservedOperation, no: int) -> tuple[str, ...]:
+    """Return the names of the requirements of a resource that are not done."""
+    wiring, states = seen.wiring, seen.states
+    required = wiring.beyond_joins(no, wiring.requirements)
+    return tuple(
+        sorted({wiring.nodes[each].key for each in required if states[each] not in (DONE, UNCHANGED)})
+    )

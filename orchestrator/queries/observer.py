@@ -14,6 +14,7 @@ from orchestrator.queries.failure import failure_of
 from orchestrator.queries.graph import MOST_VERTICES, picture_of
 from orchestrator.queries.history import traversal_view
 from orchestrator.queries.recent import RecentFacts
+from orchestrator.queries.resource_page import resource_page
 from orchestrator.queries.runs import runs_of
 from orchestrator.queries.stacks import StackQueries
 from orchestrator.queries.timeline import timeline_of
@@ -34,6 +35,7 @@ from orchestrator.views.operations import (
     StuckView,
     Timeline,
 )
+from orchestrator.views.resource_page import ResourcePage
 from orchestrator.views.runs import RunsView
 from orchestrator.views.states import is_under_way
 
@@ -183,6 +185,18 @@ class Observer:
         """Return the details of one resource in an operation on a stack, as in :meth:`facts`."""
         facts = self.facts(name, traversal_id)
         return details_of(facts, no, self._recorded(facts, node_of(facts, no)))
+
+    def resource_page(
+        self, name: str, resource: str, *, traversal_id: str | None = None, shows_values: bool = False
+    ) -> ResourcePage:
+        """Return the page of one resource of a stack, which may be deleted; values only with ``shows_values``.
+
+        With ``traversal_id`` it is the resource's part in that operation, else in the operation in force.
+        """
+        stack = self._past(name)
+        return resource_page(
+            self, self._store, stack, resource, traversal_id=traversal_id, shows_values=shows_values
+        )
 
     def changes(self, name: str, traversal_id: str, *, shows_values: bool = False) -> ChangesView:
         """Return the changes of one operation's definition to the one before it; the stack may be deleted.

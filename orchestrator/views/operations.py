@@ -274,6 +274,8 @@ class ResourceDetails(View):
     implied: tuple[str, ...]
     required_by: tuple[str, ...]
     spans: tuple[Span, ...]
+    #: While it is blocked: those of ``requires`` that are not done.
+    waits_for: tuple[str, ...] = ()
     #: The last few events about it, newest first: (id, at, state, reason).
     events: tuple[tuple[int, float, str, str], ...]
     #: When it is tried again, or checked again at the latest; None if it waits for neither.

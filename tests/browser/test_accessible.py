@@ -5,7 +5,7 @@ import pytest
 from orchestrator.dashboard.handlers.stack import TABS
 from orchestrator.views.stacks import StackView
 from tests.browser.conftest import Visiting
-from tests.browser.site import BROKEN, Site
+from tests.browser.site import BROKEN, ROOT, Site
 from tests.browser.visit import THEMES
 
 pytestmark = pytest.mark.slow
@@ -16,6 +16,7 @@ PAGES = (
     *(f"/stack/{STACK}/{tab}" for tab, _ in TABS),
     f"/stack/{STACK}/graph?view=list",
     f"/stack/{STACK}/graph?part=groups",
+    f"/stack/{STACK}/resource/{ROOT}",
 )
 #: Pages of a stack that are a table.
 TABLES = ("events", "resources", "history")
@@ -53,6 +54,7 @@ def test_on_a_phone_no_table_is_wider_than_the_screen(visit: Visiting) -> None:
             "/stacks/cache",
             "/stacks/workers",
             *(f"/stack/{STACK}/{tab}" for tab in TABLES),
+            f"/stack/{STACK}/resource/{ROOT}",
         ):
             seen.open(path)
             seen.page.wait_for_selector(".list tbody tr", state="attached")

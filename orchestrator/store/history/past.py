@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -133,6 +133,12 @@ class Past:
         for stack_id, seconds in self._db.rows(sql.order_by(numbered.c.stack_id, numbered.c.place)):
             found[stack_id].append(seconds)
         return found
+
+    def named(self, stack_id: str, ids: Collection[str]) -> dict[str, TraversalRow]:
+        """Return some traversals of a stack by their ids, without counts; those that are purged are left out."""
+        traversal = tables.traversal
+        sql = self._rows().where(traversal.c.stack_id == stack_id, traversal.c.id.in_(ids))
+        return {row.id: TraversalRow.of(row, status=_status(row), counts={}) for row in self._db.rows(sql)}
 
     @staticmethod
     def _rows() -> Query:

@@ -1,6 +1,6 @@
 // Details of one bar of a timeline: each span with its duration and the reason of its end.
 
-import { el, stackUrl } from "./dom.js";
+import { el, resourceUrl, stackUrl } from "./dom.js";
 import { clock, duration } from "./format.js";
 import { spanKey, SPANS } from "./spans.js";
 import { badge, lookIn } from "./states.js";
@@ -16,7 +16,7 @@ export function barDetails(bar, action, until) {
     "div",
     { class: "panel-head" },
     el("h2", {}, `${bar.name} `, el("span", { class: "muted small", text: bar.type })),
-    el("span", {}, badge(lookIn(action, bar.state), bar.state), " ", el("a", { class: "small", href: graph, text: "in the graph" })),
+    el("span", {}, badge(lookIn(action, bar.state), bar.state), " ", el("a", { class: "small", href: graph, text: "in the graph" }), " ", el("a", { class: "small", href: resourceUrl(bar.name), text: "its page" })),
   );
   const columns = ["Span", "From", "To", "Took", "Attempt", "Worker", "Why it ended"];
   const heads = el("tr", {}, ...columns.map((text, at) => el("th", { scope: "col", class: at > 0 && at < 5 ? "number" : null, text })));

@@ -85,3 +85,15 @@ export function stackUrl(path, parameters = {}) {
   const asked = query.toString();
   return asked ? `${stack}/${path}?${asked}` : `${stack}/${path}`;
 }
+
+/** The stream of this page; null for an operation of the past, and a deleted stack, which do not change any more. */
+export function streamUrl() {
+  const { stack, current } = page();
+  return current === "true" ? `${stack}/stream` : null;
+}
+
+/** The address of a resource's page, of this stack or of another one. */
+export function resourceUrl(name, stack = null) {
+  const quoted = encodeURIComponent(name);
+  return stack === null ? stackUrl(`resource/${quoted}`) : `${stack}/resource/${quoted}`;
+}

@@ -1,7 +1,7 @@
 // A stack's events, newest first: filtered by the server, older ones on demand, new ones as they happen.
 
 import { keepInAddress } from "./address.js";
-import { byId, el, page, setText, stackUrl } from "./dom.js";
+import { byId, el, page, resourceUrl, setText, stackUrl } from "./dom.js";
 import { counted, timeElement } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
 import { actionBadge } from "./states.js";
@@ -36,7 +36,7 @@ function newRow(event) {
   const ofStack = !event.resource;
   const name = ofStack
     ? el("span", { class: "muted", text: "the stack" })
-    : el("a", { href: stackUrl("graph", { focus: event.resource }), text: event.resource, title: event.type });
+    : el("a", { href: resourceUrl(event.resource), text: event.resource, title: event.type });
   return el(
     "tr",
     { class: ofStack ? "of-stack" : null, data: { id: event.id } },

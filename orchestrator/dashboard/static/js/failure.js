@@ -1,6 +1,6 @@
 // The failure page: the likely root with the resources it blocks, then other failures.
 
-import { byId, el, keepFocus, page, setText, stackUrl } from "./dom.js";
+import { byId, el, keepFocus, page, resourceUrl, setText, stackUrl } from "./dom.js";
 import { ANY_DEPTH } from "./focus.js";
 import { count, counted, duration, preciseTime } from "./format.js";
 import { streamUrl } from "./head.js";
@@ -106,12 +106,14 @@ function links(root, deep, inner) {
   const all = inner
     ? [
         button("primary", `${inner}/failure`, "Failure of the stack that it is in"),
+        button("secondary", resourceUrl(deep.name, inner), "Its page"),
         button("secondary", `${inner}/graph?focus=${name}`, "In that stack's graph"),
         button("secondary", `${inner}/events?resource=${name}`, "Its events"),
         button("secondary", graphUrl(root, 1), "That stack in the graph of this one"),
       ]
     : [
         button("primary", graphUrl(root, 1), "In the graph"),
+        button("secondary", resourceUrl(root.name), "Its page"),
         button("secondary", stackUrl("events", { resource: root.name }), "Its events"),
         button("secondary", tasksUrl(root), "Its tasks", TASKS_FOUND),
       ];
@@ -175,7 +177,7 @@ function line({ operation: op }, failed) {
   return el(
     "tr",
     {},
-    el("th", { scope: "row", class: "wrap" }, el("a", { href: graphUrl(failed, 1), text: failed.name }), inner),
+    el("th", { scope: "row", class: "wrap" }, el("a", { href: resourceUrl(failed.name), text: failed.name }), inner),
     el("td", { text: failed.action }),
     el("td", { class: "wrap", text: failed.reason }),
     el("td", { class: "number-left", text: failed.at === null ? "–" : `+ ${duration(failed.at - op.begun_at)}`, title: failed.at === null ? null : preciseTime(failed.at) }),

@@ -3,12 +3,14 @@
 //   import { onHead } from "./head.js";
 //   onHead((head) => ...);   // whenever it was read; see HeadView in orchestrator/views/heads.py, and `may`
 
-import { byId, el, page, setText, stackUrl } from "./dom.js";
+import { byId, el, setText, stackUrl, streamUrl } from "./dom.js";
 import { count, counted, duration, elapsed, now, showAgo, sinceWords, until } from "./format.js";
 import { countsInWords, percent, showBar, showCounts } from "./progress.js";
 import { lookOf, showBadge, split } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 import { usualWords } from "./usual.js";
+
+export { streamUrl };
 
 const LOOK_MILLISECONDS = 5000;
 
@@ -24,12 +26,6 @@ export function onHead(listener) {
 /** Read the head again: something else on the page knows more by now. */
 export function readHead() {
   followed.refresh();
-}
-
-/** The stream of this page; null for an operation of the past, and a deleted stack, which do not change any more. */
-export function streamUrl() {
-  const { stack, current } = page();
-  return current === "true" ? `${stack}/stream` : null;
 }
 
 function show(head) {

@@ -1,9 +1,10 @@
 // A stack's present resources: all are kept here, and shown in portions on demand.
 
 import { inAddress, keepInAddress, putInAddress } from "./address.js";
-import { byId, el, page, setText, stackUrl, typeElement } from "./dom.js";
+import { byId, el, page, resourceUrl, setText, stackUrl, typeElement } from "./dom.js";
 import { agoElement, count, counted } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
+import { stackOf } from "./panel.js";
 import { actionBadge, badge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 
@@ -92,6 +93,13 @@ function stateOf({ action, status }) {
   return `${action}_${status}`;
 }
 
+/** The address of the stack that a resource is in; null if its outer resource is not known any more. */
+function stackOfRow({ within }) {
+  if (!within.length) return page().stack;
+  const outer = resources.find((each) => pathOf(each) === within.join(" / "));
+  return outer && isStack(outer) ? stackOf(stacks[outer.uuid]) : null;
+}
+
 function newRow(resource) {
   const name = el("th", { scope: "row", class: "clip", title: pathOf(resource) });
   const path = pathOf(resource);
@@ -101,11 +109,8 @@ function newRow(resource) {
     name.append(el("button", { type: "button", class: "opener", "aria-expanded": String(isOpen), "aria-label": label, text: isOpen ? "▾" : "▸", on: { click: () => toggle(path) } }), " ");
   }
   if (resource.within.length) name.append(el("span", { class: "inside", text: `${resource.within.join(" / ")} / ` }));
-  name.append(
-    resource.within.length
-      ? el("span", { text: resource.name })
-      : el("a", { href: stackUrl("graph", { focus: resource.name }), text: resource.name }),
-  );
+  const stack = stackOfRow(resource);
+  name.append(stack === null ? el("span", { text: resource.name }) : el("a", { href: resourceUrl(resource.name, stack), text: resource.name }));
   const state = el("td", {}, actionBadge(resource.action, resource.status));
   if (resource.unhealthy) state.append(" ", badge("failed", "unhealthy"));
   if (resource.hook) state.append(" ", badge("held", resource.hook));

@@ -1,0 +1,53 @@
+"""The page about one resource: where it is linked, what it says, and that it follows what happens."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visiting
+from tests.browser.site import BROKEN, ROOT, Site, nothing
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_failed_resource_has_a_page_that_others_link_to(site: Site, visit: Visiting) -> None:
+    site.made("paged", BROKEN)
+    with visit() as seen:
+        seen.open("/stack/paged/resources")
+        seen.page.get_by_role("link", name=ROOT, exact=True).click()
+        seen.until_data()
+        page = seen.page
+        expect(page.locator("h1")).to_have_text(ROOT)
+        expect(page.locator("#resource-state")).to_have_attribute("data-state", "failed")
+        expect(page.locator("#resource-reason")).to_contain_text("as the property 'fail' asks")
+        expect(page.locator("#resource-attempts-rows tr")).to_have_count(1)
+        expect(page.locator("#resource-attempts-rows")).to_contain_text("CREATE_FAILED")
+        expect(page.locator("#resource-events-rows tr")).not_to_have_count(0)
+        expect(page.locator("#resource-values")).to_contain_text("fail")
+        text = seen.text(".stacks-page")
+        assert not [word for word in ("null", "undefined", "NaN", "[object") if word in text]
+        # From one resource to the next.
+        page.locator("#resource-neighbours").get_by_role("link", name="server", exact=True).click()
+        expect(page.locator("h1")).to_have_text("server")
+        expect(page.locator("#resource-state")).to_have_attribute("data-state", "unreached")
+        expect(page.locator("#resource-attempts-empty")).to_be_visible()
+        for path, link in (
+            ("/stack/paged/failure", page.get_by_role("link", name="Its page")),
+            ("/stack/paged/events", page.locator("#events-rows").get_by_role("link", name=ROOT).first),
+            (f"/stack/paged/graph?resource={ROOT}", page.get_by_role("link", name="Its page")),
+        ):
+            seen.open(path)
+            expect(link).to_have_attribute("href", f"/stack/{site.service.stack('paged').id}/resource/{ROOT}")
+
+
+def test_the_page_follows_what_happens_to_the_resource(site: Site, visit: Visiting) -> None:
+    stack = site.gated("followed", {"one": nothing()})
+    with visit() as seen:
+        seen.open("/stack/followed/resource/one")
+        state = seen.page.locator("#resource-state")
+        expect(state).to_have_attribute("data-state", "blocked")
+        expect(seen.page.locator("#resource-facts div", has_text="Waits for")).to_contain_text("gate")
+        site.let_on(stack)
+        expect(state).to_have_attribute("data-state", "done")
+        expect(seen.page.locator("#resource-attempts-rows .state")).to_have_attribute("data-state", "done")
+        expect(seen.page.locator("#resource-facts")).not_to_contain_text("Waits for")
+    site.ended(stack.id)
