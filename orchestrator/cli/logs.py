@@ -67,8 +67,9 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
             handler.setFormatter(formatter)
     for handler in logging.getLogger().handlers:
         handler.setFormatter(MaskingFormatter(handler.formatter or logging.Formatter()))
+    logging.getLogger().addHandler(_StepLogHandler(logging.WARNING))
     structlog.configure(
-        processors=[*processors, *renderers],
+        processors=[*processors, _kept_with_its_step, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         # Looked up for each line: live progress replaces sys.stderr while it runs.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
@@ -102,6 +103,24 @@ def _on_one_line(
     if "stack" in fields:
         fields["stack_name"] = fields.pop("stack")
     return fields
+
+
+# What most commands never need is imported with the first line.
+def _kept_with_its_step(
+    logger: object, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    from orchestrator.config.step_log import keep_line
+
+    return keep_line(logger, method, event)
+
+
+class _StepLogHandler(logging.Handler):
+    """Keeps the lines of the standard library's logging with the step that writes them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from orchestrator.config.step_log import keep_record
+
+        keep_record(record)
 
 
 def _without_secrets(_logger: object, _method: str, line: str) -> str:

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-_masks: Final[ContextVar[Callable[[str], str] | None]] = ContextVar("isotherm_log_masks", default=None)
+#: Takes the secrets of what is going on out of a text; None if nothing is known to be secret.
+masks: Final[ContextVar[Callable[[str], str] | None]] = ContextVar("isotherm_log_masks", default=None)
 
 
 @contextmanager
@@ -18,25 +19,25 @@ def masking_logs(masked: Callable[[str], str]) -> Iterator[None]:
 
     Inside another such block, both hold.
     """
-    outer = _masks.get()
-    token = _masks.set(masked if outer is None else lambda text: masked(outer(text)))
+    outer = masks.get()
+    token = masks.set(masked if outer is None else lambda text: masked(outer(text)))
     try:
         yield
     finally:
-        _masks.reset(token)
+        masks.reset(token)
 
 
 def masked_line(line: str) -> str:
     """Return a log line without the secrets of what is going on."""
-    masked = _masks.get()
+    masked = masks.get()
     if masked is None:
         return line
     # What masking itself has to log is no secret, and must not be masked by the same function.
-    token = _masks.set(None)
+    token = masks.set(None)
     try:
         return masked(line)
     finally:
-        _masks.reset(token)
+        masks.reset(token)
 
 
 class MaskingFormatter(logging.Formatter):

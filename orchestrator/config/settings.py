@@ -316,6 +316,18 @@ class Settings(BaseSettings):
         description="How many events of each stack are kept, the newest; older ones are removed when an operation on "
         "it is over.",
     )
+    max_log_lines_per_resource: int = Field(
+        default=1_000,
+        ge=0,
+        description="About how many of the lines that the steps of a resource log are kept with it, the newest; at "
+        "most 100 lines and 16 000 characters of each step. 0: none.",
+    )
+    keep_log_lines_days: float = Field(
+        default=14.0,
+        gt=0,
+        description="For how many days these lines are kept. Coordinators remove older ones with what "
+        "ISOTHERM_PURGE_AFTER_DAYS is about, and workers those of a resource that logs more.",
+    )
     purge_after_days: float = Field(
         default=90.0,
         ge=0,

@@ -75,5 +75,6 @@ class Housekeeping:
             Purge(
                 older_than_seconds=self._settings.purge_after_days * _DAY,
                 max_events_per_stack=self._settings.max_events_per_stack,
+                logs_older_than_seconds=self._settings.keep_log_lines_days * _DAY,
             )
         )

@@ -10,6 +10,7 @@ KINDS: Final = (
     "nodes",
     "resources",
     "events",
+    "logs",
     "snapshots",
     "operations",
     "jobs",
@@ -33,6 +34,8 @@ class Purge:
     #: Whether rows are only counted.
     dry_run: bool = False
     grace_seconds: float = GRACE_SECONDS
+    #: How old the log lines of steps must be; None for ``older_than_seconds``.
+    logs_older_than_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

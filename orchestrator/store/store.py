@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from orchestrator.store.machines.reservations import Reservations
     from orchestrator.store.nodes.breakpoints import Breakpoints
     from orchestrator.store.nodes.nodes import Nodes
+    from orchestrator.store.nodes.step_logs import StepLogs
     from orchestrator.store.purging.purging import Purger
     from orchestrator.store.stacks.annotations import Annotations
     from orchestrator.store.stacks.health import Health
@@ -56,6 +57,7 @@ class Store:
     """The tables' operations, grouped by subject, on one database."""
 
     nodes: "Nodes" = part("nodes.nodes:Nodes")
+    step_logs: "StepLogs" = part("nodes.step_logs:StepLogs")
     traversal_starts: "TraversalStarts" = part("traversals.starting:TraversalStarts")
     traversals: "Traversals" = part("traversals.traversals:Traversals")
     ledger: "Ledger" = part("traversals.ledger:Ledger")

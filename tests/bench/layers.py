@@ -44,6 +44,7 @@ LAYERS: Final[dict[str, tuple[int, str]]] = {
     "orchestrator/tracing/": (2, "tracing"),
     "orchestrator/config/log_context.py": (2, "logging"),
     "orchestrator/config/log_masking.py": (2, "logging"),
+    "orchestrator/config/step_log.py": (2, "logging"),
     "structlog/": (2, "logging"),
 }
 OTHER: Final = (0, "other")

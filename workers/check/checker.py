@@ -49,6 +49,7 @@ log = structlog.get_logger()
 CARRY_ON = 16
 #: How often more if a quick step makes one other ready: in a chain there is nothing to spread.
 LINKS = 8
+_DAY = 86400.0
 #: How many steps a process takes of a message before it calls what it does not know slow.
 TRIALS = 2
 #: The resources that failed in the check that this thread carries out; None outside of one.
@@ -241,13 +242,15 @@ class Checker:
             return FinishedBatch()
         if len(ended) == 1 and not (most and ended[0][0].dependents):
             return FinishedBatch(ready=self.report(*ended[0]))
+        if logged := [each for each in ended if each[1].log is not None]:
+            self._keep_logs(logged)
         try:
             finished = self._store.nodes.finish_batch(ended, types=self._pace.quick, most=most)
         except UNSTORABLE:
             finished = FinishedBatch(left=ended)
         if not finished.ready and not finished.left:
             return finished
-        left = [order for each in finished.left for order in self.report(*each)]
+        left = [order for each in finished.left for order in self._pass_on(self._finish(*each).ready)]
         return replace(finished, ready=(*self._pass_on(finished.ready), *left), left=())
 
     def _publish(self, orders: Iterable[CheckOrder]) -> None:
@@ -303,7 +306,21 @@ class Checker:
 
     def report(self, claim: Claim, outcome: Outcome) -> tuple[CheckOrder, ...]:
         """Record the outcome of a claim, unless it is fenced off; return the orders for the ready nodes."""
+        if outcome.log is not None:
+            self._keep_logs(((claim, outcome),))
         return self._pass_on(self._finish(claim, outcome).ready)
+
+    def _keep_logs(self, ended: Sequence[Ended]) -> None:
+        """Record the log lines of steps, before their outcomes: they help most if those cannot be recorded."""
+        settings = self._settings
+        try:
+            self._store.step_logs.add(
+                [(claim, outcome.log) for claim, outcome in ended if outcome.log is not None],
+                most=settings.max_log_lines_per_resource,
+                seconds=settings.keep_log_lines_days * _DAY,
+            )
+        except Exception as error:  # noqa: BLE001  # the outcomes matter more
+            log.warning("log lines of steps cannot be kept", reason=str(error))
 
     def close(self) -> None:
         """Stop the threads."""

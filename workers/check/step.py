@@ -6,11 +6,12 @@ results are in the outcome. Nothing here touches the store or the queue.
 
 from asyncio import CancelledError
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
-from orchestrator.config.log_masking import masking_logs
+from orchestrator.config.step_log import StepLog
 from orchestrator.errors import IsothermError, typed_message
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.plain import NotPlain, refuse_not_plain
@@ -49,14 +50,15 @@ def take_step(claim: Claim, check: CheckContext) -> Outcome:
     """
     attempt = Attempt(claim, check)
     secrets = AttemptSecrets(attempt)
-    with masking_logs(secrets.masked):
+    with StepLog(secrets.masked, keeps=check.settings.max_log_lines_per_resource > 0) as step_log:
         try:
             outcome = _taken(attempt, secrets)
         except Exception as error:
             # The plugin's own code fails again where its failure is looked at, such as its ``state``.
             log.warning("a plugin cannot be used", resource=claim.order.key, type=claim.type, exc_info=error)
             outcome = broken(claim, attempt, typed_message(error))
-        return admitted(claim, outcome, check.settings, masked=secrets.masked)
+        outcome = admitted(claim, outcome, check.settings, masked=secrets.masked)
+    return outcome if step_log.lines is None else replace(outcome, log=step_log.kept())
 
 
 def _taken(attempt: Attempt, secrets: AttemptSecrets) -> Outcome:

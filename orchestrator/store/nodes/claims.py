@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from orchestrator.config.step_log import StepLines
 from orchestrator.model.actions import CHECK
 from orchestrator.model.messages import CheckOrder
 
@@ -130,6 +131,8 @@ class Outcome:
     untouched: bool = False
     #: PAUSED, DONE and NEXT: the hook at which the node stands now; empty for none.
     hook: str = ""
+    #: The log lines of the step; None if it wrote none.
+    log: StepLines | None = None
 
 
 def failure_of(

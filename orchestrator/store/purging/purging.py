@@ -59,6 +59,8 @@ class _Run:
         self._now = now = database.time()
         #: Rows finished by then are old.
         self._old = now - wanted.older_than_seconds
+        logs_seconds = wanted.logs_older_than_seconds
+        self._old_logs = self._old if logs_seconds is None else now - logs_seconds
         #: Younger rows may be needed by an operation that is about to begin.
         self._settled = min(self._old, now - wanted.grace_seconds)
         #: The ids that were removed, or would be.
@@ -68,6 +70,9 @@ class _Run:
 
     def steps(self) -> Iterator[Removed]:
         yield from self._remove("jobs", tables.job, unneeded.jobs(self._settled, self._wanted.project))
+        yield from self._remove(
+            "logs", tables.step_log, unneeded.step_logs(self._old_logs, self._wanted.project)
+        )
         for stack in self._deleted_stacks():
             yield from self._remove_stack(stack)
         for stack in self._living_stacks():
@@ -106,6 +111,7 @@ class _Run:
     def _remove_stack(self, stack: AnyRow) -> Iterator[Removed]:
         event, snapshot, traversal = tables.event, tables.snapshot, tables.traversal
         yield from self._remove("events", event, event.c.stack_id == stack.id)
+        yield from self._remove("logs", tables.step_log, tables.step_log.c.stack_id == stack.id)
         snapshots = sa.select(snapshot.c.id).where(snapshot.c.stack_id == stack.id)
         if self._db.first(snapshots):
             entry = tables.snapshot_resource

@@ -34,6 +34,15 @@ def jobs(old: float, project: str | None) -> Condition:
     return which
 
 
+def step_logs(old: float, project: str | None) -> Condition:
+    """Return the condition of old log lines of steps."""
+    step_log, stack = tables.step_log, tables.stack
+    which: Condition = step_log.c.at <= old
+    if project is not None:
+        which &= step_log.c.stack_id.in_(sa.select(stack.c.id).where(stack.c.project == project))
+    return which
+
+
 def never_begun(old: float, project: str | None) -> Condition:
     """Return the condition of old operations that never began a traversal."""
     operation, traversal = tables.operation, tables.traversal

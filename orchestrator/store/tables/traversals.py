@@ -195,6 +195,26 @@ project_turn = sa.Table(
     sa.Column("taken_at", sa.Double, nullable=False),
 )
 
+#: The log lines of a step, with the names and ids by which they are found when its node is purged.
+step_log = sa.Table(
+    "step_log",
+    metadata,
+    sa.Column("traversal_id", sa.Text, primary_key=True),
+    sa.Column("no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("attempt", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("stack_id", sa.Text, nullable=False),
+    sa.Column("resource", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("worker", sa.Text, nullable=False),
+    #: When they were recorded, at the end of the step.
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    #: {"lines": [[at, level, message], ...], "left_out": ...}, packed.
+    sa.Column("lines", sa.LargeBinary, nullable=False),
+    sa.Index("ix_step_log_stack_id_resource_at", "stack_id", "resource", "at"),
+    sa.Index("ix_step_log_at", "at"),
+)
+
 #: Operations with calls of lifecycle plugins. The id is that of the traversal, once that has begun.
 operation = sa.Table(
     "operation",

@@ -80,7 +80,7 @@ COMMANDS = {
     "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 171, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        375,
+        376,
         790,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),

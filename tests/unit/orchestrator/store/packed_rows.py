@@ -26,6 +26,14 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "node": {"no": 1, "traversal_id": "traversal-{}", "key": "it", "phase": CONVERGE, "action": "CREATE"}
     | {"resource_id": "resource-{}", "state": "ready", "remaining": 0, "requirements": "[1]"},
     "traversal": {"id": "traversal-{}", "stack_id": "stack-{}", "status": "IN_PROGRESS"},
+    "step_log": {
+        "traversal_id": "traversal-{}",
+        "no": 1,
+        "attempt": 1,
+        "stack_id": "stack-{}",
+        "resource": "it",
+    }
+    | {"at": 5.0e9},
     "template": {"id": "template-{}"},
     "file": {"id": "file-{}"},
     "snapshot": {"id": "snapshot-{}", "stack_id": "stack-{}", "traversal_id": "gone"},
@@ -56,6 +64,7 @@ VALUES: Mapping[str, Callable[[str], Any]] = {
     "wanted": lambda own: [[own]],
     "state": lambda own: own.encode(),
     "annotations": lambda own: {"it": {"own": own}},
+    "lines": lambda own: {"lines": [[5.0, "info", own]], "left_out": 0},
     "definition": lambda own: {"config": own, "inputs": [], "outputs": [], "options": {}},
 }
 

@@ -113,6 +113,7 @@ READERS: Mapping[str, Callable[[Store, str], Any]] = {
     "node.wanted": lambda store, row: claimed(store, row).wanted,
     "node.node_data": lambda store, row: claimed(store, row).recorded,
     "node.needs": lambda store, row: store.nodes.inputs(claimed(store, row)),
+    "step_log.lines": lambda store, row: store.step_logs.of(f"stack-{row}", "it", limit=9, seconds=9.0),
     "job.refusal": lambda store, row: getattr(store.stacks.job(f"job-{row}"), "refusal", None),
     "waiting_job.job": waiting,
     "operation.shown": shown,

@@ -462,4 +462,22 @@ CREATE INDEX ix_delegated_credential_stack_id ON delegated_credential (stack_id)
 
 CREATE INDEX ix_software_config_resource_id ON software_config (resource_id)
 
-INSERT INTO alembic_version VALUES ('0025')
+CREATE TABLE step_log (
+	traversal_id TEXT NOT NULL, 
+	no INTEGER NOT NULL, 
+	attempt INTEGER NOT NULL, 
+	stack_id TEXT NOT NULL, 
+	resource TEXT NOT NULL, 
+	action TEXT NOT NULL, 
+	worker TEXT NOT NULL, 
+	at DOUBLE NOT NULL, 
+	number INTEGER NOT NULL, 
+	lines BLOB NOT NULL, 
+	CONSTRAINT pk_step_log PRIMARY KEY (traversal_id, no, attempt)
+)
+
+CREATE INDEX ix_step_log_stack_id_resource_at ON step_log (stack_id, resource, at)
+
+CREATE INDEX ix_step_log_at ON step_log (at)
+
+INSERT INTO alembic_version VALUES ('0026')
