@@ -59,6 +59,12 @@ class CacheAdmin:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(lambda name: self._view(name, totals.get(name)), names))
 
+    def faults(self) -> list[CacheView]:
+        """Return the caches that cannot be used: unreachable, or with wrong settings. It needs no database."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            views = pool.map(lambda name: self._view(name, None), self._names(None, self._named))
+            return [view for view in views if view.state not in ("ok", "disabled")]
+
     def flush(self, client: str | None = None) -> list[FlushView]:
         """Flush all caches, or that of one client; return the result of each.
 

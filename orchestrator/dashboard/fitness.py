@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.model.actions import RETRIED
 from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.views.stacks import HookView
 
-#: The operations that an update with the same definition retries.
-_RETRIED: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 #: The actions that begin an operation on a stack as it is, or change a mark on it: not while another goes on.
 _ON_A_STACK_AT_REST: Final = (
     "check",
@@ -75,7 +74,7 @@ def _unfit_in(action: str, stack: StackRow) -> Mapping[str, bool]:
             action == "cancel" and (not going or deleting)
         ),
         f"there is nothing to try again: the stack is {state}": (
-            action == "retry" and (stack.status != "FAILED" or stack.action not in _RETRIED)
+            action == "retry" and (stack.status != "FAILED" or stack.action not in RETRIED)
         ),
         "the stack is being deleted": (action in ("delete", "update") or at_rest) and going and deleting,
         f"only a deletion can follow: the stack is {state}": at_rest and deleting,

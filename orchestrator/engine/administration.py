@@ -148,6 +148,10 @@ class Administration(StackQueries):
         """
         return self._cache_admin.stats(client, reset=reset)
 
+    def cache_faults(self) -> list["CacheView"]:
+        """Return the constraint caches that cannot be used; this needs no database."""
+        return self._cache_admin.faults()
+
     def cache_clients(self) -> Collection[str]:
         """Return the names of the client plugins that may have a constraint cache.
 

@@ -10,6 +10,8 @@ CHECK: Final = "CHECK"
 SUSPEND: Final = "SUSPEND"
 RESUME: Final = "RESUME"
 SNAPSHOT: Final = "SNAPSHOT"
+#: The actions on stacks that an update with the same definition tries again.
+RETRIED: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

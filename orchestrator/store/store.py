@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from orchestrator.store.nodes.step_logs import StepLogs
     from orchestrator.store.purging.purging import Purger
     from orchestrator.store.stacks.annotations import Annotations
+    from orchestrator.store.stacks.attention import AttentionStacks
     from orchestrator.store.stacks.health import Health
     from orchestrator.store.stacks.listing import StackLists
     from orchestrator.store.stacks.nested_stacks import Families
@@ -92,6 +93,7 @@ class Store:
         "history.event_log:EventLog", lambda store: (store.database, store.observations)
     )
     annotations: "Annotations" = part("stacks.annotations:Annotations")
+    attention: "AttentionStacks" = part("stacks.attention:AttentionStacks")
     census: "Census" = part("history.census:Census")
     presences: "Presences" = part("stacks.presences:Presences")
     purger: "Purger" = part("purging.purging:Purger")

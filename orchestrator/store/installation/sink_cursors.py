@@ -51,6 +51,24 @@ class CursorRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LateCursor(Record):
+    """A cursor for which events have waited for long."""
+
+    name: str
+    type: str
+    #: For a sink of an environment, the id and the name of its stack; None for one of the settings.
+    stack_id: str | None
+    stack_name: str | None
+    #: The time of the first event that waits.
+    waiting_since: float
+    #: Since when the sink fails, and how often; None if it does not.
+    failing_since: float | None
+    failures: int
+    #: The number of such cursors, whether read or not.
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CursorClaim(Record):
     """The right to move a cursor, until the lease ends or another process takes it."""
 
@@ -245,6 +263,32 @@ class SinkCursors:
             .order_by(cursor.c.stack_id.is_not(None), stack.c.name, cursor.c.name)
         )
         return [CursorRow(**row._mapping) for row in self._db.rows(sql)]
+
+    def late(self, *, project: str, seconds: float, limit: int) -> list[LateCursor]:
+        """Return cursors whose events have waited ``seconds``: of the settings' sinks, and of a project's stacks.
+
+        Those of the settings come first, then those whose events have waited longest.
+        """
+        cursor, stack, event = tables.sink_cursor, tables.stack, tables.event
+        waiting = _of_waiting(sa.select(event.c.at).order_by(event.c.id).limit(1)).label("waiting_since")
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        known = (
+            sa.select(
+                *(cursor.c[name] for name in ("name", "type", "stack_id", "failing_since", "failures")),
+                stack.c.name.label("stack_name"),
+                waiting,
+            )
+            .outerjoin(stack, stack.c.id == cursor.c.stack_id)
+            .where(cursor.c.stack_id.is_(None) | (stack.c.project == project))
+            .subquery()
+        )
+        sql = (
+            sa.select(known, sa.func.count().over().label("total"))
+            .where(known.c.waiting_since < now - seconds)
+            .order_by(known.c.stack_id.is_not(None), known.c.waiting_since, known.c.name)
+            .limit(limit)
+        )
+        return [LateCursor.of(row) for row in self._db.rows(sql)]
 
     def due(self, types: Collection[str], *, up_to: int, limit: int, failing: bool = False) -> list[Due]:
         """Return due cursors of environments' sinks for which events up to ``up_to`` wait.

@@ -1,0 +1,62 @@
+"""What needs a person: the findings of one project, read from the store in a bounded number of statements."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from orchestrator.queries.findings import (
+    BEHIND_SECONDS,
+    LEAST_QUIET_SECONDS,
+    MOST,
+    cache_findings,
+    ended_findings,
+    grouped,
+    held_findings,
+    machine_findings,
+    process_findings,
+    quiet_findings,
+    sink_findings,
+    stuck_findings,
+    totals_of,
+)
+from orchestrator.views.attention import AttentionView, Finding
+
+if TYPE_CHECKING:
+    from orchestrator.config.settings import Settings
+    from orchestrator.store.store import Store
+    from orchestrator.views.caches import CacheView
+    from orchestrator.views.nodes import NodeView
+
+
+def stored_attention(store: "Store", settings: "Settings") -> AttentionView:
+    """Return the findings of the settings' project that the store alone knows.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    project = settings.project
+    rows = store.attention.read(project=project, quiet_seconds=LEAST_QUIET_SECONDS, limit=MOST)
+    sinks = store.sink_cursors.late(project=project, seconds=BEHIND_SECONDS, limit=MOST)
+    stuck = stuck_findings(store.stuck.all(project=project), rows.as_of)
+    processes = process_findings(store.processes.all(project=project), rows, embedded=settings.embedded)
+    # Without workers everything stands still: that is one finding, not one for each operation.
+    others = [] if processes else [*stuck, *quiet_findings(rows, stuck)]
+    findings = [*processes, *ended_findings(rows), *held_findings(rows), *others, *sink_findings(sinks)]
+    return AttentionView(project=project, as_of=rows.as_of, groups=grouped(findings, totals_of(rows, sinks)))
+
+
+def with_installation(
+    view: AttentionView,
+    others: Iterable[Finding | None] = (),
+    *,
+    nodes: "Iterable[NodeView]" = (),
+    caches: "Iterable[CacheView]" = (),
+) -> AttentionView:
+    """Return the findings of a view with those of the installation's nodes, caches and ``others``."""
+    totals = {group.kind: group.total for group in view.groups}
+    findings = [
+        *(finding for finding in others if finding is not None),
+        *(finding for group in view.groups for finding in group.findings),
+        *machine_findings(nodes),
+        *cache_findings(caches),
+    ]
+    return AttentionView(project=view.project, as_of=view.as_of, groups=grouped(findings, totals))

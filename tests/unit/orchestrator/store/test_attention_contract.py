@@ -1,0 +1,173 @@
+"""Every store reads what needs a person: of one project, bounded, in as many statements however much there is."""
+
+import pytest
+import sqlalchemy as sa
+
+from orchestrator.config.settings import Settings
+from orchestrator.queries.attention import stored_attention
+from orchestrator.store import tables
+from orchestrator.store.nodes.claims import Ending, Outcome
+from orchestrator.store.stacks.attention import AttentionRows
+from tests.unit.orchestrator.store.conftest import Bench
+from tests.unit.orchestrator.store.test_update_contract import begin_delete
+
+
+def read(bench: Bench, project: str = "p", limit: int = 50) -> AttentionRows:
+    return bench.store.attention.read(project=project, quiet_seconds=300, limit=limit)
+
+
+def change(bench: Bench, name: str, **values: object) -> None:
+    stack = tables.stack
+    with bench.store.database.write() as connection:
+        connection.execute(stack.update().where(stack.c.name == name).values(**values))
+
+
+def fail(bench: Bench, stack: str) -> None:
+    (order,) = bench.begin({"a": set()}, stack=stack)
+    bench.finish(bench.claim(order), Ending.FAILED, reason="no room")
+
+
+def hold(bench: Bench, stack: str) -> None:
+    (order,) = bench.begin({"a": set()}, stack=stack, hooks={"a": ["pre-create"]})
+    bench.store.nodes.finish(
+        bench.claim(order), Outcome(ending=Ending.PAUSED, hook="pre-create", properties={})
+    )
+
+
+def test_failed_and_rolled_back_stacks_come_newest_first_with_the_number_of_all(bench: Bench) -> None:
+    for stack in ("old", "new", "back"):
+        fail(bench, stack)
+        bench.clock.pass_(10)
+    change(bench, "back", action="ROLLBACK", status="COMPLETE")
+    bench.run_all(bench.begin({"a": set()}, stack="fine"))
+    rows = read(bench)
+    assert [(row.name, row.action, row.status) for row in rows.failed] == [
+        ("new", "CREATE", "FAILED"),
+        ("old", "CREATE", "FAILED"),
+    ]
+    assert "no room" in rows.failed[0].reason
+    assert rows.failed[0].since == bench.clock.now - 20
+    assert [row.name for row in rows.rolled_back] == ["back"]
+    first = read(bench, limit=1)
+    assert ([row.name for row in first.failed], first.failed_total) == (["new"], 2)
+
+
+def test_stacks_of_another_project_deleted_and_nested_ones_are_left_out(bench: Bench) -> None:
+    for stack in ("theirs", "gone", "inner"):
+        fail(bench, stack)
+    hold(bench, "held")
+    change(bench, "theirs", project="other")
+    change(bench, "held", project="other")
+    change(bench, "gone", deleted_at=1.0)
+    change(bench, "inner", parent_id="x")
+    bench.clock.pass_(1000)
+    assert read(bench) == AttentionRows(as_of=bench.clock.now)
+    assert [row.stack for row in read(bench, "other").held] == ["held"]
+    assert [row.name for row in read(bench, "other").failed] == ["theirs"]
+
+
+def test_a_resource_is_held_until_its_operation_is_over(bench: Bench) -> None:
+    hold(bench, "web")
+    (row,) = read(bench).held
+    assert (row.stack, row.stack_id, row.resource, row.hook) == ("web", "web-id", "a", "pre-create")
+    assert (row.since, row.traversal_id) == (bench.clock.now, "web-t1")
+    with bench.store.database.write() as connection:
+        connection.execute(tables.traversal.update().values(status="FAILED"))
+    assert not read(bench).held
+
+
+def test_an_operation_is_quiet_once_neither_it_nor_a_nested_stack_has_had_an_event(bench: Bench) -> None:
+    (order,) = bench.begin({"a": set()}, stack="web")
+    bench.begin({"a": set()}, stack="inner")
+    change(bench, "inner", root_id="web-id", parent_id="web-id")
+    hold(bench, "held")
+    bench.clock.pass_(400)
+    (row,) = read(bench).quiet
+    assert (row.name, row.action, row.since, row.usual_seconds) == (
+        "web",
+        "CREATE",
+        bench.clock.now - 400,
+        None,
+    )
+    bench.claim(order)
+    assert not read(bench).quiet
+    bench.clock.pass_(400)
+    assert [row.name for row in read(bench).quiet] == ["web"]
+    with bench.store.database.write() as connection:
+        connection.execute(
+            tables.event.insert().values(
+                at=bench.clock.now,
+                stack_id="inner-id",
+                traversal_id="inner-t1",
+                action="CREATE",
+                status="COMPLETE",
+            )
+        )
+    assert not read(bench).quiet
+    assert (read(bench).in_progress, read(bench).oldest) == (2, ("held", "held-id", bench.clock.now - 800))
+
+
+def test_an_operation_is_compared_with_the_longest_of_the_last_complete_ones_of_its_kind(
+    bench: Bench,
+) -> None:
+    bench.run_all(bench.begin({"a": set()}))
+    begin_delete(bench)
+    traversal = tables.traversal
+    past = [("COMPLETE", 9000.0), *[("COMPLETE", 60.0 + no) for no in range(5)], ("FAILED", 5000.0)]
+    with bench.store.database.write() as connection:
+        known = connection.execute(sa.select(traversal)).mappings().first()
+        assert known is not None
+        for no, (status, seconds) in enumerate(past):
+            values = {"id": f"past-{no}", "action": "DELETE", "status": status, "created_at": float(no)}
+            connection.execute(traversal.insert().values({**known, **values, "ended_at": no + seconds}))
+    bench.clock.pass_(400)
+    (row,) = read(bench).quiet
+    assert (row.action, row.usual_seconds, row.compared) == ("DELETE", 64.0, 5)
+
+
+def test_a_sink_is_late_once_an_event_has_waited_for_long(bench: Bench) -> None:
+    bench.store.sink_cursors.register(["audit"])
+    bench.begin({"a": set()})
+    late = bench.store.sink_cursors.late
+    assert late(project="p", seconds=300, limit=5) == []
+    bench.clock.pass_(301)
+    (row,) = late(project="p", seconds=300, limit=5)
+    assert (row.name, row.stack_id, row.waiting_since, row.total) == ("audit", None, bench.clock.now - 301, 1)
+    cursor = tables.sink_cursor
+    with bench.store.database.write() as connection:
+        connection.execute(cursor.update().values(stack_id="s-id", position=0))
+    assert [row.stack_name for row in late(project="p", seconds=300, limit=5)] == ["s"]
+    assert late(project="other", seconds=300, limit=5) == []
+
+
+@pytest.mark.parametrize("bench", ["sqlite-encrypted"], indirect=True)
+def test_the_number_of_statements_does_not_grow_with_the_number_of_stacks(
+    bench: Bench,
+) -> None:
+    told = Settings(project="p", broker_url="memory://")
+
+    def make(number: int) -> None:
+        fail(bench, f"failed-{number}")
+        hold(bench, f"held-{number}")
+        bench.begin({"a": set()}, stack=f"quiet-{number}")
+        bench.clock.pass_(400)
+
+    counted: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        counted.append(statement)
+
+    def statements() -> int:
+        counted.clear()
+        sa.event.listen(sa.Engine, "before_cursor_execute", note)
+        try:
+            stored_attention(bench.store, told)
+        finally:
+            sa.event.remove(sa.Engine, "before_cursor_execute", note)
+        return len(counted)
+
+    make(0)
+    few = statements()
+    for number in range(1, 20):
+        make(number)
+    assert statements() == few <= 25, counted
