@@ -30,7 +30,7 @@ def test_types_are_found_by_name_and_description() -> None:
 
 def test_a_property_says_what_changing_it_does_and_those_inside_do_not(settings: Settings) -> None:
     described = described_type(settings, "OS::Heat::RandomString")
-    rows = {path: rest for path, *rest in property_rows(described["properties"], changes=True)}
+    rows = {row[0]: row[1:] for row in property_rows(described["properties"], changes=True)}
     depth, kind, given, sentences = rows["length"]
     assert (depth, kind, given) == (0, "integer", "optional")
     assert "A change replaces the resource." in sentences
