@@ -130,7 +130,7 @@ class EditPage(PageHandler):
         """Show it, also to visitors who may not update the stack: with the reason."""
         head = await head_of(self, name, "")
         refused = refusal(self.application.mode, self.visitor, "update", head.operation.stack)
-        present, _ = await look_at(self, head.operation.stack_id)
+        present = (await look_at(self, head.operation.stack_id)).stack
         self.page("edit.html", head=head, present=present, refused=refused.sentence if refused else "")
 
 
