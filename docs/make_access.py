@@ -76,15 +76,17 @@ thread.
 ## Who did what
 
 `isotherm stack history` and the dashboard show who began each operation; events say who signalled a resource, marked it
-or cleared its hook. What the engine does by itself, such as a rollback after a failure, or an operation on a nested
-stack, has no user.
+or cleared its hook. With `--comment` a command says why: `isotherm stack suspend web --comment 'ticket 4711'`;
+the history shows the comment. What the engine does by itself, such as a rollback after a failure, or an operation on a
+nested stack, has no user.
 
 The audit log has a record of every job that is taken, of commands that change the installation, of what was refused for
 lack of a role, of logins to the dashboard by tokens (a user's first request from an address within an hour), and of
 tokens that the dashboard or the API refused: the time, the user, the project, the operation, what it was done to, and
-from where. *Allowed* says that the role allows it; what became of it
-is in the history. Reads and checks are not recorded. Refusals of one user and operation are recorded once a minute by
-each process, with their number. A command that finds no database is not recorded, and says so.
+from where; why, as the comment that the caller gave, or the reason of the refusal. *Allowed* says that the role allows
+it; what became of it is in the history. Reads and checks are not recorded. Refusals of one user and operation are
+recorded once a minute by each process, with their number. A command that finds no database is not recorded, and says
+so.
 
 Each record has the SHA-256 of the one before it and its own content, so that `isotherm audit verify` finds the first
 that was changed or is missing. Who owns the database can write all records anew, or remove the newest: note the last
