@@ -1,12 +1,13 @@
 """An operator writes a template in the browser, sees what is wrong with it and what it would do, and has it done."""
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from tests.browser.conftest import Visiting
+from tests.browser.editor import open_editor, source, write
 from tests.browser.site import Site
-from tests.browser.visit import THEMES, Visit
+from tests.browser.visit import THEMES
 
 pytestmark = pytest.mark.slow
 
@@ -22,34 +23,6 @@ resources:
 """
 WRONG = TEMPLATE.replace("TestResource", "TestResourse")
 WIDER = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
-
-#: Chromium allows its clipboard only on secure pages.
-PASTE = """(element, text) => {
-  const clipboardData = new DataTransfer();
-  clipboardData.setData("text/plain", text);
-  element.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
-}"""
-
-
-def open_editor(visit: Visit, path: str) -> Page:
-    """Open an editor, which shows no age of data."""
-    answer = visit.page.goto(visit.site.page(path))
-    assert answer is not None
-    assert answer.ok
-    expect(source(visit.page)).to_contain_text("heat_template_version")
-    return visit.page
-
-
-def source(page: Page, part: str = "template") -> Locator:
-    """Return the text of an editor."""
-    return page.locator(f"#{part}-editor").get_by_role("textbox")
-
-
-def write(page: Page, text: str) -> None:
-    """Replace the template, as one who pastes another does."""
-    source(page).focus()
-    page.keyboard.press("Control+a")
-    source(page).evaluate(PASTE, text)
 
 
 def test_a_stack_is_made_and_changed_from_the_editor(visit: Visiting, site: Site) -> None:
