@@ -116,7 +116,7 @@ export class Panel {
   links(vertex) {
     const links = [
       el("button", { type: "button", class: "btn btn-sm btn-outline-primary", text: "Focus", title: "Show only its neighbourhood", on: { click: () => this.heard.focus(vertex) } }),
-      el("a", { class: "btn btn-sm btn-outline-secondary", href: resourceUrl(vertex.name), text: "Its page", title: "All about it: attempts, log lines, values and events" }),
+      el("a", { class: "btn btn-sm btn-outline-secondary", href: resourceUrl(vertex.name), text: "Its page", title: "All about it: attempts, values and events" }),
       el("a", { class: "btn btn-sm btn-outline-secondary", href: stackUrl("events", { resource: vertex.name }), text: "Events" }),
       el("a", { class: "btn btn-sm btn-outline-secondary", href: stackUrl("template", { resource: vertex.name }), text: "Template" }),
       el("a", { class: "btn btn-sm btn-outline-secondary", href: tasksUrl(vertex), text: "Tasks", title: TASKS_FOUND }),
