@@ -24,6 +24,7 @@ from orchestrator.config.access_policy import load_policy
 from orchestrator.config.caller import acting_for
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.access import Mode, Refusal, Visitor, host_refusal, role_refusal
+from orchestrator.dashboard.attention import Attention
 from orchestrator.dashboard.controls import controls
 from orchestrator.dashboard.credentials import REFUSED, credential_in, identify, identity_of
 from orchestrator.dashboard.fleet import Fleet
@@ -113,6 +114,8 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.service = Service(settings, store=store, embedded=None, counts_looks=False)
         #: The data of the pages about nodes, caches and workers.
         self.fleet = Fleet(self.service, self.observer, store.observations.moment)
+        #: The data of the page of what needs a person.
+        self.attention = Attention(self.service, store, settings)
         self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")
         #: Locks by the stack's id, as long as they are in use.
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -261,6 +264,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         super().stop()
         self.hub.stop()
         self.fleet.close()
+        self.attention.close()
         self.metrics.stop()
         for executor in (self._readers, self._actors):
             executor.shutdown(wait=False, cancel_futures=True)

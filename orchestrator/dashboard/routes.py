@@ -8,6 +8,7 @@ from tornado.web import HTTPError, StaticFileHandler, url
 
 from orchestrator.dashboard.handlers import (
     actions,
+    attention,
     editing,
     fleet,
     graphs,
@@ -63,6 +64,7 @@ def routes() -> list[Any]:
     return [
         url(r"/stacks/static/(.*)", StaticHandler, {"path": str(STATIC)}, name="stacks_static"),
         *stacks.ROUTES,
+        *attention.ROUTES,
         *fleet.ROUTES,
         *resource_types.ROUTES,
         *streams.ROUTES,

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 STACK = "broken"
 PAGES = (
-    *("/stacks", "/stacks/nodes", "/stacks/cache", "/stacks/workers"),
+    *("/stacks", "/stacks/attention", "/stacks/nodes", "/stacks/cache", "/stacks/workers"),
     *(f"/stack/{STACK}/{tab}" for tab, _ in TABS),
     f"/stack/{STACK}/graph?view=list",
     f"/stack/{STACK}/graph?part=groups",

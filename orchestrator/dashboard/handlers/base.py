@@ -36,6 +36,7 @@ _PACKING: Final = 5
 #: Our pages that are not about a single stack: key, title, and path below the list of stacks.
 SECTIONS: Final = (
     ("stacks", "Stacks", ""),
+    ("attention", "Attention", "/attention"),
     ("nodes", "Nodes", "/nodes"),
     ("cache", "Cache", "/cache"),
     ("workers", "Workers", "/workers"),
@@ -262,7 +263,11 @@ class PageHandler(StackHandler):
 
     def page(self, template: str, **values: object) -> None:
         """Render one of our templates."""
-        self.render(f"stacks/{template}", section=self.section, sections=SECTIONS, **values)
+        # An error page is also for visitors who may see nothing.
+        findings = None if template == "error.html" else self.application.attention.total
+        self.render(
+            f"stacks/{template}", section=self.section, sections=SECTIONS, findings=findings, **values
+        )
 
     def show_error(self, status_code: int, sentence: str) -> None:
         """Render an error page."""
