@@ -44,6 +44,7 @@ class StepLogs(Repository):
             names = sorted({claim.order.key for claim, _ in logs})
             self._trim(connection, logs[0][0].order.stack_id, names, most=most, since=now - seconds)
 
+    @retrying
     def of(
         self, stack_id: str, resource: str, *, limit: int, seconds: float, traversal_id: str | None = None
     ) -> list[StepLogRow]:

@@ -71,16 +71,16 @@ class Limits(NamedTuple):
 WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 
 COMMANDS = {
-    "--help": Limits({"click"}, 54, 126),
-    "--version": Limits({"click"}, 18, 135),
-    "stack --help": Limits({"click"}, 58, 135),
-    "stack list": Limits(SETTINGS | DATABASE, 96, 475),
-    "stack list -f json": Limits(SETTINGS | DATABASE, 96, 475),
-    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 188, 600),
-    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 171, 500),
+    "--help": Limits({"click"}, 55, 127),
+    "--version": Limits({"click"}, 19, 136),
+    "stack --help": Limits({"click"}, 59, 136),
+    "stack list": Limits(SETTINGS | DATABASE, 97, 476),
+    "stack list -f json": Limits(SETTINGS | DATABASE, 97, 476),
+    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 189, 600),
+    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 172, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        376,
+        377,
         790,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
