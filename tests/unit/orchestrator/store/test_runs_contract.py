@@ -12,19 +12,19 @@ from tests.unit.orchestrator.store.test_update_contract import begin_delete, beg
 
 
 @contextmanager
-def queries() -> Iterator[list[str]]:
-    """Collect the queries that are sent meanwhile, over whichever engine."""
+def queries(bench: Bench) -> Iterator[list[str]]:
+    """Collect the queries that a store sends meanwhile."""
     sent: list[str] = []
 
     def note(*each: Any) -> None:
         if each[2].startswith("SELECT "):
             sent.append(each[2])
 
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    sa.event.listen(bench.store.database.engine, "before_cursor_execute", note)
     try:
         yield sent
     finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+        sa.event.remove(bench.store.database.engine, "before_cursor_execute", note)
 
 
 def test_all_operations_are_read_at_once_with_what_they_did(bench: Bench) -> None:
@@ -36,7 +36,7 @@ def test_all_operations_are_read_at_once_with_what_they_did(bench: Bench) -> Non
     bench.finish(claim, Ending.FAILED, reason="no luck")
     assert begin_delete(bench, number=3)
     bench.run_all(order_of(bench, no, number=3) for no in (0, 1))
-    with queries() as sent:
+    with queries(bench) as sent:
         facts = bench.store.runs.facts("s-id", ["s-t3", "s-t2", "s-t1"])
     assert len(sent) == 5, sent
     states = {(node.traversal_id, node.name, node.alike.phase): node.alike for node in facts.nodes}
