@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "stack abandon": "stack.abandon",
     "stack resource list": "stack.read",
     "stack resource show": "stack.read",
+    "stack resource logs": "stack.read",
     "stack resource signal": "stack.signal",
     "stack resource mark-unhealthy": "stack.mark_unhealthy",
     "stack resource metadata": "stack.read",

@@ -11,6 +11,7 @@ from orchestrator.cli.formats import Table, fields_table, moment, printable, sho
 from orchestrator.cli.options import example, shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.views.times import iso
 
 if TYPE_CHECKING:
     from orchestrator.views.stacks import ResourceView
@@ -79,6 +80,30 @@ def show_resource(shell: Shell, name: str, resource_name: str, *, is_live: bool,
     with shell.service() as service:
         view = (service.live_resource if is_live else service.resource)(name, resource_name)
     show(form, view.to_dict(), *_tables(view))
+
+
+@shell_command(
+    "isotherm stack resource logs web server",
+    "isotherm stack resource logs web server -f json",
+    group=resource,
+    name="logs",
+)
+@click.argument("name")
+@click.argument("resource_name", metavar="RESOURCE")
+def resource_logs(shell: Shell, name: str, resource_name: str, form: str) -> None:
+    """Show what the steps of a resource logged.
+
+    Those of its last steps, oldest first: of each as many lines as there was room for, without known secrets.
+    """
+    with shell.service() as service:
+        steps = service.resource_logs(name, resource_name)[::-1]
+    rows = []
+    for step in steps:
+        rows += [(iso(line.at), step.action, step.worker, line.level, line.message) for line in step.lines]
+        if step.left_out:
+            rows.append((iso(step.at), step.action, step.worker, "", f"{step.left_out} more had no room"))
+    table = Table(columns=("time", "action", "worker", "level", "message"), rows=rows)
+    show(form, [step.to_dict() for step in steps], table)
 
 
 @resource.command(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.queries.attempts import attempts_of
+from orchestrator.queries.step_logs import logs_of
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.operations import ResourceDetails
 from orchestrator.views.resource_page import DeploymentOutput, ResourcePage
@@ -66,6 +67,7 @@ def resource_page(
         attempts=tuple(reversed(attempts_of(events, operations.get))),
         more=len(read) == EVENTS,
         deployment=_deployment(store, row.id, stack.project) if is_now and row is not None else None,
+        logs=logs_of(store, observer.settings, stack.id, name, traversal_id) if shows_values else (),
     )
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from orchestrator.store.stacks.stacks import ResourceRow, StackRow
     from orchestrator.store.store import Store
     from orchestrator.template.template import Template
+    from orchestrator.views.resource_page import StepLogView
 
 
 class StackQueries:
@@ -170,6 +171,20 @@ class StackQueries:
             resource_view(row, names, hook, annotations=annotations),
             properties=applied.shown(row, self._store.histories.applied(row.id)),
         )
+
+    def resource_logs(self, name: str, resource: str) -> "tuple[StepLogView, ...]":
+        """Return what the last steps of a resource logged, the newest step first.
+
+        Raises:
+            NotFound: the stack has no such resource, and none of its steps logged anything.
+        """
+        from orchestrator.queries.step_logs import logs_of
+
+        stack = self._find(name)
+        logs = logs_of(self._store, self.settings, stack.id, resource)
+        if not logs:
+            self._store.stacks.resource(stack.id, resource)
+        return logs
 
     def events(
         self,

@@ -1,4 +1,4 @@
-"""Views of the page about one resource: its present state, the attempts at its actions, and its software deployment."""
+"""Views of the page about one resource: its present state, the attempts at its actions, and what steps reported."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +44,30 @@ class DeploymentOutput(View):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogLineView(View):
+    """A line that a step logged; its time is that of the worker's clock."""
+
+    at: float
+    level: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLogView(View):
+    """The lines that one step of a resource logged, without secrets."""
+
+    #: The operation's id.
+    traversal_id: str
+    action: str
+    worker: str
+    #: When they were recorded, at the end of the step.
+    at: float
+    lines: tuple[LogLineView, ...]
+    #: The number of further lines, for which there was no room.
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourcePage(View):
     """One resource as its page shows it."""
 
@@ -66,3 +90,5 @@ class ResourcePage(View):
     attempts: tuple[AttemptView, ...]
     more: bool
     deployment: DeploymentOutput | None = None
+    #: The newest step first; none for visitors who see no values.
+    logs: tuple[StepLogView, ...] = ()

@@ -1,4 +1,4 @@
-// The page about one resource: its state, the attempts at its actions, its values, and its events.
+// The page about one resource: its state, the attempts at its actions, their log lines, its values, and its events.
 
 import { byId, el, keepFocus, page, resourceUrl, setText, stackUrl, streamUrl } from "./dom.js";
 import { agoElement, count, duration, elapsed, now, timeElement, untilElement } from "./format.js";
@@ -7,6 +7,7 @@ import { showOnce, showRows } from "./rows.js";
 import { actionBadge, badge, lookIn, lookOf, showBadge, stateOf } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 import { showEvents } from "./resource_events.js";
+import { logParts } from "./resource_logs.js";
 import { valueParts } from "./resource_values.js";
 import { workerElement } from "./worker_names.js";
 
@@ -22,6 +23,7 @@ function show(found) {
   showAttempts(found);
   const { cursor, as_of: asOf, ...told } = found;
   showOnce(byId("resource-values"), told, () => valueParts(found));
+  showOnce(byId("resource-logs"), found.logs, () => logParts(found.logs));
 }
 
 /** The look, the words and the meaning of its state: that in the operation, or else that of its row. */

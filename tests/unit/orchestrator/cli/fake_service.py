@@ -22,6 +22,7 @@ from orchestrator.model.tags import has_tags
 from orchestrator.store.installation.refused_messages import RefusedCount, RefusedMessage
 from orchestrator.views.caches import CacheView, FlushView
 from orchestrator.views.operations import FailureView, GraphPicture, Timeline
+from orchestrator.views.resource_page import StepLogView
 from orchestrator.views.sinks import SinkView
 from orchestrator.views.stacks import (
     EventView,
@@ -163,6 +164,8 @@ class FakeService:
 
     stacks_held: dict[str, StackView] = field(default_factory=dict)
     resources_held: list[ResourceView] = field(default_factory=list)
+    #: What the steps of any resource logged, the newest step first.
+    logs_held: tuple[StepLogView, ...] = ()
     outputs_held: tuple[OutputView, ...] = ()
     events_held: list[EventView] = field(default_factory=list)
     #: Newest first.
@@ -332,6 +335,10 @@ class FakeService:
             if view.name == resource:
                 return view
         raise NotFound(f"stack {name!r} has no resource {resource!r}")
+
+    def resource_logs(self, name: str, resource: str, /) -> tuple[StepLogView, ...]:
+        self.resource(name, resource)
+        return self.logs_held
 
     def mark_unhealthy(self, name: str, resource: str, /, *, reason: str, reset: bool) -> ResourceView:
         view = self.resource(name, resource)

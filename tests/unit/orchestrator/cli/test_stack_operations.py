@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.views.resource_page import LogLineView, StepLogView
 from orchestrator.views.stacks import StackView
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal, resource_view
 from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run
@@ -113,3 +114,25 @@ def test_metadata_are_shown_alone(terminal: Terminal, service: FakeService) -> N
     result = terminal.run("stack", "resource", "metadata", "web", "server", "-f", "json")
     assert json.loads(result.stdout) == {"role": "web"}
     assert "web" in terminal.run("stack", "resource", "metadata", "web", "server").stdout
+
+
+def test_log_lines_are_shown_in_the_order_in_which_they_were_written(
+    terminal: Terminal, service: FakeService
+) -> None:
+    def step(at: float, *messages: str, left_out: int = 0) -> StepLogView:
+        lines = tuple(LogLineView(at=at, level="info", message=each) for each in messages)
+        return StepLogView(
+            traversal_id="t", action="CREATE", worker="w", at=at, lines=lines, left_out=left_out
+        )
+
+    service.logs_held = (step(20.5, "tried again"), step(10.25, "refused", "waits", left_out=7))
+    result = terminal.run("stack", "resource", "logs", "web", "server")
+    places = [result.stdout.index(each) for each in ("refused", "waits", "7 more had no room", "tried again")]
+    assert places == sorted(places)
+    assert "1970-01-01T00:00:20.500000Z" in result.stdout
+    told = json.loads(terminal.run("stack", "resource", "logs", "web", "server", "-f", "json").stdout)
+    assert [each["left_out"] for each in told] == [7, 0]
+    assert told[1]["lines"] == [
+        {"at": "1970-01-01T00:00:20.500000Z", "level": "info", "message": "tried again"}
+    ]
+    assert terminal.run("stack", "resource", "logs", "web", "sever").exit_code == 2

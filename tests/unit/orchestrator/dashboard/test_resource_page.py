@@ -1,17 +1,23 @@
 """The page about one resource, and its data, as a dashboard serves them."""
 
 from collections.abc import Iterator
-from typing import Any
+from contextlib import closing
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 import httpx
 import pytest
 
 from orchestrator.config.settings import Settings
+from orchestrator.config.step_log import LogLine, StepLines
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served
+
+if TYPE_CHECKING:
+    from orchestrator.store.nodes.claims import Claim
 
 HIDDEN = "quince-9911"
 SHOWN = "plum-9912"
@@ -104,6 +110,29 @@ def test_a_failed_resource_says_why_and_its_dependent_was_not_reached(known: htt
     never = data(known, "never")
     assert never["details"]["vertex"]["state"] == "unreached"
     assert never["attempts"] == []
+
+
+def logged(service: Service, settings: Settings, resource: str, message: str) -> None:
+    """Record a line as the step of a resource in the stack's last operation does."""
+    stack = service.stack("paged")
+    order = SimpleNamespace(traversal_id=stack.traversal_id, no=1, stack_id=stack.id, key=resource)
+    claim = cast("Claim", SimpleNamespace(order=order, attempt=7, action="CREATE", worker="w"))
+    line = LogLine(at=1000.25, level="warning", message=message)
+    with closing(Store.of(settings)) as store:
+        store.step_logs.add([(claim, StepLines(lines=(line,), left_out=2))], most=9, seconds=9e9)
+
+
+def test_what_its_steps_logged_is_shown_to_visitors_who_see_values(
+    known: httpx.Client, open_one: httpx.Client, service: Service, settings: Settings
+) -> None:
+    logged(service, settings, "base", f"made {SHOWN}")
+    (step,) = data(known, "base")["logs"]
+    assert (step["action"], step["worker"], step["left_out"]) == ("CREATE", "w", 2)
+    assert step["lines"] == [
+        {"at": "1970-01-01T00:16:40.250000Z", "level": "warning", "message": f"made {SHOWN}"}
+    ]
+    assert data(known, ODD)["logs"] == []
+    assert data(open_one, "base")["logs"] == []
 
 
 def test_hidden_values_are_masked_as_by_the_command(known: httpx.Client) -> None:
