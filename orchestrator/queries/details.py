@@ -77,13 +77,14 @@ def _properties(fragment: Mapping[str, Any] | None) -> Mapping[str, object]:
 
 
 def _names(wiring: Wiring, no: int, ties: Mapping[int, Sequence[int]]) -> tuple[str, ...]:
-    return tuple(sorted({wiring.nodes[other].key for other in wiring.beyond_joins(no, ties)}))
+    """Return the names of other resources; the deletion of what a resource replaces is a part of that one."""
+    names = {wiring.nodes[other].key for other in wiring.beyond_joins(no, ties)}
+    return tuple(sorted(names - {wiring.nodes[no].key}))
 
 
 def _left(seen: ObservedOperation, no: int) -> tuple[str, ...]:
     """Return the names of the requirements of a resource that are not done."""
     wiring, states = seen.wiring, seen.states
     required = wiring.beyond_joins(no, wiring.requirements)
-    return tuple(
-        sorted({wiring.nodes[each].key for each in required if states[each] not in (DONE, UNCHANGED)})
-    )
+    names = {wiring.nodes[each].key for each in required if states[each] not in (DONE, UNCHANGED)}
+    return tuple(sorted(names - {wiring.nodes[no].key}))

@@ -57,3 +57,11 @@ def test_signals_are_told_among_the_events() -> None:
 def test_what_is_no_resource_is_not_found(no: int) -> None:
     with pytest.raises(NotFound, match=f"no resource number {no}"):
         node_of(facts(NODES), no)
+
+
+def test_a_resource_is_not_required_by_the_deletion_of_what_it_replaces() -> None:
+    nodes = wired(
+        [node(0, "a"), node(1, "b"), node(2, "a", phase="cleanup", action="DELETE")], {1: (0,), 2: (0,)}
+    )
+    assert details_of(facts(nodes), 0, Recorded()).required_by == ("b",)
+    assert details_of(facts(nodes), 2, Recorded()).requires == ()
