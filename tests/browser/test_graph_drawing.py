@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -95,6 +96,26 @@ def test_a_replacement_is_one_box_and_what_is_removed_waits_for_what_required_it
         seen.until(
             "() => document.getElementById('vertex').innerText.includes('DELETE, of what is replaced')"
         )
+
+
+def test_the_drawing_is_saved_as_a_file(site: Site, visit: Visiting) -> None:
+    site.gated("drawn-saved", SKIPPING)
+    with visit() as seen:
+        seen.open("/stack/drawn-saved/graph")
+        Drawn(seen)
+        saved = {}
+        for kind in ("svg", "png"):
+            with seen.page.expect_download() as download:
+                seen.page.get_by_role("button", name=f"Save as {kind.upper()}").click()
+            assert download.value.suggested_filename == f"drawn-saved-graph.{kind}"
+            saved[kind] = download.value.path().read_bytes()
+    drawing = ElementTree.fromstring(saved["svg"])
+    boxes = drawing.findall("{*}g[@class='box']")
+    assert sorted(str(box.findtext("{*}text")) for box in boxes) == sorted([GATE, *SKIPPING])
+    assert len(drawing.findall("{*}path[@class='arrow']")) == len(arrows_of(SKIPPING))
+    # A picture has more than its size.
+    assert saved["png"].startswith(b"\x89PNG")
+    assert len(saved["png"]) > 5_000
 
 
 def test_a_nested_stack_is_a_box_and_has_a_graph_of_its_own(site: Site, visit: Visiting) -> None:

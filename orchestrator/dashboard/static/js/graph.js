@@ -2,7 +2,7 @@
 
 import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { Focus } from "./focus.js";
-import { count, counted } from "./format.js";
+import { count, counted, now } from "./format.js";
 import { Drawing } from "./graph_drawing.js";
 import { Picture } from "./graph_model.js";
 import { onHead, readHead, streamUrl } from "./head.js";
@@ -308,6 +308,19 @@ function go(name) {
   open(vertex, true);
 }
 
+/** Save the drawing as a file, all of it, in the colours of the page. */
+async function saveDrawing(kind) {
+  if (drawing.picture !== picture) return;
+  const { stack, action } = picture.operation;
+  const { pngOf, save, svgText } = await import("./graph_export.js");
+  const text = svgText(drawing.geometry(), drawing.theme, `${stack}, ${action}, as of ${new Date(now() * 1000).toISOString()}`);
+  try {
+    save(kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await pngOf(text), `${stack}-graph.${kind}`);
+  } catch (error) {
+    setText(byId("graph-said"), `It could not be saved: ${error.message}`);
+  }
+}
+
 /** Announce the chosen item to screen readers. */
 function say(item) {
   const told = !item
@@ -329,5 +342,6 @@ byId("graph-search").addEventListener("input", (event) => event.target.setCustom
 byId("graph-in").addEventListener("click", () => drawing.zoomBy(1.3));
 byId("graph-out").addEventListener("click", () => drawing.zoomBy(1 / 1.3));
 byId("graph-fit").addEventListener("click", () => drawing.fit());
+for (const kind of ["svg", "png"]) byId(`graph-${kind}`).addEventListener("click", () => saveDrawing(kind));
 byId("graph-open-all").addEventListener("click", () => byId("graph-all").click());
 byId("graph-again").addEventListener("click", look);

@@ -3,6 +3,7 @@
 import cytoscape from "./cytoscape.js";
 import { el } from "./dom.js";
 import { count } from "./format.js";
+import { begun, fitted, shortened, shortType } from "./graph_labels.js";
 import { Layouts } from "./graph_layout.js";
 import { barImage, BOX, CARD, colours, courseData, FAR, REPLACING, styleSheet, VERY_FAR } from "./graph_style.js";
 import { stateOf } from "./states.js";
@@ -34,35 +35,6 @@ const DELETIONS = Object.freeze({
 });
 const OVER = new Set(["done", "unchanged", "failed", "unreached"]);
 
-/** A text that is no longer than so many letters: its beginning and its end, which tells `web_017` from `web_018`. */
-export function shortened(text, longest) {
-  if (text.length <= longest) return text;
-  const end = Math.floor(longest / 2.5);
-  return `${text.slice(0, Math.max(1, longest - end - 1))}…${text.slice(text.length - end)}`;
-}
-
-const measuring = document.createElement("canvas").getContext("2d");
-
-/** A text that is no longer than so many letters: its beginning. */
-function begun(text, longest) {
-  return text.length <= longest ? text : `${text.slice(0, longest - 1)}…`;
-}
-
-/** As much of a text as there is room for. */
-function fitted(text, { width, size }, font, shorten = shortened) {
-  measuring.font = `500 ${size}px ${font}`;
-  const wide = measuring.measureText(text).width;
-  if (wide <= width) return text;
-  let longest = Math.ceil((text.length * width) / wide);
-  while (longest > 3 && measuring.measureText(shorten(text, longest)).width > width) longest -= 1;
-  return shorten(text, longest);
-}
-
-/** A type without what all types have in front: `Server` of `OS::Nova::Server`. */
-export function shortType(type) {
-  return type.split("::").pop() || type;
-}
-
 const resourceId = (no) => `v${no}`;
 const groupId = (id) => `g${id}`;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -93,6 +65,7 @@ export class Drawing {
     this.shown = null;
     this.layouts = new Layouts();
     this.extent = { width: 0, height: 0 };
+    this.courses = new Map();
     this.tip = el("div", { class: "graph-tip", "aria-hidden": "true", hidden: true });
     frame.after(this.tip);
     this.cy = cytoscape({
@@ -163,6 +136,7 @@ export class Drawing {
     const { cy } = this;
     const grouped = picture.part === "groups";
     this.extent = { width, height };
+    this.courses = courses;
     cy.elements().remove();
     this.begin(places);
     // What elements begin with costs nothing: to change thousands afterwards would.
@@ -191,6 +165,18 @@ export class Drawing {
       this.keepInside(this.nodeOf(this.chosen));
     }
     return true;
+  }
+
+  /** Where everything is, for graph_export.js. */
+  geometry() {
+    const boxes = this.cy.nodes().map((node) => ({
+      ...node.position(),
+      width: node.width(),
+      height: node.height(),
+      label: node.data("label").split("\n"),
+      state: node.data("state") ?? null,
+    }));
+    return { boxes, courses: [...this.courses.values()], ...this.extent };
   }
 
   /** Draw nothing, and lay out nothing. */
