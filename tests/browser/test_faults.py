@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers, nothing
+from tests.services.servers import PostgresServer, RedisServer
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -96,5 +97,36 @@ def test_a_stack_on_which_nothing_works_says_so(site: Site, visit: Visiting) -> 
                 ),
             )
         expect(notice).to_be_hidden()
+        site.let_on(stack)
+        seen.until_stack("CREATE_COMPLETE")
+
+
+def test_a_page_says_that_the_broker_is_away_and_that_the_database_is(
+    site: Site, visit: Visiting, redis_server: RedisServer, postgres_server: PostgresServer
+) -> None:
+    stack = site.gated("cut-off", layers(4, 3))
+    # What a browser says by itself of an answer that is an error.
+    with visit(expected=("Failed to load resource",)) as seen:
+        seen.open("/stack/cut-off/graph")
+        seen.until_legend(blocked=12, held=1)
+        notice, trouble = (seen.page.locator(each) for each in ("#stack-standstill", "#trouble"))
+        redis_server.stop()
+        expect(notice).to_have_text(
+            re.compile(r"The broker has not been reached since \d\d:\d\d:\d\dZ: .*isotherm doctor\.")
+        )
+        redis_server.launch()
+        expect(notice).to_be_hidden()
+        postgres_server.stop()
+        expect(trouble).to_have_text("The database does not answer.")
+        seen.until_data("reconnecting", "stale")
+        # Plain words, and what was known stays in sight.
+        assert not re.search(r"psycopg|sqlalchemy|127\.0\.0\.1|Traceback|port \d", seen.text("#stacks-page"))
+        assert seen.legend() == {"blocked": 12, "held": 1}
+        seen.page.goto(site.page("/stacks/attention"))
+        expect(seen.page.locator("[data-kind=database]")).to_contain_text("isotherm doctor")
+        postgres_server.launch()
+        expect(seen.page.locator("[data-kind=database]")).to_have_count(0)
+        seen.open("/stack/cut-off/graph")
+        expect(trouble).to_be_hidden()
         site.let_on(stack)
         seen.until_stack("CREATE_COMPLETE")

@@ -99,8 +99,9 @@ def running(processes: Sequence["subprocess.Popen[str]"]) -> Iterator[list[Engin
     assert not [line for engine in engines for line in engine.log.splitlines() if "celery.redirected" in line]
     # Nor is there a banner, a warning of something that cannot happen, or a line for each turn of the clock.
     idle = ("celery@", "superuser", "due task", "coordinator.sweep", "node.watch")
-    assert not [
+    noise = [
         line for engine in engines for line in engine.log.splitlines() if any(map(line.__contains__, idle))
     ]
+    assert not noise, noise
     expected = [engine.expected_code for engine in engines]
     assert codes == expected, "\n".join(engine.log for engine in engines)
