@@ -29,6 +29,8 @@ from orchestrator.template.scalars import (
 _BYTES_PER_NODE: Final = 4
 #: The limit of nodes is never lower, however small the limit of bytes.
 _FEW_NODES: Final = 1_000
+#: What libyaml of PyYAML 6.0.4 says, on its own, of a text that is nested more than 1 000 levels deep.
+_TOO_DEEP: Final = "exceeded maximum nesting depth"
 _MORE_BYTES: Final = "make it smaller, or raise the setting max_template_bytes"
 
 _MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
@@ -286,9 +288,12 @@ class _Reader:
 
     def _check_depth(self, depth: int, where: Where) -> None:
         if depth > self._max_depth:
-            message = f"nested deeper than {self._max_depth} levels"
-            hint = f"make it flatter, or raise the setting max_template_depth (never above {DEEPEST})"
-            raise Unreadable(Fault((), where, message, hint))
+            raise Unreadable(self._too_deep(where))
+
+    def _too_deep(self, where: Where) -> Fault:
+        message = f"nested deeper than {self._max_depth} levels"
+        hint = f"make it flatter, or raise the setting max_template_depth (never above {DEEPEST})"
+        return Fault((), where, message, hint)
 
     def _path(self) -> tuple[str | int, ...]:
         return tuple(step for frame in self._stack for step in frame.step())
@@ -304,6 +309,8 @@ class _Reader:
         if isinstance(error, yaml.MarkedYAMLError):
             mark = error.problem_mark or error.context_mark
             where = mark.line << 32 | mark.column if mark else 0
+            if error.problem == _TOO_DEEP:
+                return self._too_deep(where)
             sentence = ", ".join(part for part in (error.context, error.problem) if part)
             tab = "\t" in _line(self._source, where >> 32)
             hint = (
