@@ -40,9 +40,9 @@ def test_a_failed_resource_has_a_page_that_others_link_to(site: Site, visit: Vis
 
 
 def test_the_page_follows_what_happens_to_the_resource(site: Site, visit: Visiting) -> None:
-    stack = site.gated("followed", {"one": nothing()})
+    stack = site.gated("paged-live", {"one": nothing()})
     with visit() as seen:
-        seen.open("/stack/followed/resource/one")
+        seen.open("/stack/paged-live/resource/one")
         state = seen.page.locator("#resource-state")
         expect(state).to_have_attribute("data-state", "blocked")
         expect(seen.page.locator("#resource-facts div", has_text="Waits for")).to_contain_text("gate")

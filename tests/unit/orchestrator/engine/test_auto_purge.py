@@ -71,7 +71,10 @@ def test_a_purge_goes_on_a_moment_at_a_time(purger: FakePurger) -> None:
         keeper.go_on()
         assert purger.steps == steps
     assert purger.asked == [EVERY_SECONDS]
-    assert purger.purges == [Purge(older_than_seconds=2 * 86400, max_events_per_stack=7)]
+    days = 86400.0
+    assert purger.purges == [
+        Purge(older_than_seconds=2 * days, max_events_per_stack=7, logs_older_than_seconds=14 * days)
+    ]
 
 
 def test_whoever_has_no_turn_asks_again_later(purger: FakePurger) -> None:
