@@ -11,7 +11,6 @@ from orchestrator.cli.formats import Table, fields_table, moment, printable, sho
 from orchestrator.cli.options import example, shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.views.times import iso
 
 if TYPE_CHECKING:
     from orchestrator.views.stacks import ResourceView
@@ -95,6 +94,8 @@ def resource_logs(shell: Shell, name: str, resource_name: str, form: str) -> Non
 
     Those of its last steps, oldest first: of each as many lines as there was room for, without known secrets.
     """
+    from orchestrator.views.times import iso
+
     with shell.service() as service:
         steps = service.resource_logs(name, resource_name)[::-1]
     rows = []
