@@ -87,7 +87,7 @@ class _Attempts:
     def _end(self, event: "EventRow", outcome: str) -> None:
         now = self._now
         if now is None or event.action not in (now.action, "REPLACE"):
-            # Its beginning is trimmed, or another operation began it.
+            # The event of its begin is purged, or the action was begun by another operation.
             now = AttemptView(
                 traversal_id=event.traversal_id,
                 action=event.action,

@@ -10,7 +10,7 @@ from orchestrator.views.vertex_states import FAILED, SPAN_BLOCKED, SPANS
 
 #: The most resources of a comparison.
 MOST_ROWS: Final = 500
-#: Shorter differences are none: nobody waits for them.
+#: Shorter differences count as none: the clocks of workers differ by more.
 _LEAST_SECONDS: Final = 0.001
 
 

@@ -4,7 +4,7 @@
 import { actionFields } from "./action_fields.js";
 import { byId, el, page, setText } from "./dom.js";
 import { onHead } from "./head.js";
-import { sendOrder } from "./order.js";
+import { askForOrder } from "./order_dialog.js";
 import { fetchJson } from "./stream.js";
 
 const WORDS = {
@@ -161,52 +161,15 @@ function ask(action) {
   // The confirmation is for the operation that is shown now, even if another begins meanwhile.
   const { stack, stack_id, traversal_id } = offers;
   const { verb, after } = WORDS[action];
-  const comment = el("input", { id: "act-comment", class: "form-control", maxlength: 500, autocomplete: "off" });
-  const error = el("p", { class: "trouble", role: "alert", hidden: true });
-  const send = el("button", {
-    type: "submit",
-    class: `btn btn-sm ${action === "delete" ? "btn-danger" : "btn-primary"}`,
-    text: `${verb} ${stack}`,
+  askForOrder({
+    words: `${verb} ${stack}`,
+    after,
+    address: `${page().stack}/act/${action}`,
+    order: { stack_id, traversal_id, confirm: stack },
+    fields: (send) => actionFields(action, { ...offers, send }),
+    isDangerous: action === "delete",
+    done: load,
   });
-  const leave = el("button", { type: "button", class: "btn btn-sm btn-outline-secondary", text: "Leave it" });
-  const fields = actionFields(action, { ...offers, send });
-  const form = el(
-    "form",
-    {},
-    el("h2", { id: "act-title", text: `${verb} ${stack}?` }),
-    el("p", { id: "act-after", text: after }),
-    ...(fields?.elements ?? []),
-    el("label", { for: "act-comment", text: "Reason, for the history (optional)" }),
-    comment,
-    error,
-    el("div", { class: "act-buttons" }, leave, send),
-  );
-  const dialog = el(
-    "dialog",
-    { class: "act-dialog panel", "aria-labelledby": "act-title", "aria-describedby": "act-after" },
-    form,
-  );
-  leave.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => dialog.remove());
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (send.getAttribute("aria-disabled") === "true") return;
-    error.hidden = true;
-    send.setAttribute("aria-disabled", "true");
-    try {
-      const order = { stack_id, traversal_id, confirm: stack, comment: comment.value.trim(), ...(fields?.read() ?? {}) };
-      const came = await sendOrder(`${page().stack}/act/${action}`, order);
-      dialog.close();
-      setText(byId("act-said"), came.message);
-      await load();
-    } catch (problem) {
-      setText(error, problem.message);
-      error.hidden = false;
-      send.setAttribute("aria-disabled", "false");
-    }
-  });
-  byId("stacks-page").append(dialog);
-  dialog.showModal();
 }
 
 // The head changes with the stack's state and when a resource is held at a hook.

@@ -2,7 +2,7 @@
 
 import { byId, el, page, setText } from "./dom.js";
 import { count, counted, dateTime, showAgo } from "./format.js";
-import { sendOrder } from "./order.js";
+import { askForOrder } from "./order_dialog.js";
 import { poll } from "./poll.js";
 import { showOnce, showRows } from "./rows.js";
 
@@ -120,44 +120,13 @@ function elsewhere(finding) {
 /** Ask for confirmation, and send the order for the operation that the finding is about. */
 function ask(finding, subject) {
   const { button: words, after } = ACTIONS[finding.action];
-  const error = el("p", { class: "trouble", role: "alert", hidden: true });
-  const send = el("button", { type: "submit", class: "btn btn-sm btn-primary", text: `${words}: ${subject}` });
-  const leave = el("button", { type: "button", class: "btn btn-sm btn-outline-secondary", text: "Leave it" });
-  const form = el(
-    "form",
-    {},
-    el("h2", { id: "act-title", text: `${words}: ${subject}?` }),
-    el("p", { id: "act-after", text: after }),
-    error,
-    el("div", { class: "act-buttons" }, leave, send),
-  );
-  const dialog = el("dialog", { class: "act-dialog panel", "aria-labelledby": "act-title", "aria-describedby": "act-after" }, form);
-  leave.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => dialog.remove());
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (send.getAttribute("aria-disabled") === "true") return;
-    error.hidden = true;
-    send.setAttribute("aria-disabled", "true");
-    const { stack_id, traversal_id, stack: confirm, resource, hook: kind } = finding;
-    const part = finding.action === "clear_hook" ? { resource, kind } : {};
-    try {
-      const came = await sendOrder(`${root()}stack/${encodeURIComponent(stack_id)}/act/${finding.action}`, {
-        stack_id,
-        traversal_id,
-        confirm,
-        ...part,
-      });
-      dialog.close();
-      setText(byId("act-said"), came.message);
-    } catch (problem) {
-      setText(error, problem.message);
-      error.hidden = false;
-      send.setAttribute("aria-disabled", "false");
-    }
+  const { stack_id, traversal_id, stack: confirm, resource, hook: kind } = finding;
+  askForOrder({
+    words: `${words}: ${subject}`,
+    after,
+    address: `${root()}stack/${encodeURIComponent(stack_id)}/act/${finding.action}`,
+    order: { stack_id, traversal_id, confirm, ...(finding.action === "clear_hook" ? { resource, kind } : {}) },
   });
-  byId("stacks-page").append(dialog);
-  dialog.showModal();
 }
 
 function show(answer) {

@@ -47,6 +47,19 @@ export function keepFocus(element, change) {
   if (at >= 0) reachable()[at]?.focus({ preventScroll: true });
 }
 
+/** A function that has `draw` called in the next frame, once, however often it is called before that. */
+export function onceAFrame(draw) {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(() => {
+      isDue = false;
+      draw();
+    });
+  };
+}
+
 /** An element of the page that must be there. */
 export function byId(id) {
   const element = document.getElementById(id);

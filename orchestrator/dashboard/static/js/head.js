@@ -98,7 +98,7 @@ function tick() {
 
 /** Say how long such an operation usually takes, and how much of that is left. */
 function showUsual(elapsed) {
-  // While it stands at a hook, or nothing works on it, nobody knows when it goes on.
+  // While a resource is held at a hook, or nothing works on it, the time that is left cannot be estimated.
   const isStanding = Boolean(shown.standstill || shown.counts.held);
   const words = elapsed === null ? null : usualWords(shown.usual, elapsed, { isStanding });
   byId("stack-usual").parentElement.hidden = !words;

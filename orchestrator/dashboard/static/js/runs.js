@@ -3,7 +3,7 @@
 // Only the rows that can be seen are in the page, so that thousands of resources cost no more than some dozens.
 
 import { inAddress, keepInAddress, putInAddress } from "./address.js";
-import { byId, el, page, setText } from "./dom.js";
+import { byId, el, onceAFrame, page, setText } from "./dom.js";
 import { count, counted, dateTime, duration, now } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
 import { BAR_ROOM, ROW_HEIGHT, cellWords, columnHead, didWords, mark, runWords } from "./runs_cells.js";
@@ -180,15 +180,7 @@ function reach(takes) {
   if (takes && document.activeElement !== there) there.focus({ preventScroll: true });
 }
 
-let asked = false;
-function drawSoon() {
-  if (asked) return;
-  asked = true;
-  requestAnimationFrame(() => {
-    asked = false;
-    draw();
-  });
-}
+const drawSoon = onceAFrame(() => draw());
 
 /** Go to a cell with the keyboard, and bring it into sight. */
 function goTo(place) {

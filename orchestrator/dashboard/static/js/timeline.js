@@ -5,7 +5,7 @@
 import { GanttRow, ROW_HEIGHT, drawAxis, drawGrid } from "./gantt.js";
 import { barDetails } from "./bar_details.js";
 import { keepInAddress } from "./address.js";
-import { byId, el, setText, stackUrl } from "./dom.js";
+import { byId, el, onceAFrame, setText, stackUrl } from "./dom.js";
 import { count, counted, duration, now } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
 import { secondsByKind } from "./scale.js";
@@ -142,15 +142,7 @@ function draw() {
   else list.removeAttribute("aria-activedescendant");
 }
 
-let asked = false;
-function drawSoon() {
-  if (asked) return;
-  asked = true;
-  requestAnimationFrame(() => {
-    asked = false;
-    draw();
-  });
-}
+const drawSoon = onceAFrame(() => draw());
 
 /** Show one more resource's times in words; a second time, hide them. */
 function open(no) {

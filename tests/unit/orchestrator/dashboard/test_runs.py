@@ -1,4 +1,4 @@
-"""What the page of a stack's operations side by side is told."""
+"""The data of the page Runs, which shows a stack's operations side by side."""
 
 from collections.abc import Iterator
 
