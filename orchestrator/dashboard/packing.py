@@ -1,6 +1,6 @@
 """Compression of answers: scripts, styles, pages and data are sent with gzip where the browser accepts it."""
 
-from tornado.httputil import HTTPHeaders
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import GZipContentEncoding
 
 
@@ -14,3 +14,8 @@ class Packing(GZipContentEncoding):
         if "Content-Range" in headers:
             self._gzipping = False
         return super().transform_first_chunk(status_code, headers, chunk, finishing)
+
+
+def is_accepted(request: HTTPServerRequest) -> bool:
+    """Return whether the browser accepts gzip, by the rule of :class:`Packing`."""
+    return "gzip" in request.headers.get("Accept-Encoding", "")

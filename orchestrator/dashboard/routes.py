@@ -1,10 +1,9 @@
 """Routes of the dashboard's pages, data, streams and static files."""
 
 from http import HTTPStatus
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from tornado.web import HTTPError, StaticFileHandler, url
+from tornado.web import HTTPError, url
 
 from orchestrator.dashboard.handlers import (
     actions,
@@ -20,9 +19,9 @@ from orchestrator.dashboard.handlers import (
     stacks,
     streams,
 )
-from orchestrator.dashboard.handlers.base import PageHandler, without_nul
-
-STATIC: Final = Path(__file__).parent / "static"
+from orchestrator.dashboard.handlers.base import PageHandler
+from orchestrator.dashboard.modules import STATIC
+from orchestrator.dashboard.static_files import StaticHandler
 
 
 class Nowhere(PageHandler):
@@ -35,25 +34,6 @@ class Nowhere(PageHandler):
             HTTPError: always.
         """
         raise HTTPError(HTTPStatus.NOT_FOUND, "%s", "there is no page at this address")
-
-
-class StaticHandler(StaticFileHandler):
-    """Our scripts and styles, which browsers revalidate at each use.
-
-    Modules import each other without a version: with caching, modules of two versions would be mixed after an upgrade.
-    """
-
-    def parse_url_path(self, url_path: str) -> str:
-        """Return the path of a file in the system's notation.
-
-        Raises:
-            HTTPError: the address has a NUL.
-        """
-        return super().parse_url_path(without_nul(url_path))
-
-    def set_extra_headers(self, path: str) -> None:  # noqa: ARG002  # as in Tornado
-        """Allow caching with revalidation."""
-        self.set_header("Cache-Control", "no-cache")
 
 
 def routes() -> list[Any]:

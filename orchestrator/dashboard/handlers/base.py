@@ -21,6 +21,7 @@ from tornado.web import Finish, HTTPError
 from orchestrator.dashboard.access import Visitor, powers, role_refusal
 from orchestrator.dashboard.credentials import identity_of
 from orchestrator.dashboard.guards import POLICY
+from orchestrator.dashboard.packing import is_accepted
 from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, Unavailable
 from orchestrator.queries.observer import Observer
@@ -289,7 +290,7 @@ class DataHandler(StackHandler):
 
     def answer(self, value: Mapping[str, object]) -> None:
         """Send a value as JSON, compressed if the client accepts that and it is large enough."""
-        self._send(written(value, packs=self._may_pack()))
+        self._send(written(value, packs=is_accepted(self.request)))
 
     async def reply(self, question: Callable[[], Mapping[str, object]]) -> None:
         """Send the result of a query to the store, which is encoded and compressed in the reading thread.
@@ -299,12 +300,9 @@ class DataHandler(StackHandler):
         Raises:
             HTTPError: as :meth:`fetch`.
         """
-        packs = self._may_pack()
+        packs = is_accepted(self.request)
         alike = self.request.path, self.request.query, packs
         self._send(await self.fetch(lambda: written(question(), packs=packs), alike=alike))
-
-    def _may_pack(self) -> bool:
-        return "gzip" in self.request.headers.get("Accept-Encoding", "")
 
     def _send(self, text: Written) -> None:
         self.set_header("Content-Type", "application/json; charset=UTF-8")

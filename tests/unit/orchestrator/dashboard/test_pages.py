@@ -11,6 +11,8 @@ import pytest
 
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.handlers.stack import TABS
+from orchestrator.dashboard.modules import STATIC
+from orchestrator.dashboard.static_files import _compressed
 from orchestrator.errors import Unavailable
 from orchestrator.model.messages import StackJob
 from orchestrator.queries.stacks import StackQueries
@@ -264,6 +266,27 @@ def test_a_part_of_a_file_is_sent_as_it_is(asked: httpx.Client) -> None:
     assert answer.status_code == 206
     assert "Content-Encoding" not in answer.headers
     assert len(answer.content) == 2000
+
+
+def test_a_script_is_compressed_once_for_all_browsers_and_beside_the_loop(
+    asked: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, pack = [], gzip.compress
+
+    def packing(*arguments: Any, **options: Any) -> bytes:
+        threads.append(current_thread())
+        return pack(*arguments, **options)
+
+    monkeypatch.setattr(gzip, "compress", packing)
+    _compressed.cache_clear()
+    address = "/stacks/static/js/stream.js"
+    first = asked.get(address, headers={"Accept-Encoding": "gzip"})
+    again = asked.get(address, headers={"Accept-Encoding": "gzip"})
+    assert [thread.name.partition("_")[0] for thread in threads] == ["asyncio"]
+    assert first.headers["Content-Encoding"] == "gzip"
+    assert first.text == again.text == (STATIC / "js" / "stream.js").read_text()
+    kept = asked.get(address, headers={"Accept-Encoding": "gzip", "If-None-Match": first.headers["ETag"]})
+    assert (kept.status_code, kept.content) == (304, b"")
 
 
 @pytest.mark.parametrize("path", ["graph.json", "timeline.json", "events.json"])

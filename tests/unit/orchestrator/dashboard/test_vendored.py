@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.dashboard.routes import STATIC
+from orchestrator.dashboard.modules import STATIC
 
 VENDOR = STATIC / "vendor"
 SUMS = {name: digest for digest, name in map(str.split, (VENDOR / "SHA256SUMS").read_text().splitlines())}
