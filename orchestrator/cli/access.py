@@ -68,6 +68,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "plugin list": LOCAL,
     "plugin show": LOCAL,
     "docs build": LOCAL,
+    "attention": "stack.read",
     "worker": "process.run",
     "coordinator": "process.run",
     "agent": "process.run",

@@ -37,6 +37,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "resource-type": "resource_type:resource_type",
     "plugin": "plugin:plugin",
     "docs": "docs:docs",
+    "attention": "attention:attention",
     "worker": "processes:worker",
     "coordinator": "processes:coordinator",
     "agent": "processes:agent",

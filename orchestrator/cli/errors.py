@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 DONE, STACK_FAILED, BAD_INPUT, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 #: Of a dry run with ``--exit-code`` that is not without effect.
 CHANGES: Final = 4
+#: Of ``isotherm attention --exit-code`` that found something.
+FINDINGS: Final = 1
 
 #: The size of a file up to which snippets of it are shown; a larger one is no template.
 MAX_SNIPPET_BYTES: Final = 8 * 1024 * 1024

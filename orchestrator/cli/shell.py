@@ -110,6 +110,16 @@ class Shell:
 
         return replace(local_caller(self.settings, "command line"), comment=self.comment)
 
+    def may(self, operation: str) -> bool:
+        """Return whether the caller's role allows an operation in the settings' project; nothing is recorded.
+
+        Raises:
+            InvalidInput: the policy cannot be read, or the caller's token cannot be verified.
+        """
+        from orchestrator.config.access_policy import load_policy
+
+        return load_policy(self.settings).allows(self.caller.identity, operation, self.settings.project)
+
     @contextmanager
     def allowed(self, operation: str, typed: str = "") -> Iterator[None]:
         """Return a context in which the caller acts, after a check that its role allows the operation.

@@ -7,15 +7,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.dashboard.recent import Answer, Recent
 from orchestrator.errors import IsothermError
-from orchestrator.queries.attention import stored_attention, with_installation
-from orchestrator.queries.findings import broker_finding, database_finding
+from orchestrator.queries.attention import of_project, stored_attention, with_installation
+from orchestrator.queries.findings import broker_finding, database_finding, unknown_finding
 from orchestrator.service import Service
 from orchestrator.store.database import impatient
 from orchestrator.store.store import Store
@@ -31,8 +30,6 @@ KEEP_SECONDS: Final = 4.0
 PATIENCE_SECONDS: Final = 2.0
 #: How long the number of findings is shown on other pages after it was found.
 SHOWN_SECONDS: Final = 60.0
-#: The kinds that are about the installation, which visitors without the right to see the fleet are not shown.
-OF_FLEET: Final = frozenset({"broker", "process", "machine", "cache"})
 
 
 class Attention:
@@ -67,7 +64,9 @@ class Attention:
             age["trouble"] = plain_sentence(stored)
         findings = [
             database_finding(age["trouble"]) if age["trouble"] else None,
-            None if self._settings.embedded else broker_finding(broker_away_since),
+            None
+            if self._settings.embedded or broker_away_since is None
+            else broker_finding(broker_away_since),
             # Without a database nodes are unknown, which is no fault of theirs.
             None if age["trouble"] else _unknown("machine", "nodes", "stacks/nodes", nodes),
             _unknown("cache", "caches", "stacks/cache", caches),
@@ -88,33 +87,11 @@ class Attention:
         return Recent(question, moment, self._executor, keep_seconds=KEEP_SECONDS)
 
 
-def of_project(view: AttentionView) -> AttentionView:
-    """Return a view without the findings about the installation; the database's is left, since pages show it too."""
-    groups = []
-    for group in view.groups:
-        kept = tuple(
-            each
-            for each in group.findings
-            if each.kind not in OF_FLEET and (each.kind != "sink" or each.stack_id)
-        )
-        if kept:
-            left_out = len(group.findings) - len(kept)
-            groups.append(replace(group, findings=kept, total=group.total - left_out))
-    return replace(view, groups=tuple(groups))
-
-
 def _unknown(kind: str, subject: str, page: str, answer: object) -> Finding | None:
     """Return the finding that something cannot be read; None if it can."""
     if not isinstance(answer, IsothermError):
         return None
-    return Finding(
-        kind=kind,
-        subject=subject,
-        what=f"unknown: {plain_sentence(answer)}",
-        why="Whether they work cannot be read.",
-        page=page,
-        command="isotherm doctor",
-    )
+    return unknown_finding(kind, subject, page, plain_sentence(answer))
 
 
 async def _asked(recent: Recent[T]) -> Answer[T] | IsothermError:

@@ -12,6 +12,7 @@ from orchestrator.config.problems import unread_variables
 from orchestrator.config.settings import Settings, settings_file
 from orchestrator.config.shared_database import require_shared_database
 from orchestrator.doctor.api import check_api, check_api_processes
+from orchestrator.doctor.broker import check_broker
 from orchestrator.doctor.caches import check_constraint_caches, processes_present, sharing
 from orchestrator.doctor.check import PATIENCE_SECONDS, Check
 from orchestrator.doctor.clients import check_clients
@@ -202,36 +203,6 @@ def check_cache(settings: Settings, processes: Sequence[ProcessView] = ()) -> Ch
     where = f" at {masked(place.url)}" if place.url else ""
     detail = f"{place.backend}{where} answers; {sharing(place.backend, processes)}"
     return Check(name=name, ok=True, detail=detail)
-
-
-def check_broker(settings: Settings) -> Check:
-    """Check that the broker answers; without one, embedded mode is reported as fine."""
-    if settings.embedded:
-        return Check(name="broker", ok=True, detail="none: commands do the work themselves (embedded mode)")
-    from amqp.exceptions import AMQPError
-    from kombu.exceptions import OperationalError
-
-    from cache.stores.regions import masked
-    from orchestrator.queue.celery_app import make_app
-
-    name, hint = "broker", "start the broker, or correct ISOTHERM_BROKER_URL"
-    waits = {"socket_connect_timeout": PATIENCE_SECONDS, "socket_timeout": PATIENCE_SECONDS}
-    try:
-        with make_app(settings).connection_for_write(
-            connect_timeout=PATIENCE_SECONDS, transport_options=waits
-        ) as connection:
-            connection.ensure_connection(max_retries=1, interval_start=0, timeout=PATIENCE_SECONDS)
-    except (OperationalError, OSError) as error:
-        return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
-    except AMQPError as error:
-        hint = "correct the user, the password and the virtual host in ISOTHERM_BROKER_URL"
-        return Check(name=name, ok=False, detail=f"refuses: {error}", hint=hint, is_service=True)
-    except ValueError:
-        # The message may quote a part of the password.
-        return Check(name=name, ok=False, detail="not a broker's URL", hint=hint)
-    except (LookupError, ImportError) as error:
-        return Check(name=name, ok=False, detail=f"not a broker's URL: {error}", hint=hint)
-    return Check(name=name, ok=True, detail=f"{masked(settings.broker_url)} answers")
 
 
 def check_processes(settings: Settings) -> Iterator[Check]:

@@ -3,10 +3,11 @@
 A method imports itself what it alone needs: most commands call one.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from orchestrator.errors import IsothermError
 from orchestrator.queries.stacks import StackQueries
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from orchestrator.store.installation.reencryption import Reencryption
     from orchestrator.store.installation.refused_messages import RefusedMessages
     from orchestrator.store.store import Store
+    from orchestrator.views.attention import AttentionView
     from orchestrator.views.caches import CacheView, FlushView
+    from orchestrator.views.nodes import NodeView
     from orchestrator.views.sinks import SinkView
 
 
@@ -32,6 +35,36 @@ class Administration(StackQueries):
     def __init__(self, settings: "Settings", store: "Store", *, counts_looks: bool = True) -> None:
         super().__init__(settings, store)
         self._counts_looks = counts_looks
+
+    # -- attention ---------------------------------------------------------------------------------------------
+
+    def attention(self, *, broker_answers: bool = True, sees_fleet: bool = True) -> "AttentionView":
+        """Return what needs a person in the settings' project, the most urgent kind first.
+
+        Nodes are not queried if the broker does not answer. Without ``sees_fleet``, findings about the installation
+        are left out.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        from orchestrator.queries.attention import of_project, stored_attention, with_installation
+        from orchestrator.queries.findings import broker_finding, unknown_finding
+
+        view = stored_attention(self._store, self.settings)
+        if not sees_fleet:
+            return of_project(view)
+        others = [] if broker_answers else [broker_finding()]
+        nodes: Sequence[NodeView] = ()
+        caches: Sequence[CacheView] = ()
+        try:
+            nodes = self.nodes.all() if broker_answers else ()
+        except IsothermError as error:
+            others.append(unknown_finding("machine", "nodes", "stacks/nodes", str(error)))
+        try:
+            caches = self.cache_faults()
+        except IsothermError as error:
+            others.append(unknown_finding("cache", "caches", "stacks/cache", str(error)))
+        return with_installation(view, others, nodes=nodes, caches=caches)
 
     # -- purging -----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """What needs a person: the findings of one project, read from the store in a bounded number of statements."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.queries.findings import (
     BEHIND_SECONDS,
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from orchestrator.store.store import Store
     from orchestrator.views.caches import CacheView
     from orchestrator.views.nodes import NodeView
+
+#: The kinds that are about the installation, which callers without the right to see the fleet are not shown.
+OF_FLEET: Final = frozenset({"broker", "process", "machine", "cache"})
 
 
 def stored_attention(store: "Store", settings: "Settings") -> AttentionView:
@@ -60,3 +64,18 @@ def with_installation(
         *cache_findings(caches),
     ]
     return AttentionView(project=view.project, as_of=view.as_of, groups=grouped(findings, totals))
+
+
+def of_project(view: AttentionView) -> AttentionView:
+    """Return a view without the findings about the installation; the database's is left, since pages show it too."""
+    groups = []
+    for group in view.groups:
+        kept = tuple(
+            each
+            for each in group.findings
+            if each.kind not in OF_FLEET and (each.kind != "sink" or each.stack_id)
+        )
+        if kept:
+            left_out = len(group.findings) - len(kept)
+            groups.append(replace(group, findings=kept, total=group.total - left_out))
+    return replace(view, groups=tuple(groups))

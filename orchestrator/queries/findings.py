@@ -74,16 +74,26 @@ def database_finding(sentence: str) -> Finding:
     )
 
 
-def broker_finding(away_since: float | None) -> Finding | None:
-    """Return the finding that the broker is not reached; None if it is."""
-    if away_since is None:
-        return None
+def broker_finding(since: float | None = None) -> Finding:
+    """Return the finding that the broker is not reached, ``since`` when if that is known."""
     return Finding(
         kind="broker",
         subject="broker",
         what="it cannot be reached",
         why="Operations stand still without it: start it again.",
-        since=away_since,
+        since=since,
+        command="isotherm doctor",
+    )
+
+
+def unknown_finding(kind: str, subject: str, page: str, sentence: str) -> Finding:
+    """Return the finding that the state of ``subject`` cannot be read; ``sentence`` says why not."""
+    return Finding(
+        kind=kind,
+        subject=subject,
+        what=f"unknown: {sentence}",
+        why="Whether they work cannot be read.",
+        page=page,
         command="isotherm doctor",
     )
 
@@ -145,6 +155,7 @@ def _failed(row: EndedStack) -> Finding:
         "DELETE": "Some of its resources still exist.",
         "CHECK": "A resource of it is not as it should be.",
     }
+    is_retried, name = row.action in RETRIED, shlex.quote(row.name)
     return Finding(
         kind="failed",
         subject=row.name,
@@ -154,8 +165,10 @@ def _failed(row: EndedStack) -> Finding:
         ),
         since=row.since,
         page=f"stack/{row.id}/failure",
-        command=f"isotherm stack failure {shlex.quote(row.name)}",
-        action="retry" if row.action in RETRIED else "",
+        command=f"isotherm stack update {name} --existing"
+        if is_retried
+        else f"isotherm stack failure {name}",
+        action="retry" if is_retried else "",
         stack=row.name,
         stack_id=row.id,
         traversal_id=row.traversal_id,

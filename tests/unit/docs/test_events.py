@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from hooks.builtin.sinks.broker import BrokerOptions
 from hooks.builtin.sinks.chain import MAX_STACKS
+from hooks.builtin.sinks.choice import StackChoice
 from hooks.builtin.sinks.document import VERSION, document
 from hooks.builtin.sinks.exposition import TotalsCollector
 from hooks.builtin.sinks.log import LogOptions
@@ -22,6 +24,11 @@ from hooks.builtin.sinks.webhook import EnvironmentWebhookOptions, WebhookOption
 from hooks.events import Event
 from hooks.hook import HookOptions
 from hooks.values.states import ACTIONS, STATUSES
+from orchestrator.config.settings import Settings
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.service import Service
+from orchestrator.views.attention import KINDS
+from orchestrator.views.stacks import EventView
 from tests.unit.docs.pages import ROOT
 from tests.unit.hooks.builtin.sinks.histories import event, stack_event
 
@@ -101,6 +108,65 @@ def test_bindings_get_what_the_page_says(binding: str, matches: Event, differs: 
     pattern = re.escape(binding).replace(r"\*", "[^.]+").replace(r"\#", ".*")
     assert re.fullmatch(pattern, routing_key(matches))
     assert differs is None or not re.fullmatch(pattern, routing_key(differs))
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> list[EventView]:
+    """The events of three stacks: one fails, one fails and is rolled back, and one is held at a hook."""
+    failing = "{heat_template_version: 2021-04-16, resources: {it: {type: Test, properties: {fail: true}}}}"
+    failing = failing.replace("Test", "OS::Heat::TestResource")
+    environment = EnvironmentSource(
+        file="e", source="resource_registry: {resources: {it: {hooks: pre-create}}}"
+    )
+    found: list[EventView] = []
+    with Service.open(Settings(state_directory=tmp_path_factory.mktemp("history"))) as service:
+        fails = service.create(StackJob(name="fails", template=failing))
+        held = service.create(StackJob(name="held", template=failing, environments=(environment,)))
+        service.create(StackJob(name="back", template=failing.replace("true", "false")))
+        list(service.watch("back"))
+        back = service.update(StackJob(name="back", template=failing, rollback=True))
+        list(service.watch(fails.id))
+        list(service.watch(back.id))
+        held_at = (each for each in service.watch(held.id) if service.hooks(held.id))
+        assert next(held_at)
+        for name in ("fails", "held", "back"):
+            found += service.events(name)
+        attention = service.attention()
+    kinds = {group.kind: [each.subject for each in group.findings] for group in attention.groups}
+    assert kinds == {"failed": ["fails"], "held": ["held"], "rolled_back": ["back"]}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("finding", "selects"),
+    [
+        ("failed", {("fails", "CREATE", "FAILED"), ("back", "UPDATE", "FAILED")}),
+        ("rolled_back", {("back", "ROLLBACK", "COMPLETE")}),
+        ("held", {("held", "HOOK", "IN_PROGRESS")}),
+    ],
+)
+def test_filters_select_the_events_of_findings(
+    finding: str, selects: set[tuple[str, str, str]], history: list[EventView]
+) -> None:
+    [filter_] = [cell for name, cell in rows("finding") if name == f"`{finding}`"]
+    options = tomllib.loads("\n".join(re.findall("`([^`]+)`", filter_)))
+    choice = StackChoice.model_validate(options)
+    # Events of the stack itself have the type "stack" in a sink.
+    seen = [
+        event(
+            each.id,
+            type=each.type or "stack",
+            stack_name=each.stack,
+            action=each.action,
+            status=each.status,
+        )
+        for each in history
+    ]
+    assert {(each.stack_name, each.action, each.status) for each in filter(choice.wants, seen)} == selects
+
+
+def test_findings_with_a_filter_are_findings() -> None:
+    assert {name.strip("`") for name, _ in rows("finding")} <= set(KINDS)
 
 
 def test_metrics_are_those_of_the_page() -> None:

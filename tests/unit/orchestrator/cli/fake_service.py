@@ -20,6 +20,7 @@ from orchestrator.model.messages import AdoptJob, StackJob
 from orchestrator.model.purge import Removed
 from orchestrator.model.tags import has_tags
 from orchestrator.store.installation.refused_messages import RefusedCount, RefusedMessage
+from orchestrator.views.attention import AttentionView
 from orchestrator.views.caches import CacheView, FlushView
 from orchestrator.views.operations import FailureView, GraphPicture, Timeline
 from orchestrator.views.resource_page import StepLogView
@@ -201,6 +202,11 @@ class FakeService:
     flushes_held: list[FlushView] = field(default_factory=list)
     refused: FakeRefused = field(default_factory=FakeRefused)
     sinks_held: list[SinkView] = field(default_factory=list)
+    attention_held: AttentionView = field(
+        default_factory=lambda: AttentionView(project="default", as_of=NOON)
+    )
+    #: What was asked of it: whether the broker answers, and whether the caller sees the fleet.
+    attention_asked: list[tuple[bool, bool]] = field(default_factory=list)
     nodes_held: Any = None
     #: Its pictures; without any, followers see none.
     observer: Any = field(default_factory=NoPictures)
@@ -403,6 +409,10 @@ class FakeService:
             if view.id == traversal_id:
                 return view
         raise NotFound(f"the stack has no traversal {traversal_id!r}")
+
+    def attention(self, *, broker_answers: bool, sees_fleet: bool) -> AttentionView:
+        self.attention_asked.append((broker_answers, sees_fleet))
+        return self.attention_held
 
     def event_sinks(self) -> list[SinkView]:
         return self.sinks_held

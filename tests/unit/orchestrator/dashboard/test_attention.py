@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from orchestrator.config.settings import Settings
-from orchestrator.dashboard.attention import Attention, of_project
+from orchestrator.dashboard.attention import Attention
 from orchestrator.errors import Unavailable
 from orchestrator.model.messages import StackJob
+from orchestrator.queries.attention import of_project
 from orchestrator.queries.findings import broker_finding, grouped
 from orchestrator.service import Service
 from orchestrator.store.store import Store

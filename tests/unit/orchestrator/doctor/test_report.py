@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
 from orchestrator.config.settings import Settings
-from orchestrator.doctor import report
+from orchestrator.doctor.broker import check_broker
 from orchestrator.doctor.check import Check
 from orchestrator.doctor.report import check_cache, check_settings, checks
 
@@ -82,7 +82,7 @@ def test_no_part_of_a_password_is_shown_with_a_wrong_url(url: str, settings: Set
 
 
 def test_an_unknown_transport_is_a_setting(settings: Settings) -> None:
-    check = report.check_broker(settings.model_copy(update={"broker_url": "carrier-pigeon://loft"}))
+    check = check_broker(settings.model_copy(update={"broker_url": "carrier-pigeon://loft"}))
     assert not check.ok
     assert not check.is_service
 

@@ -55,6 +55,7 @@ def test_a_failed_stack_can_be_tried_again_where_an_update_does_that(action: str
     assert (finding.kind, finding.subject, finding.since, finding.action) == ("failed", "web", 9.0, button)
     assert finding.what == f"{action}_FAILED: no room"
     assert finding.page == "stack/web-id/failure"
+    assert finding.command == f"isotherm stack {'update web --existing' if button else 'failure web'}"
 
 
 def test_a_rolled_back_stack_is_a_finding_of_its_own_kind() -> None:
@@ -160,13 +161,6 @@ def test_without_a_broker_a_process_is_missing_only_while_something_is_in_progre
     assert (finding.subject, finding.command) == ("web", "isotherm stack watch web")
 
 
-def test_a_broker_is_a_finding_while_it_is_away() -> None:
-    assert broker_finding(None) is None
-    finding = broker_finding(5.0)
-    assert finding is not None
-    assert (finding.kind, finding.since) == ("broker", 5.0)
-
-
 def test_nodes_that_are_not_up_are_lost_the_longest_first() -> None:
     nodes = [
         NodeView(name="n1", state="up"),
@@ -221,9 +215,7 @@ def test_what_the_installation_lacks_joins_what_the_store_knows() -> None:
         as_of=NOW,
         groups=grouped(ended_findings(rows(failed=[ended("web")])), {"failed": 90}),
     )
-    view = with_installation(
-        stored, [broker_finding(1.0), broker_finding(None)], nodes=[NodeView(name="n", state="failing")]
-    )
+    view = with_installation(stored, [broker_finding(1.0), None], nodes=[NodeView(name="n", state="failing")])
     assert [(group.kind, group.total) for group in view.groups] == [
         ("broker", 1),
         ("machine", 1),
