@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.queries.findings import (
     BEHIND_SECONDS,
+    COMPARED,
     LEAST_QUIET_SECONDS,
     MOST,
     cache_findings,
@@ -23,6 +24,7 @@ from orchestrator.views.attention import AttentionView, Finding
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
+    from orchestrator.store.stacks.attention import AttentionRows
     from orchestrator.store.store import Store
     from orchestrator.views.caches import CacheView
     from orchestrator.views.nodes import NodeView
@@ -43,9 +45,16 @@ def stored_attention(store: "Store", settings: "Settings") -> AttentionView:
     stuck = stuck_findings(store.stuck.all(project=project), rows.as_of)
     processes = process_findings(store.processes.all(project=project), rows, embedded=settings.embedded)
     # Without workers everything stands still: that is one finding, not one for each operation.
-    others = [] if processes else [*stuck, *quiet_findings(rows, stuck)]
+    others = [] if processes else [*stuck, *quiet_operations(store, rows, stuck)]
     findings = [*processes, *ended_findings(rows), *held_findings(rows), *others, *sink_findings(sinks)]
     return AttentionView(project=project, as_of=rows.as_of, groups=grouped(findings, totals_of(rows, sinks)))
+
+
+def quiet_operations(store: "Store", rows: "AttentionRows", known: Iterable[Finding]) -> list[Finding]:
+    """Return the operations without an event for longer than their last runs took, but for stacks in ``known``."""
+    actions = {row.id: row.action for row in rows.quiet}
+    past = store.past.durations(actions, limit=COMPARED) if actions else {}
+    return quiet_findings(rows, known, past)
 
 
 def with_installation(

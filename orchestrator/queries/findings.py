@@ -22,6 +22,8 @@ MOST: Final = 50
 LEAST_QUIET_SECONDS: Final = 300.0
 #: How long an operation may be without an event if no earlier run is known.
 QUIET_SECONDS: Final = 1800.0
+#: The number of its earlier runs with which an operation in progress is compared.
+COMPARED: Final = 5
 #: How long events may wait for a sink.
 BEHIND_SECONDS: Final = 300.0
 
@@ -240,34 +242,37 @@ def _stuck(stack_id: str, some: Sequence[StuckView], now: float) -> Finding:
     )
 
 
-def quiet_findings(rows: AttentionRows, known: Iterable[Finding]) -> list[Finding]:
+def quiet_findings(
+    rows: AttentionRows, known: Iterable[Finding], past: Mapping[str, Sequence[float]]
+) -> list[Finding]:
     """Return the operations without an event for longer than usual.
 
     Usual is the longest of the last complete runs of the same action on the same stack, but at least
-    ``LEAST_QUIET_SECONDS``; without such runs it is ``QUIET_SECONDS``. Stacks in ``known`` are left out.
+    ``LEAST_QUIET_SECONDS``; without such runs it is ``QUIET_SECONDS``. ``past`` has the seconds that they took, by
+    the stack's id, at most ``COMPARED`` of each. Stacks in ``known`` are left out.
     """
     others = {finding.stack_id for finding in known if finding.stack_id}
     return [
-        _quiet(row)
+        _quiet(row, past.get(row.id, ()))
         for row in rows.quiet
-        if row.id not in others and rows.as_of - row.since > usual_seconds(row)
+        if row.id not in others and rows.as_of - row.since > quiet_seconds(past.get(row.id, ()))
     ]
 
 
-def usual_seconds(row: QuietOperation) -> float:
-    """Return for how long an operation is usually without an event at most."""
-    return QUIET_SECONDS if row.usual_seconds is None else max(row.usual_seconds, LEAST_QUIET_SECONDS)
+def quiet_seconds(runs: Sequence[float]) -> float:
+    """Return for how long an operation may be without an event, by the seconds that its last runs took."""
+    return max(*runs, LEAST_QUIET_SECONDS) if runs else QUIET_SECONDS
 
 
-def _quiet(row: QuietOperation) -> Finding:
-    minutes = usual_seconds(row) / 60
-    if row.usual_seconds is None:
+def _quiet(row: QuietOperation, runs: Sequence[float]) -> Finding:
+    minutes = quiet_seconds(runs) / 60
+    if not runs:
         usual = f"longer than {minutes:.0f} minutes, and no earlier run of this operation is known"
-    elif row.usual_seconds < LEAST_QUIET_SECONDS:
+    elif max(runs) < LEAST_QUIET_SECONDS:
         usual = f"longer than {minutes:.0f} minutes, and earlier runs took less than that altogether"
     else:
-        runs = "its last run" if row.compared == 1 else f"the longest of its last {row.compared} runs"
-        usual = f"longer than {runs} took altogether, {minutes:.0f} minutes"
+        longest = "its last run" if len(runs) == 1 else f"the longest of its last {len(runs)} runs"
+        usual = f"longer than {longest} took altogether, {minutes:.0f} minutes"
     deletes = row.action == "DELETE"
     return Finding(
         kind="quiet",

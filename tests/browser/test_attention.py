@@ -85,8 +85,6 @@ def one_of_each(dashboard: Dashboard) -> AttentionView:
                 traversal_id="t",
                 begun_at=now - 9000,
                 since=now - QUIET_SECONDS - 60,
-                usual_seconds=1500.0,
-                compared=4,
             ),
         ),
         in_progress=3,
@@ -109,7 +107,7 @@ def one_of_each(dashboard: Dashboard) -> AttentionView:
         *ended_findings(rows),
         *held_findings(rows),
         *stuck_findings([stuck], now),
-        *quiet_findings(rows, ()),
+        *quiet_findings(rows, (), {}),
         *sink_findings([late]),
     ]
     view = AttentionView(project="default", as_of=now, groups=grouped(findings, {"sink": 70}))

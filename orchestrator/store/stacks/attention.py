@@ -12,8 +12,6 @@ from orchestrator.store.database import database_time, retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Query
 
-#: The number of earlier operations with which one in progress is compared.
-COMPARED: Final = 5
 #: The most quiet operations that are read, the longest first.
 MOST_QUIET: Final = 200
 
@@ -55,9 +53,6 @@ class QuietOperation(Record):
     begun_at: float
     #: The time of the last event.
     since: float
-    #: The longest of the last complete operations of this kind on the stack, and how many there were; None for none.
-    usual_seconds: float | None = None
-    compared: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +92,6 @@ class AttentionStacks(Repository):
             held = connection.execute(_held(project).limit(limit)).all()
             under_way = connection.execute(_in_progress(project)).first()
             quiet = connection.execute(_quiet(project, now - quiet_seconds).limit(MOST_QUIET)).all()
-            usual = {
-                (row.stack_id, row.action): row
-                for row in (connection.execute(_usual([row.id for row in quiet])) if quiet else ())
-            }
         return AttentionRows(
             as_of=now,
             failed=tuple(EndedStack.of(row) for row in failed),
@@ -109,14 +100,7 @@ class AttentionStacks(Repository):
             rolled_back_total=_total(rolled_back),
             held=tuple(HeldNode.of(row) for row in held),
             held_total=_total(held),
-            quiet=tuple(
-                QuietOperation.of(
-                    row,
-                    usual_seconds=found.seconds if (found := usual.get((row.id, row.action))) else None,
-                    compared=found.compared if found else 0,
-                )
-                for row in quiet
-            ),
+            quiet=tuple(QuietOperation.of(row) for row in quiet),
             in_progress=under_way.total if under_way else 0,
             oldest=(under_way.name, under_way.id, under_way.begun_at) if under_way else None,
         )
@@ -214,33 +198,4 @@ def _quiet(project: str, before: float) -> Query:
         .where(_outermost(project), stack.c.status == "IN_PROGRESS", traversal.c.created_at < before)
         .where(since < before, ~is_held)
         .order_by(since, stack.c.id)
-    )
-
-
-def _usual(stack_ids: Sequence[str]) -> Query:
-    """Return the statement for the longest of the last complete operations of each stack, by action."""
-    traversal = tables.traversal
-    place = sa.func.row_number().over(
-        partition_by=(traversal.c.stack_id, traversal.c.action), order_by=traversal.c.created_at.desc()
-    )
-    past = (
-        sa.select(
-            traversal.c.stack_id,
-            traversal.c.action,
-            (traversal.c.ended_at - traversal.c.created_at).label("seconds"),
-            place.label("place"),
-        )
-        .where(traversal.c.stack_id.in_(stack_ids), traversal.c.status == "COMPLETE")
-        .where(traversal.c.ended_at.is_not(None))
-        .subquery()
-    )
-    return (
-        sa.select(
-            past.c.stack_id,
-            past.c.action,
-            sa.func.max(past.c.seconds).label("seconds"),
-            sa.func.count().label("compared"),
-        )
-        .where(past.c.place <= COMPARED)
-        .group_by(past.c.stack_id, past.c.action)
     )

@@ -81,10 +81,9 @@ def quiet(seconds: float, usual: float | None = None, action: str = "UPDATE") ->
         traversal_id="t",
         begun_at=0.0,
         since=NOW - seconds,
-        usual_seconds=usual,
-        compared=0 if usual is None else 3,
     )
-    return quiet_findings(rows(quiet=[row]), ())
+    past = {} if usual is None else {"i": [usual, 0.0, usual / 2], "other": [9000.0]}
+    return quiet_findings(rows(quiet=[row]), (), past)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_the_stuck_resources_of_a_stack_are_one_finding() -> None:
 def test_what_is_stuck_is_not_reported_as_quiet_as_well() -> None:
     row = QuietOperation(id="web-id", name="web", action="CREATE", traversal_id="t", begun_at=0.0, since=0.0)
     known = stuck_findings([stuck("a", "lost", 50.0)], NOW)
-    assert quiet_findings(rows(quiet=[row]), known) == []
+    assert quiet_findings(rows(quiet=[row]), known, {}) == []
 
 
 def test_without_workers_everything_stands_still_and_that_is_one_finding() -> None:
