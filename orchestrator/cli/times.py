@@ -1,6 +1,5 @@
 """Times and durations on the command line: ``90m``, ``12h``, ``2d``, ISO 8601."""
 
-import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -8,19 +7,7 @@ from typing import Final
 
 import click
 
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([smhdw])")
-#: A century; a longer duration is refused.
-_LONGEST_SECONDS: Final = 100 * 366 * 86400
-
-
-def span_seconds(text: str) -> float | None:
-    """Return the seconds of a duration such as ``90s``, ``12h``, ``30d`` or ``2w``; None if it is malformed."""
-    match = _SPAN.fullmatch(text.strip())
-    if match is None:
-        return None
-    seconds = float(match[1]) * _SECONDS[match[2]]
-    return seconds if seconds <= _LONGEST_SECONDS else None
+from orchestrator.model.durations import span_seconds
 
 
 def moment_of(text: str, *, clock: Callable[[], float] = time.time) -> float | None:

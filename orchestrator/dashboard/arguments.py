@@ -5,7 +5,9 @@ from typing import Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import LONGEST_NAME, InvalidInput, Problem, cut
+from orchestrator.model.durations import span_seconds
 from orchestrator.model.event_filter import EventFilter
+from orchestrator.model.tags import read_tags
 from orchestrator.queries.observer import StackQuery
 
 #: The greatest number of rows in a page of a list.
@@ -13,6 +15,7 @@ LONGEST_PAGE: Final = 500
 #: Larger than any id that a database gives.
 _LARGEST: Final = 2**53
 SORTS: Final = ("name", "state", "created", "updated", "last_event")
+MOMENTS: Final = ("created", "begun", "updated")
 _YES, _NO = ("1", "true", "yes"), ("0", "false", "no", "")
 
 
@@ -65,6 +68,21 @@ def several(arguments: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(part for part in arguments.get(name, "").split(",") if part)
 
 
+def span(arguments: Mapping[str, str], name: str) -> float | None:
+    """Return an argument that is a duration, such as ``12h``, in seconds; None if it is missing.
+
+    Raises:
+        InvalidInput: it is malformed, or longer than a century.
+    """
+    sent = arguments.get(name, "").strip()
+    if not sent:
+        return None
+    seconds = span_seconds(sent)
+    if seconds is None:
+        raise _refused(name, f"expected a duration such as 90s, 15m, 12h, 30d or 2w, found {cut(sent)!r}")
+    return seconds
+
+
 def stack_query(arguments: Mapping[str, str]) -> StackQuery:
     """Return the query of a list of stacks.
 
@@ -74,7 +92,12 @@ def stack_query(arguments: Mapping[str, str]) -> StackQuery:
     usual = StackQuery()
     descending = flag(arguments, "descending") if "descending" in arguments else usual.descending
     return StackQuery(
-        search=arguments.get("search", "").strip(),
+        search=_short(arguments, "search"),
+        name=_short(arguments, "name"),
+        tags=_tags(arguments),
+        moment=one_of(arguments, "moment", MOMENTS, usual.moment),
+        over_seconds=span(arguments, "over"),
+        within_seconds=span(arguments, "within"),
         states=several(arguments, "states"),
         sort=one_of(arguments, "sort", SORTS, usual.sort),
         descending=descending,
@@ -93,15 +116,29 @@ def event_filter(arguments: Mapping[str, str]) -> EventFilter:
     Raises:
         InvalidInput: the name is longer than names can be.
     """
-    name = arguments.get("resource", "").strip()
-    if len(name) > LONGEST_NAME:
-        raise _refused("resource", f"expected at most {LONGEST_NAME} characters, found {len(name)}")
+    name = _short(arguments, "resource")
     pattern = name if set(name) & set("*?") else f"*{name}*"
     return EventFilter(
         resources=(pattern,) if name else (),
         statuses=several(arguments, "status"),
         traversal_id=arguments.get("traversal") or None,
     )
+
+
+def _short(arguments: Mapping[str, str], name: str) -> str:
+    sent = arguments.get(name, "").strip()
+    if len(sent) > LONGEST_NAME:
+        raise _refused(name, f"expected at most {LONGEST_NAME} characters, found {len(sent)}")
+    if "\0" in sent:
+        raise _refused(name, "expected a text without NUL, which no database stores")
+    return sent
+
+
+def _tags(arguments: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        return read_tags(arguments.get("tags", ""))
+    except ValueError as error:
+        raise _refused("tags", str(error)) from error
 
 
 def _refused(name: str, sentence: str, hint: str = "") -> InvalidInput:

@@ -5,7 +5,7 @@ The engine decides in the end: what only the rows of resources would tell is lef
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from orchestrator.model.actions import RETRIED
 from orchestrator.store.stacks.snapshots import SnapshotRow
@@ -33,6 +33,26 @@ _ON_A_WHOLE_STACK: Final = (
 ON_WHAT_WAS_SEEN: Final = ("cancel", "retry", "check", "suspend", "resume", "snapshot", "restore")
 
 
+class Acted(Protocol):
+    """A stack that is acted on, as far as its own row decides."""
+
+    @property
+    def action(self) -> str:
+        """Its last action."""
+
+    @property
+    def status(self) -> str:
+        """The status of that."""
+
+    @property
+    def parent_id(self) -> str | None:
+        """The stack that it is nested in."""
+
+    @property
+    def deleted_at(self) -> float | None:
+        """When it was deleted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """A stack, and what actions on it are about."""
@@ -51,20 +71,27 @@ class Situation:
 
 def unfit(action: str, situation: Situation) -> str:
     """Return why an action, or an update, is pointless in a stack's present state; empty if it is not."""
-    stack = situation.stack
+    reasons = {
+        "there is no complete snapshot to restore": action == "restore" and not situation.restorable,
+        "no resource is held at a hook": action == "clear_hook" and not situation.hooks,
+    }
+    by_row = unfit_by_row(action, situation.stack)
+    return by_row or next((sentence for sentence, holds in reasons.items() if holds), "")
+
+
+def unfit_by_row(action: str, stack: Acted) -> str:
+    """Return the reasons of :func:`unfit` that lie in the stack's own row; empty if there is none."""
     reasons = {
         "the stack is deleted": stack.deleted_at is not None,
         "the stack is a part of another stack: act on that one": (
             stack.parent_id is not None and action in _ON_A_WHOLE_STACK
         ),
         **_unfit_in(action, stack),
-        "there is no complete snapshot to restore": action == "restore" and not situation.restorable,
-        "no resource is held at a hook": action == "clear_hook" and not situation.hooks,
     }
     return next((sentence for sentence, holds in reasons.items() if holds), "")
 
 
-def _unfit_in(action: str, stack: StackRow) -> Mapping[str, bool]:
+def _unfit_in(action: str, stack: Acted) -> Mapping[str, bool]:
     """Return, for each reason that lies in a stack's action and status, whether it holds."""
     state = f"{stack.action}_{stack.status}"
     going, deleting = stack.status == "IN_PROGRESS", stack.action == "DELETE"

@@ -49,6 +49,16 @@ class StackQuery:
 
     #: A part of the name or of a tag, or a whole id.
     search: str = ""
+    #: A part of the name, or a pattern with ``*`` and ``?``, in any case.
+    name: str = ""
+    #: Tags that a stack must have, all of them.
+    tags: tuple[str, ...] = ()
+    #: Ids; empty for all.
+    ids: tuple[str, ...] = ()
+    #: How long ago the moment was: created, begun (of the operation in force) or updated; None for any time.
+    moment: str = "begun"
+    over_seconds: float | None = None
+    within_seconds: float | None = None
     #: States such as ``CREATE_FAILED``; empty for all.
     states: tuple[str, ...] = ()
     #: name, state, created, updated or last_event.

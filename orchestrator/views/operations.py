@@ -234,6 +234,9 @@ class StackSummary(View):
     #: When the operation in force began and ended; None while it is under way.
     begun_at: float
     ended_at: float | None
+    #: Who began it, and why, in the user's words; empty where the engine did, and where the user did not say.
+    user: str = ""
+    comment: str = ""
     #: The number of its resources in each of ``STATES``, without states that none is in. Empty once purged.
     counts: Mapping[str, int]
     total: int

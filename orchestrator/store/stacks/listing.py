@@ -1,6 +1,7 @@
 """Lists of stacks, filtered, sorted and cut by the database."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -66,21 +67,24 @@ class StackLists(Repository):
         yield from self._tag_conditions(wanted)
 
     def _tag_conditions(self, wanted: StackFilter) -> Iterator[sa.ColumnElement[bool]]:
+        has = partial(has_tag, postgres=self._db.postgres)
         if wanted.tags:
-            yield sa.and_(*map(self._has, wanted.tags))
+            yield sa.and_(*map(has, wanted.tags))
         if wanted.tags_any:
-            yield sa.or_(*map(self._has, wanted.tags_any))
+            yield sa.or_(*map(has, wanted.tags_any))
         if wanted.not_tags:
-            yield sa.not_(sa.and_(*map(self._has, wanted.not_tags)))
+            yield sa.not_(sa.and_(*map(has, wanted.not_tags)))
         if wanted.not_tags_any:
-            yield sa.not_(sa.or_(*map(self._has, wanted.not_tags_any)))
+            yield sa.not_(sa.or_(*map(has, wanted.not_tags_any)))
 
-    def _has(self, tag: str) -> sa.ColumnElement[bool]:
-        if self._db.postgres:
-            tags = sa.text("SELECT jsonb_array_elements_text(CAST(stack.tags AS jsonb))")
-        else:
-            tags = sa.text("SELECT value FROM json_each(stack.tags)")
-        return sa.literal(tag).in_(tags)
+
+def has_tag(tag: str, *, postgres: bool) -> sa.ColumnElement[bool]:
+    """Return the condition that a stack has a tag."""
+    if postgres:
+        tags = sa.text("SELECT jsonb_array_elements_text(CAST(stack.tags AS jsonb))")
+    else:
+        tags = sa.text("SELECT value FROM json_each(stack.tags)")
+    return sa.literal(tag).in_(tags)
 
 
 def _behind(

@@ -11,12 +11,15 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.rows import AnyRow, chunked
+from orchestrator.store.stacks.listing import has_tag
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.operations import StackPage, StackSummary
 from orchestrator.views.vertex_states import OVER
 
 #: The orders in which a list can be sorted.
 SORTS: Final = ("name", "state", "created", "updated", "last_event")
+#: The moments whose age a list can be filtered by: of the creation, the operation in force, and the last change.
+MOMENTS: Final = ("created", "begun", "updated")
 #: The most stacks on a page.
 MOST: Final = 500
 #: The most finished operations whose tallies are cached.
@@ -38,6 +41,12 @@ class StackPages:
         *,
         project: str,
         search: str = "",
+        name: str = "",
+        tags: Sequence[str] = (),
+        ids: Sequence[str] = (),
+        moment: str = "begun",
+        over_seconds: float | None = None,
+        within_seconds: float | None = None,
         states: Sequence[str] = (),
         sort: str = "updated",
         descending: bool = True,
@@ -51,9 +60,9 @@ class StackPages:
         The arguments are the fields of a :class:`~orchestrator.queries.observer.StackQuery`.
 
         Raises:
-            InvalidInput: there is no such order, or a number is out of bounds.
+            InvalidInput: there is no such order or moment, or a number is out of bounds.
         """
-        _refuse_wrong(sort, offset, limit)
+        _refuse_wrong(sort, moment, offset, limit)
         stack = tables.stack
         any_age = stack.c.project == project
         if not nested:
@@ -62,24 +71,28 @@ class StackPages:
         wanted = any_age if deleted else living
         if search:
             wanted &= self._found(search)
+        if name:
+            wanted &= _named(name)
+        if ids:
+            wanted &= stack.c.id.in_(ids)
         if states:
             wanted &= _state().in_(states)
+        for tag in tags:
+            wanted &= has_tag(tag, postgres=self._db.postgres)
         order = self._order(sort)
-        ids = (
-            sa.select(stack.c.id)
-            .where(wanted)
-            .order_by(order.desc() if descending else order.asc(), stack.c.name, stack.c.id)
-        )
+        direction = order.desc() if descending else order.asc()
         cursor = self._horizon.look()
         with self._db.snapshot() as connection:
             as_of = database_time(connection, self._db)
+            wanted &= _aged(moment, as_of, over_seconds=over_seconds, within_seconds=within_seconds)
             total = connection.execute(
                 sa.select(sa.func.count()).select_from(stack).where(wanted)
             ).scalar_one()
             by_state = connection.execute(
                 sa.select(_state(), sa.func.count()).where(living).group_by(_state())
             ).all()
-            found = connection.execute(ids.offset(offset).limit(limit)).scalars().all()
+            of_page = sa.select(stack.c.id).where(wanted).order_by(direction, stack.c.name, stack.c.id)
+            found = connection.execute(of_page.offset(offset).limit(limit)).scalars().all()
             rows = self._rows(connection, found)
             counted = self._tallies(connection, rows)
         return StackPage(
@@ -130,6 +143,8 @@ class StackPages:
                 *(stack.c[name] for name in names),
                 traversal.c.created_at.label("begun_at"),
                 traversal.c.ended_at,
+                traversal.c.user_name.label("user"),
+                traversal.c.comment,
                 last.scalar_subquery().label("last_event_at"),
             )
             .join(traversal, traversal.c.id == stack.c.traversal_id)
@@ -155,6 +170,28 @@ def _state() -> sa.ColumnElement[str]:
     return tables.stack.c.action.op("||")(sa.literal_column("'_'")).op("||")(tables.stack.c.status)
 
 
+def _named(name: str) -> sa.ColumnElement[bool]:
+    """Return the condition that the name contains a text, or matches a pattern with ``*`` and ``?``, in any case."""
+    literal = name.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    pattern = literal.replace("*", "%").replace("?", "_") if set(name) & set("*?") else f"%{literal}%"
+    return sa.func.lower(tables.stack.c.name).like(pattern, escape="\\")
+
+
+def _aged(
+    moment: str, now: float, *, over_seconds: float | None, within_seconds: float | None
+) -> sa.ColumnElement[bool]:
+    """Return the condition that a moment is longer ago than the one time and no longer ago than the other."""
+    stack, traversal = tables.stack, tables.traversal
+    begun = sa.select(traversal.c.created_at).where(traversal.c.id == stack.c.traversal_id).scalar_subquery()
+    at = {"created": stack.c.created_at, "begun": begun, "updated": stack.c.updated_at}[moment]
+    condition: sa.ColumnElement[bool] = sa.true()
+    if over_seconds is not None:
+        condition &= at < now - over_seconds
+    if within_seconds is not None:
+        condition &= at >= now - within_seconds
+    return condition
+
+
 def _summary(row: AnyRow, tally: Tally) -> StackSummary:
     return StackSummary(
         **row._mapping,
@@ -166,12 +203,12 @@ def _summary(row: AnyRow, tally: Tally) -> StackSummary:
     )
 
 
-def _refuse_wrong(sort: str, offset: int, limit: int) -> None:
+def _refuse_wrong(sort: str, moment: str, offset: int, limit: int) -> None:
     problems = []
-    if sort not in SORTS:
-        hint = Nearest().hint(sort, SORTS)
-        message = f"expected one of {', '.join(SORTS)}, found {sort!r}"
-        problems.append(Problem(path="sort", message=message, hint=hint))
+    for path, given, known in (("sort", sort, SORTS), ("moment", moment, MOMENTS)):
+        if given not in known:
+            message = f"expected one of {', '.join(known)}, found {given!r}"
+            problems.append(Problem(path=path, message=message, hint=Nearest().hint(given, known)))
     if offset < 0:
         problems.append(Problem(path="offset", message=f"expected 0 or more, found {offset}"))
     if not 0 < limit <= MOST:

@@ -29,6 +29,7 @@ from orchestrator.cli.shell import Shell
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.access import ACTIONS
 from orchestrator.dashboard.handlers.streams import StreamHandler
+from orchestrator.dashboard.many import FOR_MANY
 from orchestrator.engine.coordinator import Coordinator
 from orchestrator.keys.envelope import Envelope, Refused
 from orchestrator.keys.key import JOB, Key, KeyRing
@@ -186,6 +187,7 @@ def of_addresses(settings: Settings, tokens: Mapping[str, str]) -> Iterator[list
         ours = [("GET", each) for each in sorted(ADDRESSES) if "/act/" not in each]
         actions = [("POST", f"/stack/valued/act/{action}") for action in ACTIONS]
         actions += [("POST", f"/stacks/act/{step}") for step in ("validate", "preview", "create")]
+        actions += [("POST", f"/stacks/act/{action}/preview") for action in FOR_MANY]
         actions += [("POST", f"/stack/valued/act/{step}") for step in ("validate", "preview", "update")]
         for method, address in (*ours, *actions, *flowers_addresses()):
             codes = [answer_of(asker, address, posts=method == "POST") for asker in clients.values()]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from orchestrator.cli.times import moment_of, span_seconds
+from orchestrator.cli.times import moment_of
+from orchestrator.model.durations import span_seconds
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What an address asks for, as it is read."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +27,30 @@ def test_a_part_of_a_name_finds_it_and_a_pattern_is_one() -> None:
     assert event_filter({"resource": " web "}).resources == ("*web*",)
     assert event_filter({"resource": "web_?"}).resources == ("web_?",)
     assert event_filter({"resource": "  "}).resources == ()
+
+
+def test_a_list_is_filtered_by_name_tags_and_age() -> None:
+    query = stack_query(
+        {"name": " web-* ", "tags": "prod, eu,prod", "moment": "updated", "over": "2d", "within": "1.5 w"}
+    )
+    assert (query.name, query.tags, query.moment) == ("web-*", ("prod", "eu"), "updated")
+    assert (query.over_seconds, query.within_seconds) == (2 * 86400, 1.5 * 7 * 86400)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "sentence"),
+    [
+        ("over", "7x", "over: expected a duration such as 90s, 15m, 12h, 30d or 2w, found '7x'"),
+        ("within", "99999999w", "within: expected a duration"),
+        ("moment", "change", "moment: expected one of created, begun, updated, found 'change'"),
+        ("tags", "a,,b", "tags: expected a text of 1 to 80 characters"),
+        ("name", "x" * 300, "name: expected at most 255 characters, found 300"),
+        ("search", "a\0b", "search: expected a text without NUL"),
+    ],
+)
+def test_a_filter_that_cannot_be_meant_is_refused(name: str, sent: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
+        stack_query({name: sent})
 
 
 @given(sent=st.text(max_size=30))

@@ -1,10 +1,14 @@
 """What every store promises of pages of stacks: what is on them, in which order, and what they count."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
+from orchestrator.config.caller import acting_for
 from orchestrator.errors import InvalidInput
+from orchestrator.model.identity import Caller, Identity
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.views.operations import StackPage
@@ -129,6 +133,77 @@ def test_stacks_are_chosen_by_their_state_and_all_are_counted(some: Bench) -> No
     assert (names(page), page.total, sum(page.states.values())) == (["web", "db"], 2, 3)
 
 
+def test_stacks_are_found_by_name_tags_and_ids_together(some: Bench) -> None:
+    change(some, ["db"], tags=("prod", "eu"))
+    change(some, ["web"], tags=("prod",))
+    change(some, ["cache"], name="Ca%che_1")
+
+    def found(**wanted: Any) -> list[str]:
+        return names(some.store.stack_pages.page(project="p", sort="name", descending=False, **wanted))
+
+    assert found(name="B") == ["db", "web"]
+    assert found(name="?b") == ["db"]
+    assert found(name="*b") == ["db", "web"]
+    assert found(name="ca%*_?") == ["Ca%che_1"]
+    assert found(name="*_*") == ["Ca%che_1"]
+    assert found(name="\\") == []
+    assert found(tags=("prod",)) == ["db", "web"]
+    assert found(tags=("prod", "eu")) == ["db"]
+    assert found(tags=("pro",)) == []
+    assert found(ids=("web-id", "cache-id", "none")) == ["Ca%che_1", "web"]
+    assert found(ids=("web-id", "db-id"), tags=("eu",)) == ["db"]
+
+
+def test_stacks_are_found_by_the_age_of_a_moment(some: Bench) -> None:
+    """They were begun 60, 40 and 20 seconds ago; what happened to ``web`` and ``db`` ended 10 seconds later."""
+
+    def found(**wanted: Any) -> list[str]:
+        page = some.store.stack_pages.page(project="p", sort="created", descending=False, **wanted)
+        assert page.total == len(page.rows)
+        return names(page)
+
+    for moment in ("created", "begun"):
+        assert found(moment=moment, over_seconds=39) == ["web", "db"]
+        assert found(moment=moment, over_seconds=60) == []
+        assert found(moment=moment, within_seconds=40) == ["db", "cache"]
+        assert found(moment=moment, over_seconds=30, within_seconds=50) == ["db"]
+    assert found(moment="updated", over_seconds=45) == ["web"]
+    change(some, ["web"], created_at=some.clock.now - 1000)
+    assert found(moment="created", over_seconds=900) == ["web"]
+    assert found(moment="begun", over_seconds=900) == []
+
+
+def test_a_page_tells_who_began_the_operation_and_why(bench: Bench) -> None:
+    bench.begin({"a": set()}, stack="engine")
+    who = Caller(identity=Identity(user="ann", roles={}), origin="tests", comment="the disk is back")
+    with acting_for(who):
+        bench.begin({"a": set()}, stack="user")
+    rows = bench.store.stack_pages.page(project="p", sort="name", descending=False).rows
+    assert [(row.user, row.comment) for row in rows] == [("", ""), ("ann", "the disk is back")]
+
+
+def test_a_long_page_takes_no_more_statements_than_a_short_one(bench: Bench) -> None:
+    def statements() -> int:
+        sent: list[str] = []
+
+        def count(*arguments: Any) -> None:
+            sent.append(arguments[2])
+
+        engine = bench.store.database.engine
+        sa.event.listen(engine, "before_cursor_execute", count)
+        try:
+            bench.store.stack_pages.page(project="p", name="s", tags=(), within_seconds=1e6)
+        finally:
+            sa.event.remove(engine, "before_cursor_execute", count)
+        return len(sent)
+
+    bench.begin({"a": set()}, stack="s")
+    few = statements()
+    for number in range(40):
+        bench.begin({"a": set(), "b": {"a"}}, stack=f"s{number}")
+    assert 0 < few == statements()
+
+
 def test_those_in_others_and_deleted_ones_come_when_they_are_asked_for(some: Bench) -> None:
     change(some, ["db"], parent_id="web-id", parent_resource="web-a", root_id="web-id", depth=1)
     change(some, ["cache"], deleted_at=some.clock.now)
@@ -154,4 +229,6 @@ def test_what_no_page_can_be_is_refused(bench: Bench) -> None:
     with pytest.raises(InvalidInput) as refused:
         bench.store.stack_pages.page(project="p", sort="update", offset=-1, limit=501)
     assert [problem.path for problem in refused.value.problems] == ["sort", "offset", "limit"]
+    with pytest.raises(InvalidInput, match="moment: expected one of created, begun, updated, found 'change'"):
+        bench.store.stack_pages.page(project="p", moment="change")
     assert refused.value.problems[0].hint == "did you mean 'updated'?"
