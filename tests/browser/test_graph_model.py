@@ -66,7 +66,7 @@ LAYOUT = """async ({ program, longest, times }) => {
   const boxes = ["a", "b", "c"].map((id) => ({ id, width: 100, height: 40 }));
   const pairs = [["a", "b"], ["b", "c"], ["a", "c"]];
   const arrows = pairs.map(([source, target]) => ({ id: source + target, source, target }));
-  const answers = await Promise.allSettled(Array.from({ length: times }, () => layouts.of(boxes, arrows)));
+  const answers = await Promise.allSettled(Array.from({ length: times }, () => layouts.of(boxes, arrows, 1.6)));
   layouts.end();
   const told = ({ value, reason }) => value ? [...value.courses.keys()].sort() : `${reason.name}: ${reason.message}`;
   return answers.map(told);

@@ -122,7 +122,8 @@ export class Drawing {
     }));
     let layout;
     try {
-      layout = await this.layouts.of(boxes, arrows);
+      const room = this.room();
+      layout = await this.layouts.of(boxes, arrows, room.x / room.y);
     } catch (error) {
       if (error.name === "AbortError") return false;
       if (this.picture === picture) this.picture = null;

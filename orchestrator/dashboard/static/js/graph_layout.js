@@ -35,11 +35,12 @@ export class Layouts {
    * Args:
    *   boxes: with `id`, `width` and `height`.
    *   arrows: with `id`, and the ids of their boxes, `source` and `target`.
+   *   ratio: how wide the picture is to be for its height, where parts that are not connected can be put side by side.
    * Returns `places`, the middles of the boxes by id; `courses`, by the arrows' ids the points of each from its source's
    * edge to its target's edge; and the picture's `width` and `height`, from 0. Throws an Error whose `name` is
    * "AbortError" if another layout was asked for meanwhile.
    */
-  async of(boxes, arrows) {
+  async of(boxes, arrows, ratio) {
     this.busy?.(Object.assign(new Error("another picture is laid out"), { name: "AbortError" }));
     if (!boxes.length) return { places: new Map(), courses: new Map(), width: 0, height: 0 };
     let timer;
@@ -53,7 +54,7 @@ export class Layouts {
     });
     const mine = this.busy;
     try {
-      return read(await Promise.race([given, this.begin().layout(graphOf(boxes, arrows))]));
+      return read(await Promise.race([given, this.begin().layout(graphOf(boxes, arrows, ratio))]));
     } finally {
       clearTimeout(timer);
       if (this.busy === mine) this.busy = null;
@@ -81,7 +82,7 @@ export class Layouts {
 }
 
 /** A graph as ELK has it. All arrows out of a box begin at one point, and each comes in at a point of its own. */
-function graphOf(boxes, arrows) {
+function graphOf(boxes, arrows, ratio) {
   const port = (id, side) => ({ id, width: 0, height: 0, layoutOptions: { "elk.port.side": side } });
   const ports = new Map(boxes.map(({ id }) => [id, []]));
   const begun = new Set();
@@ -92,7 +93,7 @@ function graphOf(boxes, arrows) {
   }
   return {
     id: "graph",
-    layoutOptions: { ...OPTIONS, "elk.layered.thoroughness": boxes.length > MANY ? "2" : "7" },
+    layoutOptions: { ...OPTIONS, "elk.aspectRatio": String(ratio), "elk.layered.thoroughness": boxes.length > MANY ? "2" : "7" },
     children: boxes.map(({ id, width, height }) => ({
       id,
       width,
