@@ -20,6 +20,7 @@ from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.tally import ASIDE, REPLACE, Tally
 from orchestrator.errors import IsothermError
+from orchestrator.keys.envelope import REASONS
 from orchestrator.nodes.statistics import stats_of
 from orchestrator.service import Service
 from orchestrator.store.history.census import Count
@@ -27,6 +28,7 @@ from orchestrator.store.installation.cache_counters import NodeTotals
 from orchestrator.store.installation.processes import PRESENT, SILENT, STOPPED
 from orchestrator.store.store import Store
 from orchestrator.views.nodes import FAILING, UNREACHABLE, UP, NodeView
+from orchestrator.views.operations import ProcessView
 from orchestrator.views.vertex_states import STATES
 
 Family = TypeVar("Family", GaugeMetricFamily, CounterMetricFamily)
@@ -34,6 +36,8 @@ Family = TypeVar("Family", GaugeMetricFamily, CounterMetricFamily)
 #: How often stacks and processes are counted, and nodes are queried, in seconds.
 COUNT_SECONDS: Final = 10.0
 NODES_SECONDS: Final = 30.0
+#: For how long a process that fell silent counts as missing.
+MISSING_SECONDS: Final = 3600.0
 #: Actions on stacks.
 STACK_ACTIONS: Final = tuple(action for action in ACTIONS if action not in {*ASIDE, REPLACE})
 #: Kinds of processes that every installation needs: their counts are reported even if 0.
@@ -47,8 +51,13 @@ class Known:
     count: Count
     caches: Mapping[str, Counts] = field(default_factory=dict)
     nodes: NodeTotals = field(default_factory=NodeTotals)
-    #: Numbers of processes by kind and state.
+    #: Numbers of processes by kind and state, and of those of a kind that are missing.
     processes: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
+    #: Seconds for which events have waited for sinks, by what names a sink, and its name or type.
+    sinks: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    #: Numbers of refused messages by reason.
+    refused: Mapping[str, int] = field(default_factory=dict)
 
 
 class Metrics(Collector):
@@ -89,6 +98,9 @@ class Metrics(Collector):
             yield from _caches(known.caches)
             yield _node_states(known.nodes)
             yield _processes(known.processes)
+            yield _missing(known)
+            yield _sinks(known.sinks)
+            yield _refused(known.refused)
         nodes = self._nodes.answer
         if nodes:
             yield from _machines(nodes, self._nodes.age_seconds)
@@ -124,12 +136,44 @@ def known_of(store: Store, clients: Collection[str] = ()) -> Known:
         Unavailable: the database does not answer.
     """
     counted = {client: totals.counts for client, totals in store.cache_counters.read().items()}
+    processes = store.processes.all(project="")
+    refused = Counted[str]()
+    for each in store.refused_messages.counts():
+        refused[each.reason] += each.amount
     return Known(
         count=store.census.take(),
         caches={**dict.fromkeys(clients, Counts()), **counted},
         nodes=store.node_counters.read(),
-        processes=Counted((each.kind, each.state) for each in store.processes.all(project="")),
+        processes=Counted((each.kind, each.state) for each in processes),
+        missing=missing_of(processes),
+        sinks=store.sink_cursors.delays(),
+        refused=refused,
     )
+
+
+def missing_of(processes: Iterable[ProcessView]) -> dict[str, int]:
+    """Return by kind how many processes fell silent within ``MISSING_SECONDS`` and were not replaced.
+
+    One is replaced by a present process of its kind, on any host, that started after it was seen for the last time.
+    Each replaces one.
+    """
+    started: dict[str, list[float]] = {}
+    silent: dict[str, list[float]] = {}
+    for each in processes:
+        if each.state == PRESENT:
+            started.setdefault(each.kind, []).append(each.started_at)
+        elif each.state == SILENT and each.seen_seconds <= MISSING_SECONDS:
+            silent.setdefault(each.kind, []).append(each.seen_at)
+    missing: dict[str, int] = {}
+    for kind, seen in silent.items():
+        later = sorted(started.get(kind, ()), reverse=True)
+        # The last seen has the fewest that could replace it, and takes the latest of them.
+        for seen_at in sorted(seen, reverse=True):
+            if later and later[0] > seen_at:
+                later.pop(0)
+            else:
+                missing[kind] = missing.get(kind, 0) + 1
+    return missing
 
 
 def _filled(family: Family, values: Mapping[tuple[str, ...], float]) -> Family:
@@ -198,6 +242,31 @@ def _processes(processes: Mapping[tuple[str, str], int]) -> Metric:
     return _filled(
         GaugeMetricFamily("isotherm_processes", described, labels=("kind", "state")),
         {labels: processes.get(labels, 0) for labels in product(sorted(kinds), (PRESENT, SILENT, STOPPED))},
+    )
+
+
+def _missing(known: Known) -> Metric:
+    described = "Processes of the engine that fell silent within an hour, and were not replaced."
+    kinds = {*KINDS, *(kind for kind, _ in known.processes)}
+    return _filled(
+        GaugeMetricFamily("isotherm_missing_processes", described, labels=("kind",)),
+        {(kind,): known.missing.get(kind, 0) for kind in sorted(kinds)},
+    )
+
+
+def _sinks(sinks: Mapping[tuple[str, str], float]) -> Metric:
+    described = "How long the oldest event that a sink has not received has waited for it."
+    return _filled(
+        GaugeMetricFamily("isotherm_event_sink_delay_seconds", described, labels=("named_by", "sink")),
+        {(named_by, sink): seconds for (named_by, sink), seconds in sinks.items()},
+    )
+
+
+def _refused(refused: Mapping[str, int]) -> Metric:
+    described = "Messages that processes have refused, by reason."
+    return _filled(
+        CounterMetricFamily("isotherm_refused_messages", described, labels=("reason",)),
+        {(reason,): refused.get(reason, 0) for reason in sorted({*REASONS, *refused})},
     )
 
 

@@ -18,6 +18,8 @@ from orchestrator.store.rows import AnyRow, Query
 
 #: The most events that are read at once.
 BATCH = 500
+#: What names a sink: the settings, or the environment of a stack.
+OF_SETTINGS, OF_ENVIRONMENTS = "settings", "environments"
 #: The pause before a cursor is tried again that no configured key decrypts.
 _LOCKED_SECONDS = 60.0
 #: The most characters of an error that are stored.
@@ -289,6 +291,26 @@ class SinkCursors:
             .limit(limit)
         )
         return [LateCursor.of(row) for row in self._db.rows(sql)]
+
+    def delays(self) -> dict[tuple[str, str], float]:
+        """Return for how many seconds the oldest event has waited for a sink, 0 if none waits.
+
+        The keys are :data:`OF_SETTINGS` with the sink's name, and :data:`OF_ENVIRONMENTS` with a type of sinks: the
+        longest of all sinks of this type that environments name. It is one statement.
+        """
+        cursor, event = tables.sink_cursor, tables.event
+        is_own = cursor.c.stack_id.is_(None)
+        waiting = sa.select(
+            sa.case((is_own, OF_SETTINGS), else_=OF_ENVIRONMENTS).label("named_by"),
+            sa.case((is_own, cursor.c.name), else_=cursor.c.type).label("sink"),
+            _of_waiting(sa.select(event.c.at).order_by(event.c.id).limit(1)).label("since"),
+        ).subquery()
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        seconds = sa.func.max(sa.func.coalesce(now - waiting.c.since, 0.0))
+        sql = sa.select(waiting.c.named_by, waiting.c.sink, seconds).group_by(
+            waiting.c.named_by, waiting.c.sink
+        )
+        return {(row[0], row[1]): max(0.0, float(row[2])) for row in self._db.rows(sql)}
 
     def due(self, types: Collection[str], *, up_to: int, limit: int, failing: bool = False) -> list[Due]:
         """Return due cursors of environments' sinks for which events up to ``up_to`` wait.

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.dashboard import tally as subject
 from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
-from orchestrator.dashboard.metrics import Known, Metrics, known_of
+from orchestrator.dashboard.metrics import Known, Metrics, known_of, missing_of
 from orchestrator.dashboard.sse import event_text
 from orchestrator.dashboard.tally import OUTCOMES, RESOURCE_ACTIONS, Tally
 from orchestrator.errors import Unavailable
@@ -28,8 +29,10 @@ from orchestrator.store.installation.cache_counters import NodeTotals
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
 from orchestrator.views.nodes import NodeView
+from orchestrator.views.operations import ProcessView
 from tests.unit.orchestrator.dashboard.listening import Log, happened
 from tests.unit.orchestrator.dashboard.serving import client, served
+from tests.unit.orchestrator.queries.test_standstill import process
 from tests.waiting import PATIENCE_SECONDS
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -146,6 +149,9 @@ KNOWN = Known(
     caches={"nova": Counts(hits=9, misses=3, generated=2, refused=1, errors=4, garbage=5, evicted=6)},
     nodes=NodeTotals(amounts={"hits": 8.0, "misses:expired": 1.0, "misses:void": 1.0}),
     processes={("worker", "present"): 2, ("worker", "silent"): 1},
+    missing={"worker": 1},
+    sinks={("settings", "audit"): 70.0},
+    refused={"wrong signature": 3},
 )
 MACHINES = (NodeView(name="n1", state="up", age_seconds=3.0), NodeView(name="n2", state="unreachable"))
 
@@ -183,6 +189,11 @@ def test_what_there_is_is_told_as_it_was_read(tally: Tally) -> None:
     assert told["isotherm_cache_evictions_total", ("nova",)] == 6
     assert told["isotherm_node_state_lookups_total", ("miss",)] == 2
     assert told["isotherm_processes", ("worker", "silent")] == 1
+    assert told["isotherm_missing_processes", ("worker",)] == 1
+    assert told["isotherm_missing_processes", ("coordinator",)] == 0
+    assert told["isotherm_event_sink_delay_seconds", ("settings", "audit")] == 70
+    assert told["isotherm_refused_messages_total", ("wrong signature",)] == 3
+    assert told["isotherm_refused_messages_total", ("too large",)] == 0
     assert told["isotherm_machines", ("up",)] == told["isotherm_machines", ("unreachable",)] == 1
     # They were that old when they were looked at.
     assert told["isotherm_node_state_age_seconds", ("oldest",)] == 23.0
@@ -195,6 +206,39 @@ def test_a_cache_is_told_of_before_anything_was_counted_of_it(tmp_path: Path) ->
     store.cache_counters.add({"http": Counts(hits=2), "gone": Counts(misses=1)})
     known = known_of(store, ["http", "nova"])
     assert known.caches == {"http": Counts(hits=2), "nova": Counts(), "gone": Counts(misses=1)}
+
+
+def test_messages_are_counted_by_reason_whatever_refused_them(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'isotherm.db'}")
+    metadata.create_all(store.database.engine)
+    store.refused_messages.add(
+        {("checks", "late"): 2, ("stacks", "late"): 3, ("stacks", "unknown key"): 1}, []
+    )
+    assert known_of(store).refused == {"late": 5, "unknown key": 1}
+
+
+def test_a_process_that_fell_silent_is_missing_until_another_of_its_kind_has_started() -> None:
+    def seen(kind: str, state: str, *, started: float, seen: float, now: float = 10_000.0) -> ProcessView:
+        known = process(kind, state=state)
+        return replace(known, started_at=started, seen_at=seen, seen_seconds=now - seen)
+
+    silent = seen("worker", "silent", started=1000, seen=9000)
+    other = seen("worker", "silent", started=1000, seen=9100)
+    # One that ran already does not replace it, nor does one of another kind.
+    present = [
+        seen("worker", "present", started=2000, seen=9999),
+        seen("coordinator", "present", started=9200, seen=9999),
+    ]
+    later = seen("worker", "present", started=9200, seen=9999)
+    assert missing_of([silent, *present]) == {"worker": 1}
+    assert missing_of([silent, *present, later]) == {}
+    # Each replaces one.
+    assert missing_of([silent, other, *present, later]) == {"worker": 1}
+    between = seen("worker", "present", started=9050, seen=9999)
+    assert missing_of([silent, other, later, between]) == {}
+    # After an hour it is forgotten; one that ended in good order was never missing.
+    assert missing_of([seen("worker", "silent", started=1000, seen=6399)]) == {}
+    assert missing_of([seen("worker", "stopped", started=1000, seen=9000)]) == {}
 
 
 def test_while_the_database_is_away_only_that_is_told_and_no_number_of_the_past(tally: Tally) -> None:
@@ -362,6 +406,7 @@ def test_no_label_is_of_a_stack_or_a_resource() -> None:
     ]
     assert {label for sample in told for label in labels_of(sample)} <= {
         *("action", "outcome", "status", "state", "client", "result", "answer", "kind", "which", "le"),
+        *("named_by", "sink", "reason"),
     }
 
 

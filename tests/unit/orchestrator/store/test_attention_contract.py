@@ -138,6 +138,29 @@ def test_a_sink_is_late_once_an_event_has_waited_for_long(bench: Bench) -> None:
     assert late(project="other", seconds=300, limit=5) == []
 
 
+def test_the_delay_of_a_sink_is_the_age_of_the_oldest_event_that_waits_for_it(bench: Bench) -> None:
+    cursors, cursor = bench.store.sink_cursors, tables.sink_cursor
+    cursors.register(["audit", "far"])
+    assert cursors.delays() == {("settings", "audit"): 0.0, ("settings", "far"): 0.0}
+    bench.begin({"a": set()}, stack="old")
+    bench.clock.pass_(50)
+    bench.begin({"a": set()}, stack="new")
+    bench.clock.pass_(20)
+    with bench.store.database.write() as connection:
+        (audit,) = connection.execute(sa.select(cursor).where(cursor.c.name == "audit")).mappings()
+        connection.execute(cursor.update().where(cursor.c.name == "audit").values(position=10**6))
+        for stack in ("new", "old"):
+            name = f"{stack}-id:0"
+            own = {"name": name, "type": "webhook", "stack_id": f"{stack}-id", "position": 0}
+            connection.execute(cursor.insert().values({**audit, **own}))
+    # Of sinks that environments name there may be as many as stacks: they are one by their type.
+    assert cursors.delays() == {
+        ("settings", "audit"): 0.0,
+        ("settings", "far"): 70.0,
+        ("environments", "webhook"): 70.0,
+    }
+
+
 @pytest.mark.parametrize("bench", ["sqlite-encrypted"], indirect=True)
 def test_the_number_of_statements_does_not_grow_with_the_number_of_stacks(
     bench: Bench,
