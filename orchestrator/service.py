@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from orchestrator.engine.publisher import Publisher
     from orchestrator.engine.resource_keys import ResourceKeys
     from orchestrator.engine.software import SoftwareAdmin
+    from orchestrator.engine.stack_plans import StackPlan, StackPlans
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.planning.preparation import Prepared
     from orchestrator.plugins.resource import Resource
@@ -444,6 +445,25 @@ class Service(Administration):
         from orchestrator.engine.software import SoftwareAdmin
 
         return SoftwareAdmin(self.settings, self._store, self._record)
+
+    @cached_property
+    def plans(self) -> "StackPlans":
+        """The plans of the project's stacks."""
+        from orchestrator.engine.stack_plans import StackPlans
+
+        # As in plan_update.
+        embedded = self._embedded
+        return StackPlans(
+            self.settings, self._store, lambda: embedded.runtime.clients if embedded is not None else None
+        )
+
+    def apply(self, plan: "StackPlan") -> StackView:
+        """Begin what a plan says; return the stack in progress.
+
+        Raises:
+            Conflict: the stack has moved on since the plan was made, or the plan was applied already.
+        """
+        return self._begun(self._jobs.submit(plan.job, stack=plan.view.stack), plan.job.job_id)
 
     @cached_property
     def keys(self) -> "ResourceKeys":

@@ -21,6 +21,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "stack watch": "stack.read",
     "stack graph": "stack.read",
     "stack preview": "stack.preview",
+    "stack plan": "stack.update",
+    "plan show": "stack.preview",
     "stack adopt": "stack.adopt",
     "stack update": "stack.update",
     "stack cancel": "stack.cancel",

@@ -12,6 +12,7 @@ from orchestrator.cli.access import acts, guard
 _PLACES: Final[Mapping[str, str]] = {
     "stack": "stack:stack",
     "stack preview": "stack_preview:preview",
+    "stack plan": "stack_plan:plan",
     "stack adopt": "stack_adopt:adopt",
     "stack update": "stack_update:update",
     "stack cancel": "stack_cancel:cancel",
@@ -30,6 +31,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "stack output": "stack_output:output",
     "stack hook": "stack_hook:hook",
     "stack snapshot": "stack_snapshot:snapshot",
+    "plan": "plan:plan",
     "software": "software:software",
     "template": "template:template",
     "template functions": "language:functions",

@@ -44,12 +44,16 @@ def format_option(*forms: str, default: str = "") -> Callable[[Command], Command
 
 
 def shell_command(
-    *examples: str, group: click.Group | None = None, name: str | None = None, forms: tuple[str, ...] = FORMS
+    *examples: str,
+    group: click.Group | None = None,
+    name: str | None = None,
+    forms: tuple[str, ...] = FORMS,
+    cls: type[click.Command] = click.Command,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Return the decorator of a command that receives the shell first, and has ``-f`` as its last option."""
 
     def decorate(function: Callable[..., None]) -> click.Command:
-        made = click.command(name, epilog=example(*examples))(click.pass_obj(function))
+        made = click.command(name, cls=cls, epilog=example(*examples))(click.pass_obj(function))
         if group is not None:
             group.add_command(made)
         return format_option(*forms)(made)

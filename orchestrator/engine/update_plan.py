@@ -41,15 +41,26 @@ def update_plan(
             would have more than a limit allows.
         NotVerified: another system that validation queries did not answer.
     """
+    return compared_plan(store, stack, job, settings, clients=clients, state=state)[0]
+
+
+def compared_plan(
+    store: Store, stack: StackRow, job: StackJob, settings: Settings, *, clients: Clients | None, state: str
+) -> tuple[UpdatePlan, Comparison]:
+    """Return the changes that an update would make, as :func:`update_plan` does, and the comparison behind them.
+
+    Raises:
+        IsothermError: as :func:`update_plan`.
+    """
     refuse_deleted(stack)
     refuse_suspended(stack)
     with shared_time(Limits.of(settings)):
-        return _update_plan(store, stack, job, settings, clients=clients, state=state)
+        return _compared_plan(store, stack, job, settings, clients=clients, state=state)
 
 
-def _update_plan(
+def _compared_plan(
     store: Store, stack: StackRow, job: StackJob, settings: Settings, *, clients: Clients | None, state: str
-) -> UpdatePlan:
+) -> tuple[UpdatePlan, Comparison]:
     types = ResourceTypes.on_demand()
     named = replace(job, name=stack.name)
     compared = compare(store, stack, named, types, settings, clients=clients)
@@ -68,12 +79,13 @@ def _update_plan(
         "UPDATE",
         {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
     )
-    return replace(
+    advised = replace(
         plan,
         has_changes=_has_changes(store, stack, compared, plan),
         warnings=(*plan.warnings, *advice.warnings),
         annotations=advice.annotations,
     )
+    return advised, compared
 
 
 def _has_changes(store: Store, stack: StackRow, compared: Comparison, plan: UpdatePlan) -> bool:

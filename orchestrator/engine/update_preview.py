@@ -266,17 +266,19 @@ class DryRun:
             is_replaced = row.name in matches and (matches[row.name].row is None or matches[row.name].refusal)
             if is_replaced and row.action != "DELETE":
                 continue
-            reasons = ["another has taken its place" if row.name in matches else "", self._kept(row)]
+            planned = self._compared.history.planned.get(row.id, {})
+            reasons = ["another has taken its place" if row.name in matches else "", why_kept(planned)]
             yield ResourcePlan(
                 name=row.name, type=row.type, action=DELETE, reason="; ".join(filter(None, reasons))
             )
 
-    def _kept(self, row: ResourceRow) -> str:
-        """Return what would be kept of the object of a row, and why; empty if it would be deleted."""
-        planned = self._compared.history.planned.get(row.id, {}).get("definition", {})
-        if planned.get("e") is not None:
-            return "what it stands for is not ours, and stays"
-        return _KEPT.get(deletion_policy_of(planned), "")
+
+def why_kept(planned: Mapping[str, Any]) -> str:
+    """Return what is kept of a deleted row's object, and why, by the row's planned fragment; empty for nothing."""
+    definition = planned.get("definition", {})
+    if definition.get("e") is not None:
+        return "what it stands for is not ours, and stays"
+    return _KEPT.get(deletion_policy_of(definition), "")
 
 
 def _is_refreshed(match: Match) -> bool:

@@ -138,7 +138,7 @@ _Environments = Annotated[
 ]
 
 #: The fields of jobs that do not travel while they are empty.
-_NOT_ALWAYS: Final = frozenset({"user", "comment", "credential"})
+_NOT_ALWAYS: Final = frozenset({"user", "comment", "credential", "plan"})
 #: Every kind of job, by the name of the task that carries it.
 JOBS: Final[dict[str, type["Job"]]] = {}
 
@@ -223,6 +223,8 @@ class StackJob(Job):
     tags: _Tags = None
     #: The id of the credential that was delegated to the stack for this operation; empty for none, or the present one.
     credential: _Text = ""
+    #: The seal of the saved plan that it applies, in base64; empty for none.
+    plan: _Text = ""
 
     @classmethod
     def of(cls, job: "StackJob", **more: Any) -> Self:
@@ -266,6 +268,8 @@ class DeleteJob(Job):
 
     #: Whether the objects that the stack made are kept; only the stack is deleted.
     abandon: _Flag = False
+    #: The seal of the saved plan that it applies, in base64; empty for none.
+    plan: _Text = ""
 
     @property
     def operation(self) -> str:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from orchestrator.store.stacks.pages import StackPages
     from orchestrator.store.stacks.presences import Presences
     from orchestrator.store.stacks.resource_history import Histories
+    from orchestrator.store.stacks.row_marks import RowMarks
     from orchestrator.store.stacks.scalings import Scalings
     from orchestrator.store.stacks.snapshots import Snapshots
     from orchestrator.store.stacks.stacks import Stacks
@@ -72,6 +73,7 @@ class Store:
     health: "Health" = part("stacks.health:Health")
     families: "Families" = part("stacks.nested_stacks:Families")
     stacks: "Stacks" = part("stacks.stacks:Stacks")
+    row_marks: "RowMarks" = part("stacks.row_marks:RowMarks")
     snapshots: "Snapshots" = part("stacks.snapshots:Snapshots")
     histories: "Histories" = part("stacks.resource_history:Histories")
     templates: "Templates" = part("traversals.templates:Templates")

@@ -341,7 +341,9 @@ NAMED = sorted(
     words
     for words, command in leaves(isotherm).items()
     if words.startswith("stack ")
-    and words not in ("stack create", "stack list", "stack preview", "stack adopt")
+    # A plan of a name that is not there is that of a create; a file of a plan names its project.
+    and words
+    not in ("stack create", "stack list", "stack preview", "stack adopt", "stack plan", "stack apply")
 )
 
 

@@ -71,9 +71,9 @@ class Limits(NamedTuple):
 WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 
 COMMANDS = {
-    "--help": Limits({"click"}, 55, 127),
+    "--help": Limits({"click"}, 56, 127),
     "--version": Limits({"click"}, 19, 136),
-    "stack --help": Limits({"click"}, 59, 136),
+    "stack --help": Limits({"click"}, 61, 136),
     "stack list": Limits(SETTINGS | DATABASE, 97, 476),
     "stack list -f json": Limits(SETTINGS | DATABASE, 97, 476),
     "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 189, 600),

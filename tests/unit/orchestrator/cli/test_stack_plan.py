@@ -1,0 +1,99 @@
+"""``isotherm stack plan``, on the real service: what it shows, what it writes, and how it ends."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator.cli.main import isotherm
+
+TEMPLATE = """\
+heat_template_version: 2021-04-16
+parameters:
+  word: {type: string, default: hello}
+  password: {type: string, hidden: true, default: s3cret-1}
+resources:
+  first:
+    type: OS::Heat::TestResource
+    properties: {value: {get_param: word}}
+  second:
+    type: OS::Heat::TestResource
+    properties: {value: {list_join: [" ", [{get_attr: [first, output]}, {get_param: password}]]}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ISOTHERM_STATE_DIRECTORY", str(tmp_path / "state"))
+    monkeypatch.setenv("ISOTHERM_KEY_FILE", str(tmp_path / "keys.json"))
+    (tmp_path / "web.yaml").write_text(TEMPLATE)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(isotherm, list(words), prog_name="isotherm")
+
+
+def test_a_plan_of_a_create_an_update_and_a_delete_is_written_and_shown_as_it_was_made() -> None:
+    planned = [("-t", "web.yaml"), ("--existing", "-P", "word=bye", "-P", "password=s3cret-2"), ("--delete",)]
+    counts = [{"CREATE": 2}, {"DEPENDS": 1, "UPDATE": 1}, {"DELETE": 2}]
+    for words, expected in zip(planned, counts, strict=True):
+        made = run("stack", "plan", "web", *words, "-o", "web.plan", "-f", "json")
+        assert made.exit_code == 0, made.output
+        document = json.loads(made.stdout)
+        assert document["counts"] == expected
+        content = Path("web.plan").read_bytes()
+        assert Path("web.plan").stat().st_mode & 0o777 == 0o600
+        # The file holds the job, and what is hidden only encrypted.
+        assert b"heat_template_version" not in content
+        shown = run("plan", "show", "web.plan", "-f", "json")
+        assert json.loads(shown.stdout) == {**document, "is_verified": True}
+        for form in ("table", "markdown", "yaml"):
+            text = run("plan", "show", "web.plan", "-f", form).stdout
+            assert "second" in text
+            assert "s3cret" not in text
+        if not document["stack_id"]:
+            assert run("stack", "create", "web", "-t", "web.yaml").exit_code == 0
+    assert document["resources"][0]["name"] == "second"
+    assert document["resources"][1]["after"] == ["second"]
+
+
+def test_unknown_values_are_listed_and_hidden_ones_masked() -> None:
+    document = json.loads(run("stack", "plan", "web", "-t", "web.yaml", "-f", "json").stdout)
+    first, second = document["resources"]
+    assert (first["unknown"], second["unknown"]) == ([], ["value"])
+    assert second["after"] == ["first"]
+    assert "s3cret" not in json.dumps(document)
+
+
+def test_exit_codes_are_those_of_terraform() -> None:
+    words = ("stack", "plan", "web", "-t", "web.yaml", "--exit-code")
+    assert run(*words).exit_code == 2
+    assert run("stack", "create", "web", "-t", "web.yaml").exit_code == 0
+    assert run(*words).exit_code == 0
+    assert run(*words, "-P", "word=bye").exit_code == 2
+    # Every error, that of the command line too: 2 would be read as changes.
+    assert run("stack", "plan", "web", "-t", "none.yaml", "--exit-code").exit_code == 1
+    assert run("stack", "plan", "web", "--exit-code").exit_code == 1
+    assert run("stack", "plan", "web", "--exit-codes", "-t").exit_code == 1
+    assert run("stack", "plan", "web", "--delete", "-t", "web.yaml", "--exit-code").exit_code == 1
+    assert run("stack", "plan", "web", "-t", "none.yaml").exit_code == 2
+
+
+def test_markdown_shows_text_of_templates_as_text() -> None:
+    made = run("stack", "plan", "web", "-t", "web.yaml", "-P", "word=<b>|`x`\n# y", "-f", "markdown")
+    (row,) = [line for line in made.stdout.splitlines() if r"\<b" in line]
+    assert r"\<b\>\|\`x\`" in row
+    assert row.count(" | ") == 2
+
+
+def test_what_is_no_plan_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    shown = run("plan", "show", "web.yaml")
+    assert shown.exit_code == 2
+    assert "web.yaml: expected a plan that 'isotherm stack plan -o' wrote" in shown.stderr
+    assert run("stack", "plan", "web", "-t", "web.yaml", "-o", "web.plan").exit_code == 0
+    (tmp_path / "state" / "plan-keys.json").unlink()
+    shown = run("plan", "show", "web.plan")
+    assert shown.exit_code == 2
+    assert "signed with a key that is none" in shown.stderr
