@@ -10,7 +10,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -52,7 +52,19 @@ window.longTasks = [];
 new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((each) => each.duration)))
   .observe({ type: "longtask", buffered: true });
 """
-WHAT: Final = ("delay", "memory", "engine", "drawn")
+#: Keeps how long each frame of a page took, in milliseconds.
+FRAMES: Final = """() => {
+  window.frameTimes = [];
+  window.longTasks = [];
+  let before = performance.now();
+  const next = (now) => {
+    window.frameTimes.push(now - before);
+    before = now;
+    requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
+}"""
+WHAT: Final = ("delay", "memory", "engine", "drawn", "updated")
 
 say = Console(stderr=True, highlight=False).print
 
@@ -97,6 +109,21 @@ class Drawn:
     resources: int
     seconds: float
     #: The longest tasks of the page's own thread meanwhile, and all that were longer than a frame may wait (50 ms).
+    longest_task_ms: float
+    long_tasks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updated:
+    """How a graph's page keeps up while all resources of the stack are checked."""
+
+    resources: int
+    #: How long the operation took, and how many frames the page drew meanwhile.
+    seconds: float
+    frames: int
+    #: From one frame to the next; a page that does nothing draws one each 17 ms.
+    p95_frame_ms: float
+    max_frame_ms: float
     longest_task_ms: float
     long_tasks: int
 
@@ -311,7 +338,34 @@ def drawn(here: Installed) -> Iterator[Drawn]:
             page.close()
 
 
-def measure(wanted: Sequence[str]) -> Iterator[Delay | Memory | Drawn]:
+def updated(here: Installed) -> Iterator[Updated]:
+    """Measure how a page keeps up with the checks of all resources, in a browser."""
+    for size in DRAWN:
+        stack_id = here.make(f"updated-{size}", size)
+        with launched(program()) as browser:
+            page = browser.new_page(viewport={"width": 1600, "height": 1000})
+            page.add_init_script(LONG_TASKS)
+            page.goto(f"{here.url}/stack/{stack_id}/graph", wait_until="commit")
+            page.wait_for_selector("[data-drawn]", state="attached", timeout=60_000)
+            page.evaluate(FRAMES)
+            started = time.perf_counter()
+            here.service.operate("CHECK", stack_id)
+            page.wait_for_function("document.title.includes('CHECK_COMPLETE')", timeout=120_000)
+            seconds = time.perf_counter() - started
+            frames = sorted(page.evaluate("window.frameTimes"))
+            tasks = page.evaluate("window.longTasks")
+            yield Updated(
+                resources=size,
+                seconds=seconds,
+                frames=len(frames),
+                p95_frame_ms=frames[len(frames) * 95 // 100],
+                max_frame_ms=frames[-1],
+                longest_task_ms=max(tasks, default=0.0),
+                long_tasks=len(tasks),
+            )
+
+
+def measure(wanted: Sequence[str]) -> Iterator[Delay | Memory | Drawn | Updated]:
     """Yield what was measured."""
     with (
         tempfile.TemporaryDirectory(prefix="isotherm-bench-") as directory,
@@ -325,11 +379,13 @@ def measure(wanted: Sequence[str]) -> Iterator[Delay | Memory | Drawn]:
             yield asyncio.run(memory(here))
         if "engine" in wanted:
             yield asyncio.run(memory_of_engine(here))
-        if "drawn" in wanted:
+        in_browser: dict[str, Callable[[Installed], Iterator[Drawn | Updated]]]
+        in_browser = {"drawn": drawn, "updated": updated}
+        for name in (name for name in in_browser if name in wanted):
             try:
-                yield from drawn(here)
+                yield from in_browser[name](here)
             except MissingServer as error:
-                say(f"not drawn: {error}")
+                say(f"not {name}: {error}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

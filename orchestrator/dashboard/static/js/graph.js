@@ -12,10 +12,10 @@ import { stateOf } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 import { VertexList } from "./vertex_list.js";
 
-/** The least interval between two repaints: a large drawing takes a while. */
-const PAINT_MILLISECONDS = 200;
-const PAINT_MANY_MILLISECONDS = 600;
-const MANY = 600;
+/** The interval between two repaints: so many times what one takes, within these bounds, for the page has other work. */
+const PAINT_FACTOR = 4;
+const LEAST_PAINT_MILLISECONDS = 40;
+const MOST_PAINT_MILLISECONDS = 600;
 /** Events lack some changes: the delay after an event until the states are fetched, and the greatest share of time for it. */
 const ASK_MILLISECONDS = 1000;
 const PAUSE_FACTOR = 10;
@@ -30,6 +30,7 @@ let grown = false; // Whether that is asked for because there is more in this on
 let anew = true; // Whether the next answer is to be of another picture, and not of the states in this one.
 let led = true; // Whether an address led here that may name a resource which is in no box of the picture.
 let paints = null;
+let painting = 0; // How many milliseconds the last repaint took, with what the browser did for it.
 let asks = null;
 let took = 0;
 const changed = new Set();
@@ -79,7 +80,7 @@ list.filter(legend.states);
 
 // The worker takes a while to start: it does so while the picture is fetched.
 if (!focus.now.list) drawing.layouts.begin();
-const followed = follow(streamUrl(), { load, apply, every: PAINT_MILLISECONDS });
+const followed = follow(streamUrl(), { load, apply, every: paintPause });
 
 onHead((read) => {
   head = read;
@@ -145,13 +146,19 @@ function askSoon() {
 }
 
 function paintSoon() {
-  paints ??= setTimeout(() => paint(false), picture.vertices.size > MANY ? PAINT_MANY_MILLISECONDS : 0);
+  paints ??= setTimeout(() => paint(false));
+}
+
+function paintPause() {
+  return Math.min(MOST_PAINT_MILLISECONDS, Math.max(LEAST_PAINT_MILLISECONDS, painting * PAINT_FACTOR));
 }
 
 /** Show the present states of what changed; `groups`: the server has told those anew. */
 function paint(groups) {
   clearTimeout(paints);
   paints = null;
+  const begun = performance.now();
+  requestAnimationFrame(() => setTimeout(() => (painting = performance.now() - begun)));
   const vertices = [...changed];
   changed.clear();
   drawing.update(vertices);

@@ -5,7 +5,7 @@
 //   const followed = follow(`${stack}/stream`, {
 //     async load(signal) { const answer = await fetchJson(url, { signal }); draw(answer); return answer; },
 //     apply(events) { ... },   // behind `cursor` of the answer, in their order; the same one twice is harmless
-//     every: 250,              // milliseconds between two calls of `apply` at least
+//     every: 250,              // milliseconds between two calls of `apply` at least, or a function that returns them
 //   });
 //   followed.refresh();        // load again: the events alone are not enough
 //
@@ -82,7 +82,7 @@ class Follower {
     this.#stream = stream;
     this.#load = load;
     this.#apply = apply;
-    this.#every = every;
+    this.#every = typeof every === "function" ? every : () => every;
     stream.add(this);
     this.refresh();
   }
@@ -140,7 +140,7 @@ class Follower {
 
   #schedule() {
     if (this.#loading || this.#timer !== null || !this.#waiting.length) return;
-    const pause = Math.max(0, this.#appliedAt + this.#every - performance.now());
+    const pause = Math.max(0, this.#appliedAt + this.#every() - performance.now());
     this.#timer = setTimeout(() => this.#applyNow(), pause);
   }
 
