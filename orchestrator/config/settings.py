@@ -21,6 +21,7 @@ from pydantic_settings import (
 from hooks.http.targets import OWN_MACHINE, Targets
 from orchestrator.config.broker_urls import require_scheme
 from orchestrator.config.caches import CachePlace, ConstraintCacheSettings, cache_place
+from orchestrator.config.console_links import ConsoleLinks
 from orchestrator.config.lifecycle import LifecycleEffectSettings
 from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
 from orchestrator.config.problems import settings_problems
@@ -405,6 +406,7 @@ class Settings(BaseSettings):
         default=AgentSettings.model_construct(),
         description="What the agent on this machine offers and allows; in embedded mode, the built-in one.",
     )
+    console_links: ConsoleLinks = {}
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
     log_format: str = Field(default="console", description="console or json.")
     tracing: bool = Field(

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.config.console_links import console_link
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.queries.attempts import attempts_of
@@ -55,11 +56,14 @@ def resource_page(
     operations = store.past.named(stack.id, ids)
     is_now = shows_values and operation.in_force
     began = operations.get(operation.traversal_id)
+    kind = _type(node, row.type if row else "", events[-1].type if events else "")
+    physical_id = (details.vertex.physical_id if details else None) or (row.physical_id if row else None)
     return ResourcePage.of(
         facts,
         user="" if began is None else began.user,
         name=name,
-        type=_type(node, row.type if row else "", events[-1].type if events else ""),
+        type=kind,
+        console=_console(observer, stack, kind, name, physical_id),
         details=details,
         since=None if details is None else since(details),
         resource=_shown(observer, stack.id, name) if is_now and row is not None else None,
@@ -87,6 +91,19 @@ def since(details: ResourceDetails) -> float | None:
 
 def _type(node: NodeFact | None, of_row: str, of_event: str) -> str:
     return (node.type if node else "") or of_row or of_event
+
+
+def _console(observer: "Observer", stack: "StackRow", kind: str, name: str, physical_id: str | None) -> str:
+    if not physical_id:
+        return ""
+    places = {
+        "physical_id": physical_id,
+        "resource": name,
+        "stack": stack.name,
+        "stack_id": stack.id,
+        "project": stack.project,
+    }
+    return console_link(observer.settings.console_links, kind, places)
 
 
 def _shown(observer: "Observer", stack_id: str, name: str) -> ResourceView | None:

@@ -86,6 +86,8 @@ class ResourcePage(View):
     #: see no values.
     resource: ResourceView | None
     shows_values: bool
+    #: The address of its object in another system's console, by the setting ``console_links``; empty for none.
+    console: str = ""
     #: Newest first; ``more`` is true if events that record earlier ones were not read.
     attempts: tuple[AttemptView, ...]
     more: bool

@@ -26,13 +26,16 @@ PROCESSES = tuple(name for name in ALL_PROCESSES if name != "w3")
 GATE = "gate"
 #: Who may act on stacks, and how he comes in.
 OPERATOR = ("ann", "secret")
+#: Where objects of test resources are said to be shown.
+CONSOLE = "https://console.example.org/{project}/{stack}?object={physical_id}"
 
 
 class Site(Installation):
     """A coordinator, workers and a dashboard. What a test ends, it starts again."""
 
     def __init__(self, directory: Path, *, broker_url: str, database_url: str) -> None:
-        super().__init__(directory, broker_url=broker_url, database_url=database_url)
+        urls = {"broker_url": broker_url, "database_url": database_url}
+        super().__init__(directory, **urls, console_links={"OS::Heat::TestResource": CONSOLE})
         self.port = free_port()
         self.dashboard: EngineProcess | None = None
 

@@ -39,6 +39,17 @@ def test_a_failed_resource_has_a_page_that_others_link_to(site: Site, visit: Vis
             expect(link).to_have_attribute("href", f"/stack/{site.service.stack('paged').id}/resource/{ROOT}")
 
 
+def test_the_physical_id_leads_to_the_console_that_the_settings_name(site: Site, visit: Visiting) -> None:
+    site.made("paged-console", {"one": nothing()})
+    physical_id = site.service.resource("paged-console", "one").physical_id
+    with visit() as seen:
+        seen.open("/stack/paged-console/resource/one")
+        link = seen.page.locator("#resource-facts").get_by_role("link", name=str(physical_id))
+        address = f"https://console.example.org/default/paged-console?object={physical_id}"
+        expect(link).to_have_attribute("href", address)
+        expect(link).to_have_attribute("rel", "noopener noreferrer")
+
+
 def test_the_page_follows_what_happens_to_the_resource(site: Site, visit: Visiting) -> None:
     stack = site.gated("paged-live", {"one": nothing()})
     with visit() as seen:

@@ -51,7 +51,14 @@ function showState({ details, resource, operation, attempts }) {
   document.title = [name, place.dataset.word, operation.stack, "Isotherm"].join(" · ");
 }
 
-function showFacts({ details, since, operation, user, type, resource }) {
+/** The physical id, as a link where another system's console shows the object. */
+function physicalId(id, address) {
+  const text = el("code", { text: id });
+  if (!/^https?:\/\//.test(address)) return text;
+  return el("a", { href: address, rel: "noopener noreferrer", target: "_blank", title: "Its page in the console, in a new tab" }, text);
+}
+
+function showFacts({ details, since, operation, user, type, resource, console: address }) {
   const vertex = details?.vertex;
   const due = details?.due_at ?? null;
   const waits = details?.waits_for ?? [];
@@ -65,7 +72,7 @@ function showFacts({ details, since, operation, user, type, resource }) {
     ["Hook", vertex?.hook || resource?.hook],
     ["Health", resource?.unhealthy ? badge("failed", "unhealthy") : null],
     ["Worker", vertex?.worker ? workerElement(vertex.worker) : null],
-    ["Physical id", vertex?.physical_id || resource?.physical_id ? el("code", { text: vertex?.physical_id || resource.physical_id }) : null],
+    ["Physical id", vertex?.physical_id || resource?.physical_id ? physicalId(vertex?.physical_id || resource.physical_id, address) : null],
     ["Resource id", vertex?.resource_id || resource?.uuid ? el("code", { text: vertex?.resource_id || resource.uuid }) : null],
     ["Created", details?.created_at ? agoElement(details.created_at) : null],
     ["Updated", details?.updated_at ? agoElement(details.updated_at) : null],
