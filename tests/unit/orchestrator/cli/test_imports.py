@@ -71,16 +71,16 @@ class Limits(NamedTuple):
 WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 
 COMMANDS = {
-    "--help": Limits({"click"}, 56, 127),
+    "--help": Limits({"click"}, 58, 127),
     "--version": Limits({"click"}, 19, 136),
-    "stack --help": Limits({"click"}, 61, 136),
-    "stack list": Limits(SETTINGS | DATABASE, 98, 476),
-    "stack list -f json": Limits(SETTINGS | DATABASE, 98, 476),
-    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 190, 600),
+    "stack --help": Limits({"click"}, 62, 136),
+    "stack list": Limits(SETTINGS | DATABASE, 99, 476),
+    "stack list -f json": Limits(SETTINGS | DATABASE, 99, 476),
+    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 191, 600),
     "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 173, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        378,
+        379,
         790,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
