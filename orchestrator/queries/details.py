@@ -7,6 +7,7 @@ from typing import Any, Final
 from orchestrator.errors import NotFound
 from orchestrator.queries.graph import ObservedOperation
 from orchestrator.queries.timeline import Moments
+from orchestrator.queries.usual import usual_of
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.operations import ResourceDetails
 from orchestrator.views.vertex_states import BLOCKED, DONE, RETRYING, UNCHANGED, WAITING
@@ -24,6 +25,8 @@ class Recorded:
     fragment: Mapping[str, Any] | None = None
     created_at: float | None = None
     updated_at: float | None = None
+    #: How many seconds the same action on it took in earlier operations, newest first.
+    taken: Sequence[float] = ()
 
 
 def node_of(facts: Facts, no: int) -> NodeFact:
@@ -61,6 +64,7 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
         due_at=node_of(facts, no).due_at if is_due and facts.operation.in_force else None,
         created_at=recorded.created_at,
         updated_at=recorded.updated_at,
+        usual=usual_of(recorded.taken),
     )
 
 

@@ -23,7 +23,7 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.comparisons import Comparison
 from orchestrator.views.facts import Facts, NodeFact
-from orchestrator.views.heads import HeadView, TreeCounts, UsualView
+from orchestrator.views.heads import HeadView, TreeCounts
 from orchestrator.views.operations import (
     ChangesView,
     FailureView,
@@ -38,6 +38,7 @@ from orchestrator.views.operations import (
 from orchestrator.views.resource_page import ResourcePage
 from orchestrator.views.runs import RunsView
 from orchestrator.views.states import is_under_way
+from orchestrator.views.usual import UsualView
 
 #: The most operations on a nested stack that are searched for the one that belonged to an outer operation.
 _LOOKED_THROUGH: Final = 20
@@ -255,15 +256,25 @@ class Observer:
 
     def _recorded(self, facts: Facts, node: NodeFact) -> Recorded:
         fragment = self._store.histories.of_node(facts.operation.traversal_id, node.no)
+        taken = self._taken(facts, node)
         if node.resource_id is None:
-            return Recorded(fragment=fragment)
+            return Recorded(fragment=fragment, taken=taken)
         if not (fragment or {}).get("definition"):
             # Nodes of deletions, and of operations on resources as they are, have no definition of their own.
             fragment = self._store.histories.applied(node.resource_id)
         row = self._store.stacks.row(node.resource_id)
         if row is None:
-            return Recorded(fragment=fragment)
-        return Recorded(fragment=fragment, created_at=row.created_at, updated_at=row.updated_at)
+            return Recorded(fragment=fragment, taken=taken)
+        return Recorded(fragment=fragment, created_at=row.created_at, updated_at=row.updated_at, taken=taken)
+
+    def _taken(self, facts: Facts, node: NodeFact) -> list[float]:
+        """Return how long the same action on a resource took before; nothing of a past operation."""
+        operation = facts.operation
+        if not operation.in_force:
+            return []
+        return self._store.past.resource_durations(
+            operation.stack_id, node.key, node.action, but=operation.traversal_id, limit=MOST
+        )
 
     def _failed_nested(self, stack_id: str, outer: Facts) -> Facts | None:
         """Return the facts of a nested stack's operation that failed during an outer one; None if none did."""

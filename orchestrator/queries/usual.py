@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median, quantiles
 from typing import Final
 
-from orchestrator.views.heads import UsualView
+from orchestrator.views.usual import UsualView
 
 #: From so many samples on something is said, and only the last so many count: a stack changes over time.
 FEWEST: Final = 3

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.views.operations import OperationView
 from orchestrator.views.stacks import View
+from orchestrator.views.usual import UsualView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,19 +18,6 @@ class TreeCounts(View):
     total: int
     done: int
     counts: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsualView(View):
-    """How long an operation usually takes, by the last ones of the same stack and action that succeeded."""
-
-    #: The median, and the lower and the upper quartile.
-    seconds: float
-    low_seconds: float
-    high_seconds: float
-    samples: int
-    #: Whether they are close enough to each other to say how much time is left.
-    is_steady: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

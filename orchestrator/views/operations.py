@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.views.stacks import View
 from orchestrator.views.times import iso
+from orchestrator.views.usual import UsualView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +286,8 @@ class ResourceDetails(View):
     due_at: float | None = None
     created_at: float | None = None
     updated_at: float | None = None
+    #: How long the action usually takes on this resource; None while too little is known, and of past operations.
+    usual: UsualView | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types; times are ISO 8601 in UTC."""

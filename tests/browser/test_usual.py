@@ -1,6 +1,7 @@
 """How long an operation usually takes, in words, and on the pages about one that is under way."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -92,6 +93,10 @@ def test_an_operation_under_way_says_how_long_it_usually_takes(site: Site, visit
         fact = seen.page.locator(".stack-usual")
         expect(fact).to_be_visible()
         assert "left" not in fact.inner_text()
+        for path, facts in (("resource/one", "#resource-facts"), ("graph?resource=one", ".vertex-facts")):
+            seen.open(f"/stack/usual/{path}")
+            usual = seen.page.locator(f"{facts} div", has_text="Usually takes")
+            expect(usual).to_have_text(re.compile("Usually takes ?(less than a second|\\d+ s)"))
         seen.open("/stacks?search=usual")
         expect(seen.page.locator("#stacks-rows .took-usual")).to_contain_text("usually")
         assert site.service.clear_hooks(made.id, "one")
@@ -99,3 +104,23 @@ def test_an_operation_under_way_says_how_long_it_usually_takes(site: Site, visit
         seen.open("/stack/usual/timeline")
         seen.until_stack("UPDATE_COMPLETE")
         expect(fact).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("state", "begun", "words"),
+    [
+        ("running", 20, "Usually takes 2 min; about 40 s left"),
+        ("waiting", 20, "Usually takes 2 min; about 40 s left"),
+        ("running", -100, "Longer than usual: 2 min"),
+        # It is over, or has not begun.
+        ("done", 20, "Usually takes 2 min"),
+        ("blocked", None, "Usually takes 2 min"),
+    ],
+)
+def test_an_action_on_a_resource_counts_down_while_it_is_under_way(
+    page: Page, state: str, begun: float | None, words: str
+) -> None:
+    spans = [{"attempt": 0, "start": -900}, *([{"attempt": 1, "start": begun}] if begun is not None else [])]
+    details = {"usual": STEADY, "vertex": {"state": state}, "spans": spans}
+    told = page.evaluate(CALL, ["usualOfResource", details, 100])
+    assert f"{told['word']} {told['value']}" == words

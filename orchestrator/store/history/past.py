@@ -134,6 +134,28 @@ class Past:
             found[stack_id].append(seconds)
         return found
 
+    def resource_durations(
+        self, stack_id: str, resource: str, action: str, *, but: str, limit: int
+    ) -> list[float]:
+        """Return how long an action on a resource took in the last operations that completed it, newest first.
+
+        It is the time from the action's first attempt to its end, retries included; the operation ``but`` is left out.
+        Operations whose events are purged are left out, too.
+        """
+        event = tables.event
+        begun_at = sa.func.min(sa.case((event.c.status == "IN_PROGRESS", event.c.at)))
+        ended_at = sa.func.max(sa.case((event.c.status == "COMPLETE", event.c.at)))
+        sql = (
+            sa.select(ended_at - begun_at)
+            .where(event.c.stack_id == stack_id, event.c.resource == resource, event.c.action == action)
+            .where(event.c.traversal_id != but)
+            .group_by(event.c.traversal_id)
+            .having((ended_at - begun_at).is_not(None))
+            .order_by(sa.func.max(event.c.id).desc())
+            .limit(limit)
+        )
+        return [float(each) for each in self._db.column(sql)]
+
     def named(self, stack_id: str, ids: Collection[str]) -> dict[str, TraversalRow]:
         """Return some traversals of a stack by their ids, without counts; those that are purged are left out."""
         traversal = tables.traversal

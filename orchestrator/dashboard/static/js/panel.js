@@ -4,6 +4,7 @@ import { el, keepFocus, page, resourceUrl, setText, stackUrl, typeElement } from
 import { agoElement, count, duration, now, preciseTime, untilElement } from "./format.js";
 import { actionBadge, badge, showBadge, STATES, stateOf } from "./states.js";
 import { seconds, withSeconds } from "./times.js";
+import { usualOfResource } from "./usual.js";
 import { workerElement } from "./worker_names.js";
 
 const AGAIN_MILLISECONDS = 500;
@@ -136,6 +137,7 @@ export class Panel {
 
   facts(details) {
     const { vertex } = details;
+    const usual = usualOfResource(details, now());
     const retried = vertex.retries ? ` (${count(vertex.retries)} of them again after a failure)` : "";
     const facts = [
       ["Type", typeElement(vertex.type)],
@@ -149,6 +151,7 @@ export class Panel {
       ["Step", count(vertex.layer + 1)],
       ["Made", details.created_at ? agoElement(details.created_at) : null],
       ["Changed", details.updated_at ? agoElement(details.updated_at) : null],
+      ...(usual ? [[usual.word.replace(/:$/, ""), usual.value]] : []),
     ];
     const rows = facts.map(([word, value]) => el("div", {}, el("dt", { text: word }), el("dd", {}, value || "–")));
     return el("dl", { class: "vertex-facts" }, ...rows);

@@ -9,6 +9,7 @@ import { fetchJson, follow } from "./stream.js";
 import { showEvents } from "./resource_events.js";
 import { logParts } from "./resource_logs.js";
 import { valueParts } from "./resource_values.js";
+import { usualOfResource } from "./usual.js";
 import { workerElement } from "./worker_names.js";
 
 const { resource: name } = page();
@@ -62,6 +63,7 @@ function showFacts({ details, since, operation, user, type, resource, console: a
   const vertex = details?.vertex;
   const due = details?.due_at ?? null;
   const waits = details?.waits_for ?? [];
+  const usual = details && usualOfResource(details, now());
   const facts = [
     ["Type", el("code", { text: type })],
     ["Since", since === null ? null : el("span", {}, timeElement(since), " ", el("span", { class: "muted" }, "(", agoElement(since), ")"))],
@@ -69,6 +71,7 @@ function showFacts({ details, since, operation, user, type, resource, console: a
     ["Begun by", user],
     ["Waits for", waits.length ? names(waits) : null],
     [vertex?.state === "retrying" ? "Next attempt" : "Checked again", due === null ? null : untilElement(due)],
+    [usual?.word.replace(/:$/, ""), usual?.value],
     ["Hook", vertex?.hook || resource?.hook],
     ["Health", resource?.unhealthy ? badge("failed", "unhealthy") : null],
     ["Worker", vertex?.worker ? workerElement(vertex.worker) : null],

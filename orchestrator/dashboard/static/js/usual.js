@@ -1,4 +1,4 @@
-// How long an operation usually takes, in words: see UsualView in orchestrator/views/heads.py. Pure functions.
+// How long something usually takes, in words: see UsualView in orchestrator/views/usual.py. Pure functions.
 
 const SECOND_STEPS = [
   [10, 1],
@@ -37,4 +37,13 @@ export function usualWords(usual, elapsed, { isStanding = false } = {}) {
   const left = seconds - elapsed;
   if (!isSteady || isStanding || left <= 0) return { word: "Usually takes", value: takes };
   return { word: "Usually takes", value: `${takes}; ${left < 5 ? "a few seconds" : `about ${roughly(left)}`} left` };
+}
+
+const UNDER_WAY = new Set(["running", "waiting", "retrying"]);
+
+/** What to say of a resource's action, as `usualWords`: it counts down while the action is under way; `now` in seconds. */
+export function usualOfResource({ usual, vertex, spans }, now) {
+  const begun = spans.find(({ attempt }) => attempt > 0)?.start;
+  const isUnderWay = UNDER_WAY.has(vertex.state) && begun !== undefined;
+  return usualWords(usual, isUnderWay ? now - begun : 0, { isStanding: !isUnderWay });
 }

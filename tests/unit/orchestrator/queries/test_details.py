@@ -28,6 +28,13 @@ def test_when_it_is_looked_at_again_is_told_of_what_waits_for_that(
     assert details_of(facts(nodes), 0, Recorded()).due_at == told
 
 
+def test_how_long_an_action_usually_takes_is_told_once_enough_is_known() -> None:
+    assert details_of(facts(NODES), 0, Recorded(taken=[3.0, 5.0])).usual is None
+    usual = details_of(facts(NODES), 0, Recorded(taken=[3.0, 5.0, 4.0])).usual
+    assert usual is not None
+    assert (usual.seconds, usual.samples) == (4.0, 3)
+
+
 def test_properties_are_told_as_the_template_has_them() -> None:
     properties = {"size": 1, "password": {"get_param": "secret"}}
     recorded = Recorded(fragment={"definition": {"t": "T", "p": properties}}, created_at=1.0, updated_at=2.0)

@@ -1,5 +1,7 @@
 """What every store promises about what is over: pages of events, what fits a filter, traversals, deleted stacks."""
 
+from functools import partial
+
 import pytest
 
 from orchestrator.errors import NotFound
@@ -147,3 +149,20 @@ def test_how_long_operations_took_is_told_of_those_that_succeeded_newest_first(b
     assert past.durations({"s-id": "UPDATE"}, limit=1) == {"s-id": [7]}
     assert past.durations({"s-id": "DELETE", "other": "UPDATE"}, limit=20) == {"s-id": [], "other": []}
     assert past.durations({}, limit=20) == {}
+
+
+def test_how_long_an_action_on_a_resource_took_is_told_of_operations_that_completed_it(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": set()})
+    for number, seconds in ((2, 5), (3, 7), (4, 9)):
+        for order in begin_update(bench, {"a": set(), "b": set()}, number=number):
+            claim = bench.claim(order)
+            bench.clock.pass_(seconds)
+            fails = number == 3 and order.key == "b"
+            bench.run_all(bench.finish(claim, Ending.FAILED if fails else Ending.DONE).ready)
+    durations = partial(bench.store.past.resource_durations, "s-id", but="s-t9", limit=20)
+    assert durations("a", "UPDATE") == [9, 7, 5]
+    # It failed in one of them.
+    assert durations("b", "UPDATE") == [9, 5]
+    assert durations("a", "UPDATE", but="s-t4") == [7, 5]
+    assert durations("a", "UPDATE", limit=1) == [9]
+    assert durations("a", "DELETE") == durations("c", "UPDATE") == []
