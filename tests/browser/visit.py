@@ -83,7 +83,8 @@ class Visit:
         answer = self.page.goto(self.site.page(path))
         assert answer is not None
         assert answer.ok, f"{path} is answered with {answer.status}"
-        self.until_data()
+        if self.page.locator("#as-of").count():
+            self.until_data()
 
     def until_data(self, *states: str) -> None:
         """Return once the page says how old its data are, and that they are in one of these states."""
