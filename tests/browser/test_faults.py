@@ -86,8 +86,12 @@ def test_a_worker_that_was_killed_is_seen_to_be_lost(site: Site, visit: Visiting
 
 def test_a_stack_on_which_nothing_works_says_so(site: Site, visit: Visiting) -> None:
     stack = site.gated("abandoned", {"one": nothing()})
-    with visit() as seen:
+    with visit() as seen, visit() as listed:
         seen.open("/stack/abandoned/resources")
+        listed.open("/stacks?name=abandoned")
+        row = listed.page.locator("#stacks-rows tr")
+        expect(row).to_contain_text("CREATE_IN_PROGRESS")
+        expect(row).not_to_contain_text("nothing works on it")
         notice = seen.page.locator("#stack-standstill")
         expect(notice).to_be_hidden()
         with site.without("w1"), site.without("w2"):
@@ -96,7 +100,10 @@ def test_a_stack_on_which_nothing_works_says_so(site: Site, visit: Visiting) -> 
                     r"No worker has been seen since \d\d:\d\d:\d\dZ: start one with isotherm worker\."
                 ),
             )
+            expect(row).to_contain_text("nothing works on it")
+            expect(listed.page.locator("#stacks-standstill")).to_contain_text("No worker has been seen since")
         expect(notice).to_be_hidden()
+        expect(row).not_to_contain_text("nothing works on it")
         site.let_on(stack)
         seen.until_stack("CREATE_COMPLETE")
 

@@ -1,6 +1,9 @@
 // Orders to the server: what changes something is sent as JSON, with the token of this page.
 
-/** Send an order, and return its result; throws the server's refusal, with its `problems` if it names any. */
+/**
+ * Send an order, and return its result; throws the refusal of the server, with its `status`, and its `problems` if it
+ * names any. Without a `status`, there was no answer.
+ */
 export async function sendOrder(address, order, { signal } = {}) {
   let answer;
   try {
@@ -16,7 +19,7 @@ export async function sendOrder(address, order, { signal } = {}) {
   }
   const told = await answer.json().catch(() => ({}));
   if (answer.ok) return told;
-  throw Object.assign(new Error(told.error ?? `The dashboard answered ${answer.status}.`), { problems: told.problems });
+  throw Object.assign(new Error(told.error ?? `The dashboard answered ${answer.status}.`), { problems: told.problems, status: answer.status });
 }
 
 function token() {
