@@ -8,6 +8,7 @@ from tornado.web import HTTPError, url
 from orchestrator.dashboard.handlers import (
     actions,
     attention,
+    catalogue,
     editing,
     fleet,
     graphs,
@@ -47,6 +48,7 @@ def routes() -> list[Any]:
         *attention.ROUTES,
         *fleet.ROUTES,
         *resource_types.ROUTES,
+        *catalogue.ROUTES,
         *streams.ROUTES,
         *stack.ROUTES,
         *graphs.ROUTES,

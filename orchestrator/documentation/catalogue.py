@@ -49,7 +49,7 @@ class Catalogue:
         shown = names or [name for name, kind in found.items() if not kind.support_status.is_hidden]
         return cls(
             types=described_types(found, settings, names=shown, namespace=types),
-            constraints=_constraints(constraints),
+            constraints=described_constraints(constraints),
             clients=_clients(clients),
         )
 
@@ -72,7 +72,12 @@ def described_types(
     }
 
 
-def _constraints(namespace: str) -> dict[str, dict[str, object]]:
+def described_constraints(namespace: str = custom.NAMESPACE) -> dict[str, dict[str, object]]:
+    """Return the descriptions of the custom constraints among a group of entry points.
+
+    Raises:
+        PluginMistake: one cannot be loaded.
+    """
     known = origins(namespace)
     return {
         name: _describe_constraint(name, constraint, known.get(name, UNKNOWN_ORIGIN))

@@ -104,6 +104,24 @@ def show_plugin(settings: Settings, name: str, namespace: str | None = None) -> 
     return _details(settings, view)
 
 
+def described_hooks(settings: Settings, namespace: str) -> list[PluginDetails]:
+    """Return the lifecycle plugins or the event sinks, by name, with their options but without values of settings.
+
+    Their classes are loaded, and no object is made. One that cannot be loaded has no description, and an error.
+    """
+    section = settings.lifecycle if namespace == LIFECYCLE else settings.event_sinks
+    found = []
+    for entry, kind, error in load_entries(sorted(entry_points(group=namespace), key=lambda each: each.name)):
+        is_hook = isinstance(kind, type) and issubclass(kind, Hook)
+        default = kind.enabled_by_default if is_hook else None
+        enabled = section.get(entry.name, {}).get("enabled", default)
+        errors = [] if is_hook else [str(error or "it is no class of hooks")]
+        view = _view(entry, enabled=enabled, errors=errors)
+        installed = InstalledHook(name=entry.name, entry_point=entry, kind=kind if is_hook else None)
+        found.append(_hook_details(view, installed, {}))
+    return found
+
+
 def _namespaces() -> list[str]:
     others = {group for group in entry_points().groups if group.startswith(_PREFIX)} - set(NAMESPACES)
     return [*NAMESPACES, *sorted(others)]

@@ -1,12 +1,19 @@
-"""The pages about installed resource types."""
+"""The pages about installed resource types, constraints, functions and hooks."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import httpx
 import pytest
+import yaml
 
 from orchestrator.config.settings import Settings
+from orchestrator.dashboard.handlers.catalogue import (
+    Entry,
+    constraint_entries,
+    function_entries,
+    hook_entries,
+)
 from orchestrator.dashboard.handlers.resource_types import described_type, listed_types, property_rows
 from orchestrator.errors import NotFound
 from orchestrator.store.store import Store
@@ -59,3 +66,60 @@ def test_the_list_leads_to_a_page_with_properties_attributes_and_an_example(aske
     missing = asked.get("/stacks/types/OS::Heat::RandomSting")
     assert missing.status_code == 404
     assert "did you mean &#x27;OS::Heat::RandomString&#x27;" in missing.text
+
+
+def entry(groups: list[tuple[str, list[Entry]]], name: str) -> Entry:
+    (found,) = [each for _, some in groups for each in some if each.name == name]
+    return found
+
+
+def test_a_constraint_names_its_client_and_the_properties_that_it_is_on() -> None:
+    flavor = entry(constraint_entries(), "nova.flavor")
+    assert "by the client openstack" in flavor.aside
+    assert ("OS::Nova::Server", "flavor") in flavor.users
+    assert yaml.safe_load(flavor.example) == {"constraints": [{"custom_constraint": "nova.flavor"}]}
+
+
+def test_a_function_says_which_versions_have_it() -> None:
+    groups = function_entries()
+    select = entry(groups, "Fn::Select")
+    assert "AWSTemplateFormatVersion from 2010-09-09" in select.aside
+    assert "heat_template_version from 2013-05-23 until" in select.aside
+    assert entry(groups, "get_param").example.startswith("get_param:")
+
+
+def test_a_hook_shows_its_options_and_no_value_of_the_settings(settings: Settings) -> None:
+    section = {
+        "webhook": {"enabled": True, "url": "https://plum.example.org/", "secrets": ["quince-4713" * 2]}
+    }
+    configured = settings.model_copy(update={"event_sinks": section, "lifecycle": section})
+    groups = hook_entries(configured)
+    assert [heading for heading, _ in groups] == ["Lifecycle plugins", "Event sinks"]
+    hooks = {each.name: each for each in dict(groups)["Event sinks"]}
+    assert hooks["webhook"].aside.startswith("enabled; isotherm ")
+    assert hooks["log"].aside.startswith("disabled; ")
+    assert "url" in {name for name, _, _ in hooks["webhook"].options}
+    assert "plum" not in str(groups)
+    assert "quince" not in str(groups)
+
+
+@pytest.mark.parametrize(
+    ("path", "search", "has", "lacks"),
+    [
+        ("constraints", "nova.flavor", 'id="nova.flavor"', 'id="nova.keypair"'),
+        ("functions", "GET_PARAM", 'id="get_param"', 'id="digest"'),
+        ("hooks", "webhook", 'id="webhook"', 'id="1-log"'),
+    ],
+)
+def test_what_is_installed_is_listed_searched_and_linked(
+    path: str, search: str, has: str, lacks: str, asked: httpx.Client
+) -> None:
+    assert f'href="/stacks/{path}"' in asked.get("/stacks/types").text
+    whole = asked.get(f"/stacks/{path}").text
+    assert has in whole
+    assert 'href="/stacks/types"' in whole
+    found = asked.get(f"/stacks/{path}", params={"search": search}).text
+    assert has in found
+    assert lacks in whole
+    assert lacks not in found
+    assert "None has this" in asked.get(f"/stacks/{path}", params={"search": '"<b>'}).text
