@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "stack graph": "stack.read",
     "stack preview": "stack.preview",
     "stack plan": "stack.update",
+    "stack apply": "stack.update",
     "plan show": "stack.preview",
     "stack adopt": "stack.adopt",
     "stack update": "stack.update",

@@ -13,6 +13,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "stack": "stack:stack",
     "stack preview": "stack_preview:preview",
     "stack plan": "stack_plan:plan",
+    "stack apply": "stack_plan:apply",
     "stack adopt": "stack_adopt:adopt",
     "stack update": "stack_update:update",
     "stack cancel": "stack_cancel:cancel",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -55,6 +55,9 @@ from orchestrator.store.store import Store
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.sweeping import Swept
 from orchestrator.tracing.tracer import OFF, Tracing
+
+if TYPE_CHECKING:
+    from orchestrator.model.plan_binding import PlanBinding
 
 log = structlog.get_logger()
 
@@ -132,15 +135,23 @@ class Coordinator:
         """
         if done := self._store.stacks.accepted(job.job_id):
             return done
-        return self._begin_create(job).stack_id
+        return self._begin_create(job, self._plan_of(job)).stack_id
 
-    def _begin_create(self, job: StackJob) -> NewTraversal:
+    def _begin_create(self, job: StackJob, applies: "PlanBinding | None" = None) -> NewTraversal:
         # The definition of a nested stack was validated with that of its root stack.
         clients = None if isinstance(job, NestedJob) else self._clients
-        stack_id = _id_of_new_stack(job)
+        stack_id = _id_of_new_stack(job, applies)
         self._bind(job, stack_id)
         prepared, plan = plan_job(job, self._types, self._settings, clients, stack_id=stack_id)
-        return self._begin.create(job, prepared, plan)
+        return self._begin.create(job, prepared, plan, applies=applies)
+
+    def _plan_of(self, job: StackJob | DeleteJob) -> "PlanBinding | None":
+        """Return the saved plan that a job applies; None for none, as for most."""
+        if not job.plan:
+            return None
+        from orchestrator.engine.applied_plan import plan_of
+
+        return plan_of(job, self._store, self._settings)
 
     def adopt(self, job: AdoptJob) -> str:
         """Begin a stack of existing objects; return its id. The same job delivered again begins nothing.
@@ -151,6 +162,8 @@ class Coordinator:
         """
         if done := self._store.stacks.accepted(job.job_id):
             return done
+        # No saved plan is one of an adoption: each is refused.
+        self._plan_of(job)
         return self._begin_adoption(job, job.resources).stack_id
 
     def _begin_adoption(self, job: StackJob, entries: Mapping[str, object]) -> NewTraversal:
@@ -216,8 +229,9 @@ class Coordinator:
             InvalidInput: something is wrong with the job; nothing was changed.
             NotFound: there is no such stack.
             Conflict: the stack is being deleted or is suspended, a lifecycle plugin refused, or others kept taking
-                the stack.
+                the stack; or it has moved on since the plan was made that the job applies.
         """
+        applies = self._plan_of(job)
         for _ in range(TRIES):
             # What took the stack first may have been the same job, delivered twice.
             if done := self._store.stacks.accepted(job.job_id):
@@ -227,9 +241,10 @@ class Coordinator:
             refuse_nested(stack)
             refuse_suspended(stack)
             self._bind(job, stack.id)
-            if self._begin.update(stack, replace(job, name=stack.name)):
+            if self._begin.update(stack, replace(job, name=stack.name), applies=applies):
                 return stack.id
-            self._fence(stack)
+            if applies is None:
+                self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     def cancel(self, job: CancelJob, *, inner: bool = False) -> str:
@@ -409,25 +424,28 @@ class Coordinator:
 
         Raises:
             NotFound: there is no such stack.
-            Conflict: a lifecycle plugin refused, or other operations kept taking the stack.
+            Conflict: a lifecycle plugin refused, or other operations kept taking the stack; or it has moved on since
+                the plan was made that the job applies.
         """
         # The stack may be deleted by now, and its name taken by another.
         if done := self._store.stacks.accepted(job.job_id):
             return done
+        applies = self._plan_of(job)
         for _ in range(TRIES):
             stack = self._store.stacks.find(job.name, project=job.project)
             if stack.deleted_at is not None:
-                raise NotFound(f"stack {job.name!r} is deleted already")
+                raise NotFound(f"stack {stack.name!r} is deleted already")
             if not inner:
                 refuse_nested(stack)
-            if (stack.action, stack.status) == ("DELETE", "IN_PROGRESS"):
+            if applies is None and (stack.action, stack.status) == ("DELETE", "IN_PROGRESS"):
                 options = self._store.traversals.options(stack.traversal_id)
                 if bool(options.get("abandon")) == job.abandon:
                     self._store.stacks.accept_job(job.job_id, stack.id)
                     return stack.id
-            if self._begin.delete(stack, job):
+            if self._begin.delete(stack, job, applies=applies):
                 return stack.id
-            self._fence(stack)
+            if applies is None:
+                self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     # -- the end -----------------------------------------------------------------------------------------------
@@ -463,6 +481,10 @@ class Coordinator:
         self._brackets.unwind(lost)
 
 
-def _id_of_new_stack(job: StackJob) -> str:
-    """Return the id of the stack that a job makes, the same for every delivery; "" if the job has no id."""
-    return str(uuid.uuid5(_STACKS, f"{job.project}/{job.job_id}")) if job.job_id else ""
+def _id_of_new_stack(job: StackJob, applies: "PlanBinding | None" = None) -> str:
+    """Return the id of the stack that a job makes, the same for every delivery; "" if the job has no id.
+
+    A saved plan makes one stack, however many jobs apply it.
+    """
+    made_by = applies.id if applies is not None else job.job_id
+    return str(uuid.uuid5(_STACKS, f"{job.project}/{made_by}")) if made_by else ""

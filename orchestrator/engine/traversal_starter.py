@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hooks.stack import FrozenStack
 from orchestrator.config.log_context import about_operation
@@ -38,6 +38,9 @@ from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 from orchestrator.tracing.tracer import OFF, Tracing
 
+if TYPE_CHECKING:
+    from orchestrator.model.plan_binding import PlanBinding
+
 #: How many first checks are published at a time.
 PUBLISHED_AT_ONCE = 500
 
@@ -66,20 +69,35 @@ class TraversalStarter:
         self._publisher, self._brackets = publisher, brackets
 
     def create(
-        self, job: StackJob, prepared: Prepared, plan: Plan, adopted: Mapping[str, Adopted] | None = None
+        self,
+        job: StackJob,
+        prepared: Prepared,
+        plan: Plan,
+        adopted: Mapping[str, Adopted] | None = None,
+        *,
+        applies: "PlanBinding | None" = None,
     ) -> NewTraversal:
         """Begin to create a stack; ``adopted`` are its existing objects, by the id of the row to be made.
 
+        ``applies`` is the saved plan that the job applies; None for none.
+
         Raises:
             InvalidInput: the tree of stacks would have too many resources, or an external_id is another project's.
-            Conflict: the name is taken, the project would have too much, or a lifecycle plugin refused.
+            Conflict: the name is taken, the plan was applied before, the project would have too much, or a lifecycle
+                plugin refused.
         """
+        if applies is not None:
+            from orchestrator.engine.applied_plan import require_new
+
+            require_new(self._store, applies, prepared.stack_id)
         self._refuse_too_many(job, prepared)
         refuse_foreign(self._store, prepared, job.project)
         made = {
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
-        new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
+        new = _applying(
+            replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {}), applies
+        )
         new = self._within_limits(job, new, prepared, is_new=True)
         shown = partial(self._shown, job, prepared)
         types = frozenset(prepared.types.values())
@@ -110,17 +128,29 @@ class TraversalStarter:
             raise InvalidInput([Problem(message=message, hint=hint)])
 
     def update(
-        self, stack: StackRow, job: StackJob, *, action: str = "UPDATE", snapshot: SnapshotRow | None = None
+        self,
+        stack: StackRow,
+        job: StackJob,
+        *,
+        action: str = "UPDATE",
+        snapshot: SnapshotRow | None = None,
+        applies: "PlanBinding | None" = None,
     ) -> NewTraversal | None:
         """Begin to update a stack to a new definition; None if another operation was faster.
 
-        With a ``snapshot``, the resources are restored from its entries. Other systems are queried for root stacks
-        only: their validation includes the nested ones.
+        With a ``snapshot``, the resources are restored from its entries. With a saved plan that it ``applies``, only
+        the actions that the plan lists are taken. Other systems are queried for root stacks only: their validation
+        includes the nested ones.
 
         Raises:
             InvalidInput: something is wrong with the job, or the tree of stacks would have too many resources.
-            Conflict: the project would have too much, or a lifecycle plugin refused.
+            Conflict: the project would have too much, the stack has moved on since the plan was made, the plan lists
+                something else, or a lifecycle plugin refused.
         """
+        if applies is not None:
+            from orchestrator.engine.applied_plan import as_planned, require_unchanged
+
+            require_unchanged(self._store, applies, stack)
         compared = compare(
             self._store,
             stack,
@@ -138,6 +168,8 @@ class TraversalStarter:
                     compared.desired_resources, self._store.snapshots.entries(snapshot)
                 ),
             )
+        if applies is not None:
+            compared = replace(compared, desired_resources=as_planned(applies, compared))
         prepared, rows, matches = compared.prepared, compared.rows, compared.matches
         desired_resources = compared.desired_resources
         self._refuse_too_many(job, prepared)
@@ -173,6 +205,7 @@ class TraversalStarter:
             as_applied=compared.reverted,
             other_types=compared.other_types,
         )
+        new = _applying(new, applies)
         if action != "ROLLBACK":
             new = self._within_limits(job, new, prepared)
         shown = partial(self._shown, job, prepared, stack)
@@ -243,12 +276,18 @@ class TraversalStarter:
             self._brackets.give_up(new, str(error) or type(error).__name__)
             raise
 
-    def delete(self, stack: StackRow, job: DeleteJob) -> bool:
+    def delete(self, stack: StackRow, job: DeleteJob, *, applies: "PlanBinding | None" = None) -> bool:
         """Begin the deletion of a stack; False if another operation took the stack first.
+
+        ``applies`` is the saved plan that the job applies; None for none.
 
         Raises:
             Conflict: a lifecycle plugin refused.
         """
+        if applies is not None:
+            from orchestrator.engine.applied_plan import require_unchanged
+
+            require_unchanged(self._store, applies, stack)
         planned = self._store.histories.planned(stack.id)
         rows = self._store.stacks.resources(stack.id)
         cleanups = self._cleanups(
@@ -263,7 +302,7 @@ class TraversalStarter:
             options={"abandon": True} if job.abandon else {},
             job_id=job.job_id,
         )
-        return self.operate(stack, new, {row.type for row in rows})
+        return self.operate(stack, _applying(new, applies), {row.type for row in rows})
 
     def _cleanups(
         self,
@@ -335,6 +374,12 @@ class TraversalStarter:
             self._store.traversals.complete(new.id)
         for start in range(0, len(orders), PUBLISHED_AT_ONCE):
             publish_or_leave(self._publisher, orders[start : start + PUBLISHED_AT_ONCE])
+
+
+def _applying(new: NewTraversal, applies: "PlanBinding | None") -> NewTraversal:
+    if applies is None:
+        return new
+    return replace(new, applies=applies, options={**new.options, "plan": applies.id})
 
 
 def _failed_at_once(new: NewTraversal, failed: FailedByPlugin) -> NewTraversal:

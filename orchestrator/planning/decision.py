@@ -77,6 +77,8 @@ class Subject:
     at_hand: bool = False
     #: The actions that the environment restricts: ``update``, ``replace``.
     restricted: Collection[str] = ()
+    #: The actions that the applied plan lists for it; empty where no plan is applied.
+    planned: Collection[str] = ()
     #: Whether the definition of its nested stack changes.
     is_other_inside: bool = False
     #: Whether the type is called although values are unknown, which are then given to it as they were.
@@ -90,13 +92,34 @@ def decide(it: Subject) -> Decision:
         PropertyError: a value that was applied is none of its type.
     """
     decided = _unrestricted(it)
-    return _restricted(it, decided) if it.restricted else decided
+    if it.restricted:
+        decided = _restricted(it, decided)
+    if refusal := unplanned(it.planned, decided.action, decided.reason):
+        return replace(decided, action=Action.REFUSE, reason=refusal, may=frozenset())
+    return decided
 
 
 def restricting(restricted: Collection[str], action: Action) -> str:
     """Return why an action is refused that the environment restricts; empty if it does not restrict it."""
     word = {Action.UPDATE: "update", Action.REPLACE: "replace"}.get(action)
     return RESTRICTED.format(action=word) if word in restricted else ""
+
+
+def unplanned(planned: Collection[str], action: Action, reason: str) -> str:
+    """Return why an action is refused that the applied plan does not list; empty if it does, or none is applied.
+
+    ``reason`` is that of the action. To leave a resource as it is, or to refuse it, needs no plan.
+    """
+    listed = {*planned, Action.KEEP.value, Action.REFUSE.value}
+    # What is made anew in the place of another is listed as either.
+    if Action.REPLACE in listed or Action.CREATE in listed:
+        listed |= {Action.REPLACE.value, Action.CREATE.value}
+    if not planned or action.value in listed:
+        return ""
+    needed = f"{action.value} would be needed{f' because {reason}' if reason else ''}"
+    return (
+        f"the applied plan lists {' or '.join(sorted(planned))} for this resource; {needed}: make a new plan"
+    )
 
 
 def _restricted(it: Subject, decided: Decision) -> Decision:

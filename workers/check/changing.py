@@ -40,6 +40,7 @@ def changes_of(
         refresh=bool(claim.fragment.get("refresh")),
         at_hand=True,
         restricted=claim.fragment.get("restricted", ()),
+        planned=claim.fragment.get("planned", ()),
         is_other_inside=is_other_inside,
     )
     decided = decide(subject)

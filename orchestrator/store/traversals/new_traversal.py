@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.model.nested_stack import AtRest, Family, Fence
 from orchestrator.model.plan import Plan
 from orchestrator.model.project_limits import ProjectLimits
 from orchestrator.store.stacks.snapshots import NewSnapshot
 from orchestrator.store.traversals.operation_rows import Agreed
+
+if TYPE_CHECKING:
+    from orchestrator.model.plan_binding import PlanBinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,8 @@ class NewTraversal:
     refused: str = ""
     #: The operation that lifecycle plugins agreed to; None if there are no plugins.
     agreed: Agreed | None = None
+    #: The saved plan that it applies: it begins only if the rows still are as the plan has them. None for none.
+    applies: "PlanBinding | None" = None
 
 
 class Fenced(Exception):

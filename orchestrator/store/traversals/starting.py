@@ -108,7 +108,8 @@ class TraversalStarts(Repository):
 
         Returns the traversal with its final plan, which has the requirements that the old traversal gave to rows since
         the plan was made. None if another traversal was faster, or the old one has made rows that the plan does not
-        contain. The old traversal begins nothing new afterwards; its running steps end, and release their resources.
+        contain, or a row is not as the saved plan has it that the traversal applies. The old traversal begins nothing
+        new afterwards; its running steps end, and release their resources.
 
         Raises:
             Conflict: the project would have more than a limit allows.
@@ -152,6 +153,7 @@ class TraversalStarts(Repository):
                     now=now,
                 )
             self._refuse_unknown_rows(connection, new)
+            self._refuse_other_marks(connection, new)
             widen_requirements(connection, expected)
             new = self._planned_anew(connection, new)
             if new.successors:
@@ -203,6 +205,16 @@ class TraversalStarts(Repository):
     def _refuse_unknown_rows(connection: sa.Connection, new: NewTraversal) -> None:
         replacements = connection.execute(_replacements(), {"stack_id": new.stack_id}).scalars()
         if not frozenset(replacements) <= frozenset(new.known):
+            raise _Overtaken
+
+    @staticmethod
+    def _refuse_other_marks(connection: sa.Connection, new: NewTraversal) -> None:
+        """Refuse rows to which something was done since the saved plan was made that a traversal applies."""
+        if new.applies is None:
+            return
+        from orchestrator.store.stacks.row_marks import marks_in
+
+        if marks_in(connection, new.stack_id) != new.applies.rows:
             raise _Overtaken
 
     def _stack_values(self, new: NewTraversal, now: float) -> Values:

@@ -97,3 +97,44 @@ def test_what_is_no_plan_is_refused_in_a_sentence(tmp_path: Path) -> None:
     shown = run("plan", "show", "web.plan")
     assert shown.exit_code == 2
     assert "signed with a key that is none" in shown.stderr
+
+
+def test_plans_are_applied_from_the_create_to_the_delete_each_once() -> None:
+    for words, state in (
+        (("-t", "web.yaml"), "CREATE_COMPLETE"),
+        (("--existing", "-P", "word=bye"), "UPDATE_COMPLETE"),
+        (("--delete",), "DELETE_COMPLETE"),
+    ):
+        assert run("stack", "plan", "web", *words, "-o", "web.plan").exit_code == 0
+        applied = run("stack", "apply", "web.plan", "--comment", "ticket 4711")
+        assert applied.exit_code == 0, applied.output
+        assert f"web {state}" in applied.stdout
+        again = run("stack", "apply", "web.plan")
+        assert again.exit_code == 2
+        assert "already" in again.stderr
+
+
+def test_a_plan_of_a_stack_that_moved_on_is_refused_with_what_changed() -> None:
+    assert run("stack", "create", "web", "-t", "web.yaml").exit_code == 0
+    assert run("stack", "plan", "web", "--existing", "-P", "word=bye", "-o", "web.plan").exit_code == 0
+    assert run("stack", "update", "web", "--existing", "-P", "word=later").exit_code == 0
+    refused = run("stack", "apply", "web.plan")
+    assert refused.exit_code == 2
+    assert "stack 'web' has moved on since the plan was made" in refused.stderr
+    assert "UPDATE by " in refused.stderr
+    assert "changed resources: first, second" in refused.stderr
+
+
+def test_the_role_that_an_operation_needs_is_needed_to_apply_its_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("stack", "plan", "web", "-t", "web.yaml", "-o", "web.plan").exit_code == 0
+    made = run(
+        "token", "create", "--user", "bob", "--role", "operator", "--for-project", "default", "-f", "json"
+    )
+    monkeypatch.setenv("ISOTHERM_TOKEN", json.loads(made.stdout)["token"])
+    (tmp_path / "policy.yaml").write_text("stack.create: administrator\n")
+    monkeypatch.setenv("ISOTHERM_POLICY_FILE", str(tmp_path / "policy.yaml"))
+    refused = run("stack", "apply", "web.plan")
+    assert refused.exit_code == 2
+    assert "stack.create needs the role administrator" in refused.stderr
