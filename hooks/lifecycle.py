@@ -45,6 +45,21 @@ class Annotations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedOperation:
+    """The saved plan that an operation applies; its signature was verified."""
+
+    id: str
+    #: Who is proven to have made it; empty where that is not known.
+    user: str
+    #: Seconds since the epoch.
+    planned_at: float
+    #: The action that the plan lists for each resource of the definition, and those that may be taken in its place.
+    actions: Mapping[str, Sequence[str]] = field(default_factory=FrozenDict)
+    #: The resources that are deleted because the definition no longer has them, or with the stack.
+    deletes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleContext:
     """One operation on one stack."""
 
@@ -56,6 +71,10 @@ class LifecycleContext:
     root_action: str = ""
     #: Before the operation: the most time it may take once begun; None where that is unknown, as in a preview.
     timeout_seconds: float | None = None
+    #: Before the operation: who is proven to have requested it; empty for what the engine does itself.
+    user: str = ""
+    #: Before the operation: the saved plan that it applies; None for none, as in a preview.
+    plan: PlannedOperation | None = None
     #: After the operation: complete, failed, superseded or refused; empty before.
     outcome: str = ""
     #: After the operation: the reason of its end.

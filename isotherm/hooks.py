@@ -4,6 +4,8 @@
     base of plugins that are called before and after operations; entry points ``isotherm.lifecycle``
 ``LifecycleContext``
     passed to its methods: the operation, with the same id in every call for it
+``PlannedOperation``
+    the saved plan that an operation applies: ``context.plan`` in ``do_pre_op``
 ``FrozenStack``, ``FrozenResource``
     passed to its methods: the new and the present definition and state of a stack, as frozen values
 ``Annotations``
@@ -47,6 +49,7 @@ from hooks.lifecycle import (
     Annotations,
     LifecycleContext,
     LifecyclePlugin,
+    PlannedOperation,
 )
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.unknown import UNKNOWN
@@ -68,6 +71,7 @@ __all__ = [
     "HookOptions",
     "LifecycleContext",
     "LifecyclePlugin",
+    "PlannedOperation",
     "Refusal",
     "sign",
     "signature_of",

@@ -16,11 +16,21 @@ from typing import Final, NoReturn
 import structlog
 
 from hooks.errors import LifecycleRefused
-from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, LifecycleContext, LifecyclePlugin
+from hooks.lifecycle import (
+    COMPLETE,
+    FAILED,
+    REFUSED,
+    SUPERSEDED,
+    LifecycleContext,
+    LifecyclePlugin,
+    PlannedOperation,
+)
 from hooks.loading.calling import NotCalled, TookTooLong
 from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack
+from hooks.values.frozen import FrozenDict
 from hooks.values.words import words_of
+from orchestrator.config.caller import caller
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, IsothermError
@@ -151,6 +161,8 @@ class Brackets:
                 project=row.project,
                 root_action=self._root_action(row.action, stack),
                 timeout_seconds=60.0 * new.timeout_minutes,
+                user=caller().identity.user,
+                plan=_plan_shown(new),
             )
             # Another operation goes on, and a parent stack or a failed one has the reason anyway.
             can_fail = (
@@ -462,6 +474,17 @@ def _waiting(
         for plugin in plugins
         if plugin.name not in calls or calls[plugin.name].state != operation_rows.AGREED
     ]
+
+
+def _plan_shown(new: NewTraversal) -> PlannedOperation | None:
+    """Return the saved plan that a traversal applies, as plugins see it; None for none."""
+    plan = new.applies
+    if plan is None:
+        return None
+    actions = FrozenDict(plan.actions)
+    return PlannedOperation(
+        id=plan.id, user=plan.user, planned_at=plan.planned_at, actions=actions, deletes=plan.deletes
+    )
 
 
 def _action(new: NewTraversal) -> str:

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from orchestrator.config.caller import acting_for
 from orchestrator.engine.stack_plans import StackPlan, StackPlans
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.keys.plan_seal import PlanKeys, parts_of
+from orchestrator.model.identity import Caller, Identity
 from orchestrator.model.messages import DeleteJob, StackJob
 from tests.scenarios.test_dry_runs import (
     DONE,
@@ -286,3 +289,32 @@ def test_a_coordinator_refuses_a_seal_with_one_byte_changed(home: str, data: st.
             )
     finally:
         stack.world.close()
+
+
+class Attentive(LifecyclePlugin):
+    """Keeps what it is shown of operations."""
+
+    name = "attentive"
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.seen: list[LifecycleContext] = []
+
+    def do_pre_op(self, context: LifecycleContext, *_: object) -> Annotations | None:
+        self.seen.append(context)
+        return None
+
+
+def test_lifecycle_plugins_see_the_plan_and_who_applies_it(home: str) -> None:
+    stack, plugin = Planned(home, ONE), Attentive()
+    stack.world.plug(plugin)
+    with acting_for(Caller(identity=Identity.administrator("alice"), origin="test")):
+        plan = stack.plan({"b": ONE["a"]})
+    with acting_for(Caller(identity=Identity.administrator("bob"), origin="test")):
+        stack.apply(plan)
+    stack.world.update(template(ONE))
+    applied, plain = plugin.seen
+    assert applied.plan is not None
+    assert (applied.user, applied.plan.user, applied.plan.id) == ("bob", "alice", plan.view.id)
+    assert (dict(applied.plan.actions), tuple(applied.plan.deletes)) == ({"b": ("CREATE",)}, ("a",))
+    assert plain.plan is None

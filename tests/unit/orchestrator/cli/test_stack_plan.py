@@ -138,3 +138,39 @@ def test_the_role_that_an_operation_needs_is_needed_to_apply_its_plan(
     refused = run("stack", "apply", "web.plan")
     assert refused.exit_code == 2
     assert "stack.create needs the role administrator" in refused.stderr
+
+
+def test_with_four_eyes_a_plan_is_applied_by_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = {}
+    for user in ("alice", "bob"):
+        words = (
+            "token",
+            "create",
+            "--user",
+            user,
+            "--role",
+            "operator",
+            "--for-project",
+            "default",
+            "-f",
+            "json",
+        )
+        tokens[user] = json.loads(run(*words).stdout)["token"]
+    (tmp_path / "isotherm.toml").write_text("[lifecycle.four_eyes]\nenabled = true\n")
+    monkeypatch.setenv("ISOTHERM_CONFIG", str(tmp_path / "isotherm.toml"))
+    monkeypatch.setenv("ISOTHERM_TOKEN", tokens["alice"])
+    refused = run("stack", "create", "web", "-t", "web.yaml")
+    assert refused.exit_code == 2
+    assert "a plan that another user has made is needed to create a stack here" in refused.stderr
+    planned = run("stack", "plan", "web", "-t", "web.yaml", "-o", "web.plan", "-f", "json")
+    assert json.loads(planned.stdout)["user"] == "alice"
+    refused = run("stack", "apply", "web.plan")
+    assert refused.exit_code == 2
+    assert "'alice' made this one" in refused.stderr
+    monkeypatch.setenv("ISOTHERM_TOKEN", tokens["bob"])
+    applied = run("stack", "apply", "web.plan")
+    assert applied.exit_code == 0, applied.output
+    (operation,) = json.loads(run("stack", "history", "web", "-f", "json").stdout)
+    assert operation["user"] == "bob"
