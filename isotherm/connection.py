@@ -19,6 +19,7 @@ With the setting ``broker_url`` workers do it, and the script only waits.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Any, Final, Self, TypedDict, Unpack
@@ -33,7 +34,7 @@ from orchestrator.config.caller import acting_for
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.model.identity import Caller
-from orchestrator.model.policy import Policy
+from orchestrator.model.policy import UNPROTECT, Policy
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, OutputView, Progress, ResourceView, StackView
@@ -69,6 +70,7 @@ _OPERATIONS: Final = {
     "update": "stack.update",
     "delete": "stack.delete",
     "cancel": "stack.cancel",
+    "protect": "stack.protect",
     "signal": "stack.signal",
 }
 
@@ -109,7 +111,11 @@ class _CheckedService:
             operation = (
                 f"stack.{args[0].lower()}" if name == "operate" else _OPERATIONS.get(name, "stack.read")
             )
-            self._policy.require(self._who.identity, operation, self._service.settings.project)
+            needed = [operation]
+            if options.get("unprotect") or options.get("protected") is False:
+                needed.append(UNPROTECT)
+            for each in needed:
+                self._policy.require(self._who.identity, each, self._service.settings.project)
             with acting_for(self._who):
                 return getattr(self._service, name)(*args, **options)
 
@@ -162,9 +168,16 @@ class Connection:
         return self._service.create(job)
 
     def update(
-        self, name: str, template: str | PathLike[str] | None = None, **given: Unpack[Definition]
+        self,
+        name: str,
+        template: str | PathLike[str] | None = None,
+        *,
+        unprotect: bool = False,
+        **given: Unpack[Definition],
     ) -> StackView:
         """Begin to update a stack: the given parts of the definition replace the present ones.
+
+        With ``unprotect``, what is protected may be deleted and replaced.
 
         Raises:
             InvalidInput: the template is invalid, or a file that it names cannot be read.
@@ -172,15 +185,25 @@ class Connection:
         present = self._service.definition(name)
         path = None if template is None else fspath(template)
         job = existing_job(present, self._settings, template=path, **_all_of(given))
-        return self._service.update(job)
+        return self._service.update(replace(job, unprotect=unprotect))
 
-    def delete(self, name: str) -> StackView:
-        """Begin the deletion of a stack; one that is deleted already, by its id, is returned as it is."""
-        return self._service.delete(name) or self._service.stack(name)
+    def delete(self, name: str, *, unprotect: bool = False) -> StackView:
+        """Begin the deletion of a stack; one that is deleted already, by its id, is returned as it is.
 
-    def cancel(self, name: str, *, rollback: bool = True) -> StackView:
-        """End the operation in progress, and with ``rollback`` begin a rollback."""
-        return self._service.cancel(name, rollback=rollback)
+        With ``unprotect``, the stack and what is in it may be protected.
+        """
+        return self._service.delete(name, unprotect=unprotect) or self._service.stack(name)
+
+    def cancel(self, name: str, *, rollback: bool = True, unprotect: bool = False) -> StackView:
+        """End the operation in progress, and with ``rollback`` begin a rollback; ``unprotect`` is as for an update."""
+        return self._service.cancel(name, rollback=rollback, unprotect=unprotect)
+
+    def protect(self, name: str, resources: Collection[str] = (), *, protected: bool = True) -> StackView:
+        """Protect a stack, or only some of its resources, against deletion, and resources against replacement.
+
+        A resource of a nested stack is named by its path, with slashes. ``protected=False`` takes the protection off.
+        """
+        return self._service.protect(name, tuple(resources), protected=protected)
 
     def check(self, name: str) -> StackView:
         """Begin to check that all resources exist unchanged."""

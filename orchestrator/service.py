@@ -15,7 +15,6 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from orchestrator.config.caller import caller
 from orchestrator.config.shared_database import require_shared_database
 from orchestrator.engine.administration import Administration
 from orchestrator.processes.embedded import Embedded, prepare_database
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.engine.delegation import JobKind
     from orchestrator.engine.publisher import Publisher
-    from orchestrator.engine.resource_keys import ResourceKeys
-    from orchestrator.engine.software import SoftwareAdmin
     from orchestrator.engine.stack_plans import StackPlan, StackPlans
     from orchestrator.model.messages import AdoptJob, StackJob
     from orchestrator.planning.preparation import Prepared
@@ -250,16 +247,20 @@ class Service(Administration):
         state = stack_view(stack).state
         return update_plan(self._store, stack, job, self.settings, clients=clients, state=state)
 
-    def cancel(self, name: str, *, rollback: bool = True) -> StackView:
+    def cancel(self, name: str, *, rollback: bool = True, unprotect: bool = False) -> StackView:
         """Cancel the operation under way on a stack; return the stack rolling back, or failed.
 
+        With ``unprotect``, the rollback may delete and replace what is protected.
+
         Raises:
-            Conflict: nothing is under way that can be cancelled, or a lifecycle plugin refused.
+            Conflict: nothing is under way that can be cancelled, something protected would be lost, or a lifecycle
+                plugin refused.
         """
         from orchestrator.model.messages import CancelJob
 
         stack = self._find(name)
-        job = CancelJob(name=stack.id, project=self.settings.project, rollback=rollback)
+        project = self.settings.project
+        job = CancelJob(name=stack.id, project=project, rollback=rollback, unprotect=unprotect)
         return self._begun(self._jobs.submit(job, stack=stack.name), job.job_id)
 
     def operate(self, action: str, name: str) -> StackView:
@@ -288,13 +289,22 @@ class Service(Administration):
         return self.stack(self._jobs.submit(job, stack=stack.name))
 
     def restore(
-        self, name: str, snapshot: str, *, timeout_minutes: float | None = None, rollback: bool = False
+        self,
+        name: str,
+        snapshot: str,
+        *,
+        timeout_minutes: float | None = None,
+        rollback: bool = False,
+        unprotect: bool = False,
     ) -> StackView:
         """Begin to restore a stack to a snapshot; return it in progress.
 
+        With ``unprotect``, what is protected may be deleted and replaced.
+
         Raises:
             InvalidInput: the snapshot's definition is not valid any more.
-            Conflict: the stack is busy or in no state for it, the snapshot not complete, or a lifecycle plugin refused.
+            Conflict: the stack is busy or in no state for it, the snapshot not complete, something protected would be
+                lost, or a lifecycle plugin refused.
         """
         from orchestrator.model.messages import RestoreJob
 
@@ -304,6 +314,7 @@ class Service(Administration):
             snapshot=self._store.snapshots.find(stack.id, snapshot).id,
             timeout_minutes=timeout_minutes,
             rollback=rollback,
+            unprotect=unprotect,
             project=self.settings.project,
         )
         return self.stack(self._jobs.submit(job, stack=stack.name))
@@ -323,26 +334,29 @@ class Service(Administration):
         left = [each for each in self._store.snapshots.all(stack.id) if each.id == row.id]
         return SnapshotView.of(left[0]) if left else None
 
-    def abandon(self, name: str) -> StackView | None:
+    def abandon(self, name: str, *, unprotect: bool = False) -> StackView | None:
         """Begin to delete a stack without the objects that it made; None if it is deleted already.
 
         Raises:
-            Conflict: a lifecycle plugin refused.
+            Conflict: the stack, or something in it, is protected, or a lifecycle plugin refused.
         """
-        return self.delete(name, abandon=True)
+        return self.delete(name, abandon=True, unprotect=unprotect)
 
-    def delete(self, name: str, *, abandon: bool = False) -> StackView | None:
+    def delete(self, name: str, *, abandon: bool = False, unprotect: bool = False) -> StackView | None:
         """Begin to delete a stack, with ``abandon`` as :meth:`abandon` does; None if it is deleted already.
 
+        With ``unprotect``, the stack and what is in it may be protected.
+
         Raises:
-            Conflict: a lifecycle plugin refused.
+            Conflict: the stack, or something in it, is protected, or a lifecycle plugin refused.
         """
         from orchestrator.model.messages import DeleteJob
 
         stack = self._find(name)
         if stack.deleted_at is not None:
             return None
-        job = DeleteJob(name=stack.id, project=self.settings.project, abandon=abandon)
+        project = self.settings.project
+        job = DeleteJob(name=stack.id, project=project, abandon=abandon, unprotect=unprotect)
         return self._begun(self._jobs.submit(job, stack=stack.name), job.job_id)
 
     def _begun(self, stack_id: str, job_id: str) -> StackView:
@@ -440,13 +454,6 @@ class Service(Administration):
         return cleared
 
     @cached_property
-    def software(self) -> "SoftwareAdmin":
-        """The software configs and deployments of the project."""
-        from orchestrator.engine.software import SoftwareAdmin
-
-        return SoftwareAdmin(self.settings, self._store, self._record)
-
-    @cached_property
     def plans(self) -> "StackPlans":
         """The plans of the project's stacks."""
         from orchestrator.engine.stack_plans import StackPlans
@@ -464,20 +471,6 @@ class Service(Administration):
             Conflict: the stack has moved on since the plan was made, or the plan was applied already.
         """
         return self._begun(self._jobs.submit(plan.job, stack=plan.view.stack), plan.job.job_id)
-
-    @cached_property
-    def keys(self) -> "ResourceKeys":
-        """The keys of the project's resources."""
-        from orchestrator.engine.resource_keys import ResourceKeys
-
-        return ResourceKeys(self.settings, self._store, self._find)
-
-    def _record(self, action: str, target: str) -> None:
-        """Record in the audit log what needs no job."""
-        from orchestrator.model.audit import AuditEntry
-
-        entry = AuditEntry.of(caller(), action, project=self.settings.project, target=target)
-        self._store.audit_log.append(entry)
 
     def _publisher(self) -> "Publisher":
         if self._embedded is not None:

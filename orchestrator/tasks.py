@@ -156,14 +156,16 @@ def _require_role(who: Caller, job: Job) -> None:
     """Require that the sender's role allows a job; the verdict is recorded."""
     log_of_all = runtime().store.audit_log
     target = {"project": job.project, "target": f"{job.name} (job {job.job_id})"}
-    try:
-        runtime().policy.require(who.identity, job.operation, job.project)
-    except NotAllowed as error:
-        log_of_all.append_refusal(AuditEntry.of(who, job.operation, **target, refused=str(error)))
-        raise
+    for operation in job.operations:
+        try:
+            runtime().policy.require(who.identity, operation, job.project)
+        except NotAllowed as error:
+            log_of_all.append_refusal(AuditEntry.of(who, operation, **target, refused=str(error)))
+            raise
     # One that is delivered again was recorded, and has no effect.
     if not runtime().store.taken_jobs.is_taken(job.job_id):
-        log_of_all.append(AuditEntry.of(who, job.operation, **target))
+        for operation in job.operations:
+            log_of_all.append(AuditEntry.of(who, operation, **target))
 
 
 def finish_traversal(order: list[Any]) -> None:

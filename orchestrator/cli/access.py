@@ -4,6 +4,7 @@ Commands with :data:`LOCAL` use nothing but this machine's packages and the call
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any, Final
 
@@ -27,6 +28,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "stack adopt": "stack.adopt",
     "stack update": "stack.update",
     "stack cancel": "stack.cancel",
+    "stack protect": "stack.protect",
+    "stack unprotect": "stack.unprotect",
     "stack check": "stack.check",
     "stack suspend": "stack.suspend",
     "stack resume": "stack.resume",
@@ -153,7 +156,9 @@ def _guarded(callback: Callable[..., Any], operation: str) -> Callable[..., Any]
         # Resetting what is shown changes it.
         resets = operation.endswith(".read") and options.get("reset")
         needed = operation.replace(".read", ".change") if resets else operation
-        with shell.allowed(needed, _typed(context)):
+        # So does an order that may delete and replace what is protected.
+        overrides = shell.allowed("stack.unprotect") if options.get("unprotect") else nullcontext()
+        with shell.allowed(needed, _typed(context)), overrides:
             return callback(*args, **options)
 
     return checked

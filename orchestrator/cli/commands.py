@@ -17,6 +17,8 @@ _PLACES: Final[Mapping[str, str]] = {
     "stack adopt": "stack_adopt:adopt",
     "stack update": "stack_update:update",
     "stack cancel": "stack_cancel:cancel",
+    "stack protect": "stack_protection:protect",
+    "stack unprotect": "stack_protection:unprotect",
     "stack check": "stack_operations:check",
     "stack suspend": "stack_operations:suspend",
     "stack resume": "stack_operations:resume",

@@ -203,6 +203,12 @@ rollback_again_option = click.option(
     help="If the operation fails, roll back to the last complete state. With --existing the default is the choice "
     "of the operation before.",
 )
+unprotect_option = click.option(
+    "--unprotect",
+    "unprotect",
+    is_flag=True,
+    help="Delete and replace what is protected as well, this once.",
+)
 wait_option = click.option(
     "--wait/--no-wait",
     default=True,

@@ -17,6 +17,7 @@ from orchestrator.cli.options import (
     tags_option,
     template_options,
     timeout_option,
+    unprotect_option,
     wait_option,
     yes_option,
 )
@@ -120,9 +121,10 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
 @shell_command("isotherm stack delete web", "isotherm stack delete web --yes --no-wait", group=stack)
 @click.argument("name")
 @yes_option
+@unprotect_option
 @comment_option
 @wait_option
-def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None:
+def delete(shell: Shell, name: str, *, yes: bool, unprotect: bool, wait: bool, form: str) -> None:
     """Delete a stack and all its resources."""
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
@@ -131,7 +133,7 @@ def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None
             click.echo("Nothing was deleted.", err=True)
             raise click.exceptions.Exit(BAD_INPUT)
         after = last_event(service, present.id) if wait else 0
-        going = service.delete(name)
+        going = service.delete(name, unprotect=unprotect)
         if going is None:
             show(form, present.to_dict(), fields_table({"name": present.name, "state": "already deleted"}))
             return
@@ -190,6 +192,7 @@ def _tables(view: "StackView") -> list[Table]:
         "reason": view.reason,
         **({"rolled back": view.rolled_back} if view.rolled_back else {}),
         "in service": "yes" if view.in_service else "no",
+        **({"protected": "yes"} if view.protected else {}),
         "created": moment(view.created_at),
         "updated": moment(view.updated_at),
         "timeout": f"{view.timeout_minutes:g} min",

@@ -9,7 +9,7 @@ from orchestrator.cli.ending import follow_or_leave, refuse_to_leave, wait_for_e
 from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import as_json, as_yaml, fields_table, printable, show
-from orchestrator.cli.options import comment_option, shell_command, wait_option, yes_option
+from orchestrator.cli.options import comment_option, shell_command, unprotect_option, wait_option, yes_option
 from orchestrator.cli.shell import Shell
 from orchestrator.config.secret_file import write_secret_file
 
@@ -50,9 +50,12 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
 @click.argument("name")
 @output_option
 @yes_option
+@unprotect_option
 @comment_option
 @wait_option
-def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: bool, form: str) -> None:
+def abandon(
+    shell: Shell, name: str, *, output: str | None, yes: bool, unprotect: bool, wait: bool, form: str
+) -> None:
     """Delete a stack, but keep its objects.
 
     The document of 'isotherm stack export', secrets included, is written first; then the stack is deleted, and every
@@ -69,7 +72,7 @@ def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: boo
         document = service.export(present.id)
         _write(document, output, form)
         after = last_event(service, present.id) if wait else 0
-        going = service.abandon(present.id)
+        going = service.abandon(present.id, unprotect=unprotect)
         if going is None:
             if output:
                 show(

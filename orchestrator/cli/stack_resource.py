@@ -45,7 +45,7 @@ def list_resources(shell: Shell, name: str, depth: int, form: str) -> None:
         (
             "/".join((*view.within, view.name)),
             view.type,
-            view.state,
+            f"{view.state}, protected" if view.protected else view.state,
             view.physical_id,
             moment(view.updated_at),
             view.reason,
@@ -170,6 +170,7 @@ def _tables(view: "ResourceView") -> list[Table]:
         "name": view.name,
         "type": view.type,
         "state": view.state,
+        **({"protected": "yes"} if view.protected else {}),
         "reason": view.reason,
         "physical id": view.physical_id,
         "uuid": view.uuid,

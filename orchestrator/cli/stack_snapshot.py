@@ -14,6 +14,7 @@ from orchestrator.cli.options import (
     rollback_option,
     shell_command,
     timeout_option,
+    unprotect_option,
     wait_option,
 )
 from orchestrator.cli.shell import Shell
@@ -111,6 +112,7 @@ def delete(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
 @click.argument("snapshot_name", metavar="SNAPSHOT")
 @rollback_option
 @timeout_option
+@unprotect_option
 @comment_option
 @wait_option
 def restore(
@@ -120,6 +122,7 @@ def restore(
     *,
     rollback: bool,
     timeout_minutes: float | None,
+    unprotect: bool,
     wait: bool,
     form: str,
 ) -> None:
@@ -131,7 +134,9 @@ def restore(
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
         after = last_event(service, service.stack(name).id) if wait else 0
-        going = service.restore(name, snapshot_name, timeout_minutes=timeout_minutes, rollback=rollback)
+        going = service.restore(
+            name, snapshot_name, timeout_minutes=timeout_minutes, rollback=rollback, unprotect=unprotect
+        )
         follow_or_leave(shell, service, going, action="RESTORE", wait=wait, form=form, after=after)
 
 

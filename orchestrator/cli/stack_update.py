@@ -16,6 +16,7 @@ from orchestrator.cli.options import (
     shell_command,
     tags_option,
     timeout_option,
+    unprotect_option,
     wait_option,
 )
 from orchestrator.cli.plan_tables import plan_tables
@@ -54,6 +55,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     help="With --dry-run: exit with 0 if there is nothing to do, and with 4 if there are changes.",
 )
 @rollback_again_option
+@unprotect_option
 @tags_option("New tags of the stack, instead of those it has; an empty text removes them.")
 @timeout_option
 @comment_option
@@ -67,6 +69,7 @@ def update(
     refresh: bool,
     is_dry_run: bool,
     is_exit_code: bool,
+    unprotect: bool,
     wait: bool,
     form: str,
     **given: Unpack[Given],
@@ -100,7 +103,7 @@ def update(
                 job = replace(job, rollback=before.rollback)
         else:
             job = stack_job(name, shell.settings, template=template, **given)
-        job = replace(job, refresh=refresh)
+        job = replace(job, refresh=refresh, unprotect=unprotect)
         if is_dry_run:
             plan = service.plan_update(job)
             warn(plan.warnings, form)

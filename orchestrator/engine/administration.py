@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from orchestrator.caches.admin import CacheAdmin
     from orchestrator.config.settings import Settings
     from orchestrator.engine.project_admin import ProjectAdmin
+    from orchestrator.engine.resource_keys import ResourceKeys
+    from orchestrator.engine.software import SoftwareAdmin
     from orchestrator.model.audit import AuditCheck, AuditEntry, AuditRecord
     from orchestrator.model.purge import Removed
     from orchestrator.nodes.admin import NodeAdmin
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from orchestrator.views.caches import CacheView, FlushView
     from orchestrator.views.nodes import NodeView
     from orchestrator.views.sinks import SinkView
+    from orchestrator.views.stacks import StackView
 
 
 class Administration(StackQueries):
@@ -143,6 +146,50 @@ class Administration(StackQueries):
         from orchestrator.engine.project_admin import ProjectAdmin
 
         return ProjectAdmin(self.settings, self._store)
+
+    # -- the project -------------------------------------------------------------------------------------------
+
+    def protect(self, name: str, resources: Sequence[str] = (), *, protected: bool = True) -> "StackView":
+        """Protect a stack against deletion, or only some ``resources`` of it against deletion and replacement.
+
+        A resource of a nested stack is named by its path, with slashes. ``protected=False`` takes the protection off.
+        The caller's comment is recorded as the reason.
+
+        Raises:
+            Conflict: an operation is under way, or a resource is being deleted.
+        """
+        from orchestrator.config.caller import caller
+        from orchestrator.engine.protection_marks import protect
+        from orchestrator.model.policy import UNPROTECT
+
+        stack = self._find(name)
+        for target in resources or ("",):
+            action = "stack.protect" if protected else UNPROTECT
+            self._record(action, f"{stack.name}/{target}" if target else stack.name)
+        protect(self._store, stack, resources, protected=protected, reason=caller().comment)
+        return self.head(stack.id)
+
+    @cached_property
+    def software(self) -> "SoftwareAdmin":
+        """The software configs and deployments of the project."""
+        from orchestrator.engine.software import SoftwareAdmin
+
+        return SoftwareAdmin(self.settings, self._store, self._record)
+
+    @cached_property
+    def keys(self) -> "ResourceKeys":
+        """The keys of the project's resources."""
+        from orchestrator.engine.resource_keys import ResourceKeys
+
+        return ResourceKeys(self.settings, self._store, self._find)
+
+    def _record(self, action: str, target: str) -> None:
+        """Record in the audit log what needs no job."""
+        from orchestrator.config.caller import caller
+        from orchestrator.model.audit import AuditEntry
+
+        entry = AuditEntry.of(caller(), action, project=self.settings.project, target=target)
+        self._store.audit_log.append(entry)
 
     # -- refused messages --------------------------------------------------------------------------------------
 

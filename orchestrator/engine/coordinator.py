@@ -324,6 +324,7 @@ class Coordinator:
             rollback=job.rollback,
             timeout_minutes=job.timeout_minutes or definition.timeout_minutes,
             refresh=True,
+            unprotect=job.unprotect,
         )
         if self._begin.update(stack, wanted, action="RESTORE", snapshot=snapshot) is None:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
@@ -390,7 +391,9 @@ class Coordinator:
 
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
         """Restore the last complete definition of a stack; False if another operation took the stack first."""
-        completed = last_complete(self._store, stack, job.job_id)
+        options = self._store.traversals.options(stack.traversal_id)
+        unprotect = job.unprotect or bool(options.get("unprotect"))
+        completed = replace(last_complete(self._store, stack, job.job_id), unprotect=unprotect)
         if self._begin.update(stack, completed, action="ROLLBACK"):
             return True
         self._fence(stack)
@@ -401,7 +404,7 @@ class Coordinator:
             raise Conflict(
                 f"stack {now.name!r} is {now.action}_{now.status} by now: there is nothing to cancel"
             )
-        completed = last_complete(self._store, now, job.job_id)
+        completed = replace(last_complete(self._store, now, job.job_id), unprotect=unprotect)
         return self._begin.update(now, completed, action="ROLLBACK") is not None
 
     def _fence(self, stack: StackRow) -> None:

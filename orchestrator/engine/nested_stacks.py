@@ -85,6 +85,8 @@ class Occasion:
     abandons: bool = False
     #: Whether an update compares the real resources (``refresh``).
     refreshes: bool = False
+    #: Whether what is protected in it may be deleted and replaced.
+    unprotects: bool = False
 
 
 class NestedStacks:
@@ -126,6 +128,7 @@ class NestedStacks:
                 ),
                 abandons=bool(claim.fragment.get("abandon")),
                 refreshes=bool(claim.fragment.get("refresh")),
+                unprotects=bool(claim.fragment.get("unprotect")),
             )
 
         return ResourceChild(self, claim.resource_id, occasion, definition, stack=stack, hidden=hidden)
@@ -281,7 +284,10 @@ class ResourceChild:
         row = self._store.stacks.by_id(self.id)
         if row is None or row.deleted_at is not None:
             return None
-        job = DeleteJob(name=self.id, project=row.project, abandon=self._occasion.abandons)
+        occasion = self._occasion
+        job = DeleteJob(
+            name=self.id, project=row.project, abandon=occasion.abandons, unprotect=occasion.unprotects
+        )
         self._coordinator.delete(job, inner=True)
         now = self._store.stacks.by_id(self.id)
         return now.traversal_id if now else None
@@ -374,6 +380,7 @@ class ResourceChild:
             job_id="",
             credential=self._stack.credential,
             refresh=occasion.refreshes,
+            unprotect=occasion.unprotects,
             stack_id=self.id,
             family=Family(
                 parent_id=parent.id, parent_resource=self.id, root_id=parent.root_id, depth=parent.depth + 1

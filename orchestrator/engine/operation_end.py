@@ -1,6 +1,7 @@
 """The end of an operation: its callbacks, the rollback of a failed one, and what a parent stack waits for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -127,7 +128,9 @@ class OperationEnds:
         if stack.traversal_id != ending.traversal_id:
             return
         try:
-            self._begin.update(stack, last_complete(self._store, stack), action="ROLLBACK")
+            unprotect = bool(ending.options.get("unprotect"))
+            completed = replace(last_complete(self._store, stack), unprotect=unprotect)
+            self._begin.update(stack, completed, action="ROLLBACK")
         except Unavailable:
             # The end stays claimable, so that the rollback is tried again.
             raise

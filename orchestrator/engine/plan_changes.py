@@ -6,17 +6,19 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, StackDefinition, is_unknown
-from orchestrator.engine.stack_preview import KNOWN_LATER, kept
 from orchestrator.errors import IsothermError
 from orchestrator.planning.applied import AppliedDefinitions
 from orchestrator.planning.decision import WHOLE, Action, Decision, meaning_of
 from orchestrator.plugins.properties import dotted
 from orchestrator.plugins.resource import Resource
+from orchestrator.sandbox.budget import TooMuch, keep
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.views.stacks import PartChange, PropertyChange
 
+#: Shown in place of a value that is known only once a resource exists.
+KNOWN_LATER: Final = "(known once it exists)"
 #: In the place of a part that is not there.
 _ABSENT: Final = object()
 
@@ -83,6 +85,15 @@ class PlanChanges:
             return definition.resolve_properties(self.stack)
         except IsothermError:
             return {}
+
+
+def kept(value: object) -> object:
+    """Return a value to be shown, or the reason why it is left out if it exceeds the limits."""
+    try:
+        keep(value)
+    except TooMuch as error:
+        return f"(left out: this value {error})"
+    return value
 
 
 def _default(kind: type[Resource], name: str) -> object:

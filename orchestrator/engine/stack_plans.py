@@ -16,8 +16,8 @@ import msgpack
 from orchestrator.config.caller import caller
 from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.settings import Settings
+from orchestrator.engine.plan_changes import KNOWN_LATER
 from orchestrator.engine.stack_actions import refuse_busy
-from orchestrator.engine.stack_preview import KNOWN_LATER
 from orchestrator.engine.update_preview import DELETE, why_kept
 from orchestrator.errors import Conflict, InvalidInput, IsothermError, Problem
 from orchestrator.keys.plan_seal import PlanKeys, parts_of, require_body

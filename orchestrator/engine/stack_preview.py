@@ -1,11 +1,11 @@
 """Preview a create: the resources, parameters and outputs that a job would make; a database is not needed."""
 
 from contextlib import closing
-from typing import Final
 
 from hooks.stack import FrozenStack
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
+from orchestrator.engine.plan_changes import KNOWN_LATER, kept
 from orchestrator.engine.project_limits import present_store, refuse_to_add
 from orchestrator.lifecycle.frozen_stacks import definition_shown
 from orchestrator.lifecycle.previews import advice_of
@@ -16,16 +16,13 @@ from orchestrator.placement.joining import previewing_plugins
 from orchestrator.planning.preparation import prepared_of
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.sandbox.budget import TooMuch, evaluation, keep
+from orchestrator.sandbox.budget import evaluation
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.expressions import Expression
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.job import examine_job
 from orchestrator.validation.warnings import warnings_of
 from orchestrator.views.stacks import ResourcePreview, StackPreview
-
-#: Shown in place of a value that is known only once a resource exists.
-KNOWN_LATER: Final = "(known once it exists)"
 
 
 def preview_job(job: StackJob, settings: Settings, clients: Clients | None = None) -> StackPreview:
@@ -103,12 +100,3 @@ def _shown(expression: Expression, examined: Examined) -> object:
         return expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER)
     except ResolveError as error:
         return f"(error: {error.problem.message})"
-
-
-def kept(value: object) -> object:
-    """Return a value to be shown, or the reason why it is left out if it exceeds the limits."""
-    try:
-        keep(value)
-    except TooMuch as error:
-        return f"(left out: this value {error})"
-    return value

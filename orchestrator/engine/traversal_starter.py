@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hooks.stack import FrozenStack
+from orchestrator.config.limits import Limits
 from orchestrator.config.log_context import about_operation
 from orchestrator.config.settings import Settings
 from orchestrator.engine.ownership import refuse_foreign
@@ -22,7 +23,7 @@ from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, 
 from orchestrator.model.messages import END, CheckOrder, DeleteJob, StackJob
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.model.plan import Plan, Row, plan_create, plan_delete, plan_update
-from orchestrator.planning.cleanups import ABANDONED, Cleanups
+from orchestrator.planning.cleanups import Cleanups
 from orchestrator.planning.comparison import compare
 from orchestrator.planning.matching import plan_row, successors
 from orchestrator.planning.preparation import Prepared
@@ -144,8 +145,8 @@ class TraversalStarter:
 
         Raises:
             InvalidInput: something is wrong with the job, or the tree of stacks would have too many resources.
-            Conflict: the project would have too much, the stack has moved on since the plan was made, the plan lists
-                something else, or a lifecycle plugin refused.
+            Conflict: the project would have too much, something protected would be lost, the stack has moved on since
+                the plan was made, the plan lists something else, or a lifecycle plugin refused.
         """
         if applies is not None:
             from orchestrator.engine.applied_plan import as_planned, require_unchanged
@@ -173,6 +174,11 @@ class TraversalStarter:
         prepared, rows, matches = compared.prepared, compared.rows, compared.matches
         desired_resources = compared.desired_resources
         self._refuse_too_many(job, prepared)
+        from orchestrator.engine.protection import change_of_update
+
+        protection = change_of_update(
+            stack, compared, self._types, Limits.of(self._settings), self._store.templates.file
+        )
         if action == "UPDATE":
             refuse_foreign(self._store, prepared, job.project)
         # A stack that never was complete does not own the objects that it was to adopt.
@@ -180,7 +186,9 @@ class TraversalStarter:
         kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
         # Cached, so that a second plan gets the same cleanups.
         cleanups = functools.cache(
-            self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept)
+            self._cleanups(
+                stack, rows, compared.history.planned, prepared.registry, kept, unprotect=job.unprotect
+            )
         )
         plan_of = _planned_by(
             [plan_row(row) for row in rows],
@@ -204,6 +212,7 @@ class TraversalStarter:
             successors=successors(rows, matches),
             as_applied=compared.reverted,
             other_types=compared.other_types,
+            protection=protection,
         )
         new = _applying(new, applies)
         if action != "ROLLBACK":
@@ -282,18 +291,22 @@ class TraversalStarter:
         ``applies`` is the saved plan that the job applies; None for none.
 
         Raises:
-            Conflict: a lifecycle plugin refused.
+            Conflict: the stack, or something in it, is protected, or a lifecycle plugin refused.
         """
+        from orchestrator.engine.protection import change_of_delete
+
         if applies is not None:
             from orchestrator.engine.applied_plan import require_unchanged
 
             require_unchanged(self._store, applies, stack)
-        planned = self._store.histories.planned(stack.id)
         rows = self._store.stacks.resources(stack.id)
-        cleanups = self._cleanups(
-            stack, rows, planned, load_registry(self._store, stack.template_id, self._settings)
-        )
-        planned_rows = [plan_row(row, ABANDONED if job.abandon else cleanups(row.id)) for row in rows]
+        held = self._store.protections.held(stack, rows)
+        protection = change_of_delete(stack, rows, held, unprotect=job.unprotect)
+        planned = self._store.histories.planned(stack.id)
+        registry = load_registry(self._store, stack.template_id, self._settings)
+        kept = {row.id for row in rows} if job.abandon else frozenset[str]()
+        cleanups = self._cleanups(stack, rows, planned, registry, kept, unprotect=job.unprotect)
+        planned_rows = [plan_row(row, cleanups(row.id)) for row in rows]
         plan_of = _planned_by(planned_rows, plan_delete)
         new = replace(
             without_definition(self._store, stack, rows, plan_of({})),
@@ -301,6 +314,7 @@ class TraversalStarter:
             planned_by=plan_of,
             options={"abandon": True} if job.abandon else {},
             job_id=job.job_id,
+            protection=protection,
         )
         return self.operate(stack, _applying(new, applies), {row.type for row in rows})
 
@@ -311,8 +325,19 @@ class TraversalStarter:
         planned: Mapping[str, Mapping[str, Any]],
         registry: Registry,
         kept: Collection[str] = (),
+        *,
+        unprotect: bool = False,
     ) -> Cleanups:
-        return Cleanups(self._store, stack, rows, planned, self._template, registry=registry, kept=kept)
+        return Cleanups(
+            self._store,
+            stack,
+            rows,
+            planned,
+            self._template,
+            registry=registry,
+            kept=kept,
+            unprotect=unprotect,
+        )
 
     def _template(self, template_id: str, context: Mapping[str, Any]) -> Template:
         return load_template(self._store, template_id, context, self._settings)
@@ -331,7 +356,8 @@ class TraversalStarter:
             plan=plan,
             context=prepared.context,
             new_types=made,
-            options={"rollback": True} if job.rollback else {},
+            # A rollback after a failure is permitted what the operation was.
+            options={name: True for name in ("rollback", "unprotect") if getattr(job, name)},
             tags=job.tags,
             job_id=job.job_id or None,
             family=job.family if isinstance(job, NestedJob) else None,

@@ -1,6 +1,6 @@
 """Preview of an update: its effect on each resource, without performing it. No resource is made."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from orchestrator.planning.decision import (
     is_validated,
     lasting_attributes,
     may_be,
+    restrictions_of,
 )
 from orchestrator.planning.fingerprints import metadata_hash
 from orchestrator.planning.matching import NO_METADATA, standing
@@ -38,10 +39,14 @@ from orchestrator.template.definitions import (
     ResourceDefinition,
     deletion_policy_of,
 )
+from orchestrator.template.locations import is_template
 from orchestrator.template.template_resource import kind_of_type
+from orchestrator.validation.examiner import Examined
 from orchestrator.validation.rules import Types
 from orchestrator.views.stacks import PropertyChange, ResourcePlan, UpdatePlan
 
+#: Why a resource is not deleted that is protected, or in whose nested stack something is.
+NOT_DELETED: Final = "what is protected is not deleted (isotherm stack unprotect)"
 #: The effect on a resource that is not desired any more.
 DELETE: Final = "DELETE"
 #: What is kept of an object by the deletion policy, in words.
@@ -117,12 +122,22 @@ class DryRun:
             return _plan_of(desired, Action.REFUSE, refused.full_message)
         if match.refusal:
             planned = _plan_of(desired, Action.REFUSE, match.refusal)
+        elif row is not None and (dropped := self._dropped_inside(desired.name, row)):
+            planned = _plan_of(desired, Action.REFUSE, f"{NOT_DELETED}: {', '.join(dropped)}")
         if not match.clean or not self._visited.isdisjoint(desired.requires):
             self._visited.add(desired.name)
         if planned.action == Action.KEEP and row is not None and match.node_data is not None:
             data = self._known(desired, match, row)
             self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         return planned
+
+    def _dropped_inside(self, name: str, row: ResourceRow) -> list[str]:
+        """Return what is protected in a nested stack, and certainly no part of its new definition."""
+        examined = self._compared.prepared.nested.get(name)
+        if examined is None or self._compared.unprotect or not is_template(row.type):
+            return []
+        paths = [path for path in self._compared.protected.get(row.id, ()) if path != row.name]
+        return [path for path in paths if not _has(examined, path.split("/")[1:])]
 
     def _known(self, desired: DesiredResource, match: Match, row: ResourceRow) -> NodeData:
         """Return the node data of a resource that stays as it is; ``UNKNOWN`` is an attribute that is read again."""
@@ -180,7 +195,7 @@ class DryRun:
             refresh=_is_refreshed(match),
             besides=self._besides(desired, match, row, has_new_metadata=has_new_metadata),
             perhaps=may_have_new_metadata,
-            restricted=desired.fragment.get("restricted", ()),
+            restricted=restrictions_of(desired.fragment, match.step_data),
             is_other_inside=self._is_other_inside(desired, row),
         )
         decided = decide(subject)
@@ -266,11 +281,21 @@ class DryRun:
             is_replaced = row.name in matches and (matches[row.name].row is None or matches[row.name].refusal)
             if is_replaced and row.action != "DELETE":
                 continue
+            if row.id in self._compared.protected and not self._compared.unprotect:
+                yield ResourcePlan(
+                    name=row.name, type=row.type, action=Action.REFUSE.value, reason=self._not_deleted(row)
+                )
+                continue
             planned = self._compared.history.planned.get(row.id, {})
             reasons = ["another has taken its place" if row.name in matches else "", why_kept(planned)]
             yield ResourcePlan(
                 name=row.name, type=row.type, action=DELETE, reason="; ".join(filter(None, reasons))
             )
+
+    def _not_deleted(self, row: ResourceRow) -> str:
+        """Return why a row that is, or holds, something protected is not deleted."""
+        inner = [path for path in self._compared.protected[row.id] if path != row.name]
+        return f"{NOT_DELETED}: {', '.join(inner)}" if inner else NOT_DELETED
 
 
 def why_kept(planned: Mapping[str, Any]) -> str:
@@ -279,6 +304,16 @@ def why_kept(planned: Mapping[str, Any]) -> str:
     if definition.get("e") is not None:
         return "what it stands for is not ours, and stays"
     return _KEPT.get(deletion_policy_of(definition), "")
+
+
+def _has(examined: Examined, path: Sequence[str]) -> bool:
+    """Return whether a template has the resource at a path; inside of a group any may be."""
+    if not path:
+        return True
+    if path[0] not in examined.template.resources:
+        return False
+    inner = examined.nested.get(path[0]) if is_template(examined.types[path[0]]) else None
+    return inner is None or _has(inner, path[1:])
 
 
 def _is_refreshed(match: Match) -> bool:

@@ -138,7 +138,7 @@ _Environments = Annotated[
 ]
 
 #: The fields of jobs that do not travel while they are empty.
-_NOT_ALWAYS: Final = frozenset({"user", "comment", "credential", "plan"})
+_NOT_ALWAYS: Final = frozenset({"user", "comment", "credential", "plan", "unprotect"})
 #: Every kind of job, by the name of the task that carries it.
 JOBS: Final[dict[str, type["Job"]]] = {}
 
@@ -174,6 +174,12 @@ class Job:
     def operation(self) -> str:
         """The operation whose role its sender needs, one of :data:`orchestrator.model.policy.OPERATIONS`."""
         return self.task
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """All operations whose roles its sender needs: to override protection is one besides that of the job."""
+        also = ("stack.unprotect",) if getattr(self, "unprotect", False) else ()
+        return (self.operation, *also)
 
     def to_wire(self) -> dict[str, Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
@@ -219,6 +225,8 @@ class StackJob(Job):
     rollback: _Flag = False
     #: For an update: whether every resource is compared with the real object.
     refresh: _Flag = False
+    #: For an update: whether it may delete and replace what is protected.
+    unprotect: _Flag = False
     #: The stack's tags; None leaves them as they are.
     tags: _Tags = None
     #: The id of the credential that was delegated to the stack for this operation; empty for none, or the present one.
@@ -268,6 +276,8 @@ class DeleteJob(Job):
 
     #: Whether the objects that the stack made are kept; only the stack is deleted.
     abandon: _Flag = False
+    #: Whether it may delete what is protected.
+    unprotect: _Flag = False
     #: The seal of the saved plan that it applies, in base64; empty for none.
     plan: _Text = ""
 
@@ -287,6 +297,8 @@ class CancelJob(Job):
 
     #: Whether the stack is rolled back to its last complete definition; otherwise it stays as it is, and is FAILED.
     rollback: _Flag = True
+    #: Whether the rollback may delete and replace what is protected.
+    unprotect: _Flag = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,6 +402,8 @@ class RestoreJob(Job):
     timeout_minutes: _Minutes = None
     #: Whether a failure rolls the stack back to its last complete definition.
     rollback: _Flag = False
+    #: Whether it may delete and replace what is protected.
+    unprotect: _Flag = False
 
 
 def _refuse_faults(kind: type[Job], data: Any) -> None:

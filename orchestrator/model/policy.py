@@ -33,6 +33,8 @@ def _change(what: str) -> Operation:
     return Operation(what, ADMINISTRATOR, is_of_installation=True, is_recorded=True)
 
 
+#: The operation that takes protection off; an order that overrides it once needs its role, too.
+UNPROTECT: Final = "stack.unprotect"
 OPERATIONS: Final[Mapping[str, Operation]] = {
     "stack.read": Operation("See stacks, resources, events, operations, outputs and definitions.", READER),
     "stack.preview": Operation("Have a definition validated and compared, without a change.", READER),
@@ -52,6 +54,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "stack.restore": Operation("Restore a stack to a snapshot.", OPERATOR),
     "stack.clear_hook": Operation("Clear a hook.", OPERATOR),
     "stack.mark_unhealthy": Operation("Mark a resource unhealthy, or healthy.", OPERATOR),
+    "stack.protect": Operation("Protect a stack, or resources of it.", OPERATOR),
+    UNPROTECT: Operation("Take protection off, or override it in an order.", OPERATOR),
     "software.list": Operation("List software configs, without their contents.", READER),
     "software.read": Operation("See what is in software configs and deployments.", OPERATOR),
     "software.create": Operation("Create a software config or deployment.", OPERATOR),

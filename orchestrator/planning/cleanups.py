@@ -32,12 +32,14 @@ class Cleanups:
         *,
         registry: Registry,
         kept: Collection[str] = (),
+        unprotect: bool = False,
     ) -> None:
         """Make the cleanups of a stack.
 
         ``planned`` are the fragments of ``rows``, ``load`` reads a stored template. The objects of rows in ``kept``
-        stay, whatever their policy.
+        stay, whatever their policy. ``unprotect`` permits that protected parts of nested stacks are deleted.
         """
+        self._unprotect = unprotect
         self._registry, self._kept = registry, kept
         self._store, self._stack, self._load = store, stack, load
         self._planned = planned
@@ -45,10 +47,11 @@ class Cleanups:
 
     def __call__(self, row_id: str) -> Fragment:
         """Return the fragment of a row's cleanup node."""
+        permission = {"unprotect": True} if self._unprotect else {}
         if row_id in self._kept:
-            return ABANDONED
+            return {**ABANDONED, **permission}
         row = self._rows[row_id]
-        fragment: dict[str, Any] = {**hooks_of(self._registry, row.name)}
+        fragment: dict[str, Any] = {**hooks_of(self._registry, row.name), **permission}
         definition = self._planned.get(row_id, {}).get("definition", {})
         policy = RETAIN if definition.get("e") is not None else deletion_policy_of(definition)
         if policy == SNAPSHOT and row.definition_hash is None:

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.config.garbage import paused_collection
@@ -34,6 +34,10 @@ class Comparison:
     settings: Settings
     #: Whether nothing is taken to be what it was made.
     refresh: bool
+    #: The names or paths of what is protected, by the id of the row that it is, or is nested in.
+    protected: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: Whether it may be deleted and replaced all the same.
+    unprotect: bool = False
 
     @property
     def other_types(self) -> Mapping[str, str]:
@@ -84,6 +88,7 @@ def compare(
     history = store.histories.read(stack.id, stack.traversal_id)
     history = replace(history, unsettled=history.unsettled | store.families.troubled(stack))
     rows = store.stacks.resources(stack.id)
+    protected = store.protections.held(stack, rows)
     matches = Matcher(
         prepared,
         desired_resources,
@@ -94,6 +99,8 @@ def compare(
         refresh=job.refresh,
         # Restored values are not renewed.
         renews=keeps_immutable,
+        protected=protected,
+        unprotect=job.unprotect,
     ).matches()
     return Comparison(
         prepared=prepared,
@@ -107,6 +114,8 @@ def compare(
         context=context,
         settings=settings,
         refresh=job.refresh,
+        protected=protected,
+        unprotect=job.unprotect,
     )
 
 

@@ -26,6 +26,10 @@ WHOLE: Final = "*"
 
 #: The reason of a refusal by ``restricted_actions`` of the environment, by the action.
 RESTRICTED: Final = "the environment restricts {action} of this resource (restricted_actions)"
+#: The mark of a node whose resource an operator protects, and the reason of a refusal because of it. Unlike what an
+#: environment restricts, it does not go with the definition: that may be what drops the resource.
+PROTECTED: Final = "protected"
+NOT_REPLACED: Final = "a protected resource is not replaced (isotherm stack unprotect)"
 
 
 class Action(StrEnum):
@@ -75,7 +79,7 @@ class Subject:
     perhaps: bool = False
     #: Whether the caller is a worker.
     at_hand: bool = False
-    #: The actions that the environment restricts: ``update``, ``replace``.
+    #: What :func:`restrictions_of` returns for it.
     restricted: Collection[str] = ()
     #: The actions that the applied plan lists for it; empty where no plan is applied.
     planned: Collection[str] = ()
@@ -99,8 +103,16 @@ def decide(it: Subject) -> Decision:
     return decided
 
 
+def restrictions_of(*fragments: Mapping[str, Any]) -> frozenset[str]:
+    """Return what fragments of a node restrict: actions by the environment, and ``PROTECTED`` by an operator."""
+    restricted = {action for each in fragments for action in each.get("restricted", ())}
+    return frozenset(restricted | ({PROTECTED} if any(each.get(PROTECTED) for each in fragments) else set()))
+
+
 def restricting(restricted: Collection[str], action: Action) -> str:
-    """Return why an action is refused that the environment restricts; empty if it does not restrict it."""
+    """Return why an action is refused that is restricted; empty if it is not."""
+    if action is Action.REPLACE and PROTECTED in restricted:
+        return NOT_REPLACED
     word = {Action.UPDATE: "update", Action.REPLACE: "replace"}.get(action)
     return RESTRICTED.format(action=word) if word in restricted else ""
 

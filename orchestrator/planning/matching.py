@@ -3,7 +3,7 @@
 Pure: the rows and what was applied to them are given.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.definition import ResourceProxy, is_unknown
@@ -11,7 +11,15 @@ from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import DesiredResource, Match, Row
-from orchestrator.planning.decision import WHOLE, Action, meaning_of, restricting, takes_its_place
+from orchestrator.planning.decision import (
+    PROTECTED,
+    WHOLE,
+    Action,
+    meaning_of,
+    restricting,
+    restrictions_of,
+    takes_its_place,
+)
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared, blank_stack
 from orchestrator.planning.rows import node_data_of
@@ -42,11 +50,15 @@ class Matcher:
         values_before: Mapping[str, object] | None = None,
         refresh: bool = False,
         renews: bool = False,
+        protected: Collection[str] = (),
+        unprotect: bool = False,
     ) -> None:
         """Keep the arguments; ``values_before`` are the present values of the stack's parameters.
 
-        With ``refresh``, no row is left as it is; with ``renews``, rows that every update replaces are replaced.
+        With ``refresh``, no row is left as it is; with ``renews``, rows that every update replaces are replaced. Rows
+        with the ids ``protected`` are not replaced, unless ``unprotect``, which holds for their nested stacks as well.
         """
+        self._protected, self._unprotect = protected, unprotect
         self._values_before = values_before or {}
         self._by_id = {row.id: row for row in rows}
         self._refresh, self._renews = refresh, renews
@@ -112,7 +124,9 @@ class Matcher:
         if any(row.action != "INIT" for row in fitting):
             return ""
         others = [row for row in self._rows.get(desired.name, ()) if row.action not in ("INIT", "DELETE")]
-        return restricting(desired.fragment.get("restricted", ()), Action.REPLACE) if others else ""
+        protects = not self._unprotect and any(row.id in self._protected for row in others)
+        restricted = restrictions_of(desired.fragment, {PROTECTED: protects})
+        return restricting(restricted, Action.REPLACE) if others else ""
 
     def _first(self, desired: DesiredResource, rows: Sequence[ResourceRow]) -> ResourceRow | None:
         """Return the row that was there before updates renewed it, where that is brought back; else None.
@@ -189,6 +203,10 @@ class Matcher:
             data["others"] = others
         if is_other:
             data["reread"] = True
+        if self._unprotect:
+            data["unprotect"] = True
+        elif row.id in self._protected:
+            data[PROTECTED] = True
         if row.unhealthy:
             data["replace"] = row.reason or "it was marked unhealthy"
         elif self._is_renewed(row):

@@ -129,8 +129,9 @@ class Embedded:
         try:
             target = f"{stack} (job {job.job_id})"
             who = replace(caller(), comment=job.comment or caller().comment)
-            entry = AuditEntry.of(who, job.operation, project=job.project, target=target)
-            self.runtime.store.audit_log.append(entry)
+            for operation in job.operations:
+                entry = AuditEntry.of(who, operation, project=job.project, target=target)
+                self.runtime.store.audit_log.append(entry)
             with about_job(job.task, job_id=job.job_id, stack=stack), acting_for(who):
                 return self.runtime.coordinator.begin(job)
         finally:

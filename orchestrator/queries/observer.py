@@ -120,9 +120,8 @@ class Observer:
         tree = self._tree(stack) if head.operation.in_force else None
         is_now = head.operation.in_force and is_under_way(head.operation)
         usual = self._usual({stack.id: head.operation.action}).get(stack.id) if is_now else None
-        return HeadView.of(
-            head, **tally, tree=tree, usual=usual, tags=stack.tags, deleted_at=stack.deleted_at
-        )
+        its = {name: getattr(stack, name) for name in ("tags", "protected", "deleted_at")}
+        return HeadView.of(head, **tally, **its, tree=tree, usual=usual)
 
     def _usual(self, actions: dict[str, str]) -> dict[str, UsualView]:
         """Return how long an operation with this action usually takes, by stacks of which enough is known."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from orchestrator.store.stacks.nested_stacks import Families
     from orchestrator.store.stacks.pages import StackPages
     from orchestrator.store.stacks.presences import Presences
+    from orchestrator.store.stacks.protections import Protections
     from orchestrator.store.stacks.resource_history import Histories
     from orchestrator.store.stacks.row_marks import RowMarks
     from orchestrator.store.stacks.scalings import Scalings
@@ -71,6 +72,7 @@ class Store:
         "nodes.breakpoints:Breakpoints", lambda store: (*store.parts, store.nodes)
     )
     health: "Health" = part("stacks.health:Health")
+    protections: "Protections" = part("stacks.protections:Protections")
     families: "Families" = part("stacks.nested_stacks:Families")
     stacks: "Stacks" = part("stacks.stacks:Stacks")
     row_marks: "RowMarks" = part("stacks.row_marks:RowMarks")

@@ -35,6 +35,8 @@ class HeadView(View):
     #: None once the operation is over, and while too few like it are known.
     usual: UsualView | None = None
     tags: tuple[str, ...]
+    #: Whether an operator protects the stack against deletion.
+    protected: bool = False
     #: When the stack was deleted; None if it is not.
     deleted_at: float | None
     #: As in ``GraphPicture``.

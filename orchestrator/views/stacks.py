@@ -88,6 +88,8 @@ class StackView(StatefulView):
     timeout_minutes: float
     #: Whether a failure of its last definition rolls it back.
     rollback: bool = False
+    #: Whether an operator protects it against deletion.
+    protected: bool = False
     #: The parent stack; None if it is not nested.
     parent_id: str | None = None
     #: The outermost stack, and the depth of nesting.
@@ -122,6 +124,8 @@ class ResourceView(StatefulView):
     reason: str = ""
     #: Whether an operator marked it so: the next update replaces it.
     unhealthy: bool = False
+    #: Whether an operator protects it against deletion and replacement.
+    protected: bool = False
     #: The hook at which it stands; None for none.
     hook: str | None = None
     requires: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from orchestrator.planning.decision import Action, Decision, Subject, decide, is_in_doubt
+from orchestrator.planning.decision import Action, Decision, Subject, decide, is_in_doubt, restrictions_of
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.validating import typed_properties
@@ -39,7 +39,7 @@ def changes_of(
         replace=str(claim.fragment.get("replace", "")),
         refresh=bool(claim.fragment.get("refresh")),
         at_hand=True,
-        restricted=claim.fragment.get("restricted", ()),
+        restricted=restrictions_of(claim.fragment),
         planned=claim.fragment.get("planned", ()),
         is_other_inside=is_other_inside,
     )

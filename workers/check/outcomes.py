@@ -15,7 +15,7 @@ from orchestrator.definition import AttributePath, NodeData
 from orchestrator.errors import IsothermError, text_of, typed_message
 from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import CONVERGE
-from orchestrator.planning.decision import Action, restricting, unplanned
+from orchestrator.planning.decision import Action, restricting, restrictions_of, unplanned
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.properties import PropertyNotVerified
@@ -117,12 +117,14 @@ class Outcomes:
     def replaced(self, reason: str) -> Outcome:
         """Return the outcome that another resource takes the place of this one.
 
-        Unless the environment restricts it, or the applied plan does not list it: then the action failed.
+        Unless that is restricted, or the applied plan does not list it: then the action failed.
         """
-        if refusal := unplanned(self._claim.fragment.get("planned", ()), Action.REPLACE, reason):
-            return self.left_behind(Ending.FAILED, reason=refusal, untouched=True)
-        if refusal := restricting(self._claim.fragment.get("restricted", ()), Action.REPLACE):
-            return self.failed(f"{refusal}; it would be needed because {reason}", untouched=True)
+        refusal = unplanned(self._claim.fragment.get("planned", ()), Action.REPLACE, reason)
+        if restricted := restricting(restrictions_of(self._claim.fragment), Action.REPLACE):
+            refusal = f"{restricted}; it would be needed because {reason}"
+        if refusal:
+            # What an action under way made of it is not known.
+            return self.left_behind(Ending.FAILED, reason=refusal, untouched=not self._claim.started)
         try:
             prepare_for_replace(self._attempt)
             take_from_others(self._attempt)

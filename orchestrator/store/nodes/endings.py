@@ -175,7 +175,8 @@ class NodeEndings(Repository):
         node, resource, new_id = tables.node, tables.resource, outcome.new_id
         now = database_time(connection, self._db)
         old = resource.c.id == claim.resource_id
-        template_id = connection.execute(sa.select(resource.c.template_id).where(old)).scalar_one()
+        kept = sa.select(resource.c.template_id, resource.c.protected).where(old)
+        template_id, is_protected = connection.execute(kept).one()
         connection.execute(
             resource.insert().values(
                 id=new_id,
@@ -185,6 +186,7 @@ class NodeEndings(Repository):
                 requires=json.dumps(list(outcome.requires)),
                 replaces=claim.resource_id,
                 template_id=template_id,
+                protected=is_protected,
                 planned_traversal=claim.order.traversal_id,
                 planned_no=claim.order.no,
                 created_at=now,
@@ -196,7 +198,9 @@ class NodeEndings(Repository):
             "planned_traversal": sa.func.coalesce(resource.c.applied_traversal, resource.c.planned_traversal),
             "planned_no": sa.func.coalesce(resource.c.applied_no, resource.c.planned_no),
         }
-        connection.execute(resource.update().where(old).values(replaced_by=new_id, **as_applied))
+        # What is protected is the resource in service: without permission there would be no replacement.
+        replaced = {"replaced_by": new_id, "protected": False, **as_applied}
+        connection.execute(resource.update().where(old).values(**replaced))
         traversal = node.c.traversal_id == claim.order.traversal_id
         # The marks of an existing row do not apply to the new one.
         place = "node", "fragment", claim.order.no, claim.order.traversal_id

@@ -40,7 +40,7 @@ class Health(Repository):
         )
         with self._db.timed_write() as (connection, now):
             # Each stack is locked before the first write, so that no operation begins meanwhile.
-            if not all(self._is_quiet(connection, stack) for stack, _ in stacks):
+            if not all(is_quiet(connection, stack) for stack, _ in stacks):
                 return False
             marked = resource.update().where(as_read).values(**mark, unhealthy=unhealthy, updated_at=now)
             if connection.execute(marked).rowcount != 1:
@@ -51,14 +51,15 @@ class Health(Repository):
             insert_resource_event(connection, row, now, traversal_id=stacks[0][0].traversal_id, **mark)
         return True
 
-    @staticmethod
-    def _is_quiet(connection: sa.Connection, stack: StackRow) -> bool:
-        found = connection.execute(
-            sa.select(tables.stack.c.traversal_id, tables.stack.c.status)
-            .where(tables.stack.c.id == stack.id)
-            .with_for_update()
-        ).first()
-        return found is not None and (found.traversal_id, found.status) == (stack.traversal_id, stack.status)
+
+def is_quiet(connection: sa.Connection, stack: StackRow) -> bool:
+    """Lock a stack, and return whether no operation has begun or ended on it since it was read."""
+    found = connection.execute(
+        sa.select(tables.stack.c.traversal_id, tables.stack.c.status)
+        .where(tables.stack.c.id == stack.id)
+        .with_for_update()
+    ).first()
+    return found is not None and (found.traversal_id, found.status) == (stack.traversal_id, stack.status)
 
 
 def doubt(connection: sa.Connection, row_ids: Iterable[str], reason: str) -> None:

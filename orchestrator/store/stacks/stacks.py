@@ -47,6 +47,10 @@ class StackRow:
     deleted_at: float | None
     #: The user's tags, in their order.
     tags: tuple[str, ...] = ()
+    #: Whether the stack itself is protected against deletion.
+    protected: bool = False
+    #: How often protection in it, or in a stack nested in it, was changed.
+    protections: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,8 @@ class ResourceRow:
     data: Mapping[str, Any]
     #: Whether an operator marked it so.
     unhealthy: bool
+    #: Whether an operator protects it against deletion and replacement.
+    protected: bool = False
     #: The template whose definition was last applied or is being applied.
     template_id: str
     #: The traversal that works on it; None for none.

@@ -33,6 +33,11 @@ stack = sa.Table(
     sa.Column("tags", Words, nullable=False, server_default="[]"),
     #: Whether the last definition was to be rolled back on failure.
     sa.Column("rollback", sa.Boolean, nullable=False, server_default=sa.false()),
+    #: Whether an operator protects the stack itself against deletion.
+    sa.Column("protected", sa.Boolean, nullable=False, server_default=sa.false()),
+    #: How often the protection of it, of its resources, or of anything nested in it was changed: 0 if nothing ever was
+    #: protected there. An operation that was planned by an older number does not begin.
+    sa.Column("protections", sa.Integer, nullable=False, server_default="0"),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("updated_at", sa.Double, nullable=False),
     sa.Column("deleted_at", sa.Double),
@@ -105,6 +110,8 @@ resource = sa.Table(
     sa.Column("started_at", sa.Double, nullable=False, server_default="0"),
     #: Marked unhealthy by an operator: the next update replaces it, whatever its status.
     sa.Column("unhealthy", sa.Boolean, nullable=False, server_default=sa.false()),
+    #: Protected by an operator: no operation deletes or replaces it without permission.
+    sa.Column("protected", sa.Boolean, nullable=False, server_default=sa.false()),
     #: The node with the definition that was planned for it last.
     sa.Column("planned_traversal", sa.Text),
     sa.Column("planned_no", sa.Integer),

@@ -12,6 +12,7 @@ from orchestrator.store.traversals.operation_rows import Agreed
 
 if TYPE_CHECKING:
     from orchestrator.model.plan_binding import PlanBinding
+    from orchestrator.store.stacks.protections import ProtectionChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,8 @@ class NewTraversal:
     family: Family | None = None
     #: For an operation that a resource begins: the condition that its attempt, or its rest, still holds.
     fence: Fence | AtRest | None = None
+    #: The protection by which it was planned; None where it can take nothing away.
+    protection: "ProtectionChange | None" = None
     #: Why a lifecycle plugin refused to have the stack made: it is FAILED at once; empty if none did.
     refused: str = ""
     #: The operation that lifecycle plugins agreed to; None if there are no plugins.

@@ -130,6 +130,8 @@ class TraversalStarts(Repository):
             if new.plan.action == "ROLLBACK":
                 same = stack.c.completed_template_id.is_not_distinct_from(new.completed_template_id)
                 mine &= same & (stack.c.status != "COMPLETE")
+            if new.protection is not None:
+                mine &= stack.c.protections == new.protection.version
             swapped = connection.execute(
                 stack.update()
                 .where(mine, stack.c.deleted_at.is_(None))
@@ -161,6 +163,17 @@ class TraversalStarts(Repository):
                 values = [{"id": each, "successor": by} for each, by in sorted(new.successors.items())]
                 connection.execute(replaced, values)
             self._write_traversal(connection, new, now, is_new=False)
+            if new.protection is not None and new.protection.takes:
+                from orchestrator.store.stacks.protections import take_protection
+
+                take_protection(
+                    connection,
+                    new.protection,
+                    now,
+                    stack_id=new.stack_id,
+                    traversal_id=new.id,
+                    action=new.plan.action,
+                )
         return new
 
     def _refuse_too_much(self, connection: sa.Connection, new: NewTraversal) -> None:

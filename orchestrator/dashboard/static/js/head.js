@@ -34,6 +34,7 @@ function show(head) {
   const tab = document.querySelector(".tab[aria-current]").textContent;
   document.title = [operation.stack, operation.stack_state, tab, "Isotherm"].join(" · ");
   showBadge(byId("stack-state"), head.deleted_at ? "unreached" : lookOf(action, status), `${action}_${status}`);
+  byId("stack-protected").hidden = !head.protected;
   showBar(byId("stack-bar"), head.counts, head.total, operation.action);
   setText(byId("stack-percent"), percent(head.done, head.total));
   showCounts(byId("stack-counts"), head.counts, operation.status === "IN_PROGRESS", operation.action);

@@ -113,6 +113,7 @@ function newRow(resource) {
   name.append(stack === null ? el("span", { text: resource.name }) : el("a", { href: resourceUrl(resource.name, stack), text: resource.name }));
   const state = el("td", {}, actionBadge(resource.action, resource.status));
   if (resource.unhealthy) state.append(" ", badge("failed", "unhealthy"));
+  if (resource.protected) state.append(" ", badge("held", "protected"));
   if (resource.hook) state.append(" ", badge("held", resource.hook));
   const id = el("td", { class: "wrap" });
   const inside = stacks[resource.uuid];

@@ -243,7 +243,7 @@ class FakeService:
         self.planned.append(job)
         return self.plan_held
 
-    def cancel(self, name: str, *, rollback: bool) -> StackView:
+    def cancel(self, name: str, *, rollback: bool, unprotect: bool) -> StackView:
         view = self.stack(name)
         if view.status != "IN_PROGRESS":
             raise Conflict(f"stack {name!r} is {view.state}: there is nothing to cancel")
@@ -271,7 +271,7 @@ class FakeService:
         return self.stacks_held[view.name]
 
     def restore(
-        self, name: str, snapshot: str, *, timeout_minutes: float | None, rollback: bool
+        self, name: str, snapshot: str, *, timeout_minutes: float | None, rollback: bool, unprotect: bool
     ) -> StackView:
         view = self.stack(name)
         self.restored.append((self.snapshot(name, snapshot).name, timeout_minutes, rollback))
@@ -296,12 +296,14 @@ class FakeService:
                 return view
         raise NotFound(f"the stack has no snapshot {snapshot!r}")
 
-    def abandon(self, name: str) -> StackView | None:
+    def abandon(self, name: str, *, unprotect: bool) -> StackView | None:
         self.abandoned.append(name)
-        return self.delete(name)
+        return self.delete(name, unprotect=unprotect)
 
-    def delete(self, name: str) -> StackView | None:
+    def delete(self, name: str, *, unprotect: bool) -> StackView | None:
         view = self.stack(name)
+        if view.protected and not unprotect:
+            raise Conflict(f"stack {name!r} is protected")
         if view.action == "DELETE" and view.status == "COMPLETE":
             return None
         self.stacks_held[view.name] = replace(view, action="DELETE", status="IN_PROGRESS")

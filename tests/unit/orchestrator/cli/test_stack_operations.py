@@ -62,7 +62,7 @@ def test_a_cancelled_suspend_is_the_end_that_was_asked_for(terminal: Terminal, s
     service.stacks_held["web"] = view
     service.ending = "FAILED"
 
-    def cancel(name: str, *, rollback: bool) -> StackView:
+    def cancel(name: str, *, rollback: bool, unprotect: bool) -> StackView:
         return replace(view, status="FAILED")
 
     service.cancel = cancel  # type: ignore[method-assign]

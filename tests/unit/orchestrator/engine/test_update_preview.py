@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.engine.health import mark_unhealthy
-from orchestrator.engine.stack_preview import KNOWN_LATER
+from orchestrator.engine.plan_changes import KNOWN_LATER
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import StackJob

@@ -9,7 +9,8 @@ from hooks.errors import Refusal
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.config.settings import Settings
-from orchestrator.engine.stack_preview import KNOWN_LATER, preview_job
+from orchestrator.engine.plan_changes import KNOWN_LATER
+from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import StackJob
 from orchestrator.validation.report import validate_job

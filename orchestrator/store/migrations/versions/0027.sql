@@ -93,7 +93,7 @@ CREATE TABLE resource (
 	lock_no INTEGER, 
 	lock_attempt INTEGER, 
 	created_at DOUBLE NOT NULL, 
-	updated_at DOUBLE NOT NULL, unhealthy BOOLEAN DEFAULT 0 NOT NULL, metadata_hash TEXT, planned_traversal TEXT, planned_no INTEGER, applied_traversal TEXT, applied_no INTEGER, on_node TEXT, 
+	updated_at DOUBLE NOT NULL, unhealthy BOOLEAN DEFAULT 0 NOT NULL, metadata_hash TEXT, planned_traversal TEXT, planned_no INTEGER, applied_traversal TEXT, applied_no INTEGER, on_node TEXT, protected BOOLEAN DEFAULT 0 NOT NULL, 
 	CONSTRAINT pk_resource PRIMARY KEY (id)
 )
 
@@ -115,7 +115,7 @@ CREATE TABLE stack (
 	timeout_minutes DOUBLE NOT NULL, 
 	created_at DOUBLE NOT NULL, 
 	updated_at DOUBLE NOT NULL, 
-	deleted_at DOUBLE, root_id TEXT DEFAULT '' NOT NULL, depth INTEGER DEFAULT '0' NOT NULL, "rollback" BOOLEAN DEFAULT 0 NOT NULL, tags TEXT DEFAULT '[]' NOT NULL, defining_traversal_id TEXT, 
+	deleted_at DOUBLE, root_id TEXT DEFAULT '' NOT NULL, depth INTEGER DEFAULT '0' NOT NULL, "rollback" BOOLEAN DEFAULT 0 NOT NULL, tags TEXT DEFAULT '[]' NOT NULL, defining_traversal_id TEXT, protected BOOLEAN DEFAULT 0 NOT NULL, protections INTEGER DEFAULT '0' NOT NULL, 
 	CONSTRAINT pk_stack PRIMARY KEY (id)
 )
 
@@ -480,4 +480,4 @@ CREATE INDEX ix_step_log_stack_id_resource_at ON step_log (stack_id, resource, a
 
 CREATE INDEX ix_step_log_at ON step_log (at)
 
-INSERT INTO alembic_version VALUES ('0026')
+INSERT INTO alembic_version VALUES ('0027')
