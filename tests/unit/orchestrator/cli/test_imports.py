@@ -73,7 +73,7 @@ WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 COMMANDS = {
     "--help": Limits({"click"}, 58, 127),
     "--version": Limits({"click"}, 19, 136),
-    "stack --help": Limits({"click"}, 62, 136),
+    "stack --help": Limits({"click"}, 63, 136),
     "stack list": Limits(SETTINGS | DATABASE, 99, 476),
     "stack list -f json": Limits(SETTINGS | DATABASE, 99, 476),
     "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 191, 600),
