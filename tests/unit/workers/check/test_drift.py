@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.model.drift import Finding
 from orchestrator.template.document import Path
-from workers.check.drift import MOST_DESCRIBED, drift_of
+from workers.check.drift import MOST_DESCRIBED, MOST_RECORDED, drift_of, findings_of
 
 
 def told(recorded: Mapping[str, Any], observed: Mapping[str, Any]) -> str:
@@ -50,3 +51,24 @@ def test_many_differences_are_counted_and_long_values_cut() -> None:
     words = told({}, {f"p{number:02}": "x" * 1000 for number in range(30)})
     assert words.endswith(f"; and {30 - MOST_DESCRIBED} more")
     assert len(words) < 200 * MOST_DESCRIBED
+
+
+def test_findings_have_both_values_unless_they_are_secrets_or_ignored() -> None:
+    recorded = {"size": "s", "tags": {"owner": "me", "cost": 1}, "key": "k"}
+    observed = {"size": "l", "tags": {"owner": "you", "more": 2}, "key": "other"}
+    found = findings_of(
+        recorded, observed, lambda path: path[0] != "key", lambda path: path == ("tags", "owner")
+    )
+    assert found == [
+        Finding(key="key", hidden=True),
+        Finding(key="size", recorded="s", observed="l"),
+        Finding(key="tags.cost", recorded=1),
+        Finding(key="tags.more", observed=2),
+    ]
+    assert [Finding.of_wire(each.key, each.to_wire()) for each in found] == found
+    assert findings_of(recorded, recorded, lambda _: True, lambda _: False) == []
+
+
+def test_so_many_findings_are_recorded_and_no_more() -> None:
+    observed = {f"p{number:03}": number for number in range(MOST_RECORDED + 5)}
+    assert len(findings_of({}, observed, lambda _: True, lambda _: False)) == MOST_RECORDED
