@@ -33,6 +33,7 @@ from orchestrator.views.stacks import (
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.engine.delegation import JobKind
+    from orchestrator.engine.drift_admin import DriftAdmin
     from orchestrator.engine.publisher import Publisher
     from orchestrator.engine.stack_plans import StackPlan, StackPlans
     from orchestrator.model.messages import AdoptJob, StackJob
@@ -462,6 +463,15 @@ class Service(Administration):
         embedded = self._embedded
         return StackPlans(
             self.settings, self._store, lambda: embedded.runtime.clients if embedded is not None else None
+        )
+
+    @cached_property
+    def drift(self) -> "DriftAdmin":
+        """The drift of the project's stacks, and their observation."""
+        from orchestrator.engine.drift_admin import DriftAdmin
+
+        return DriftAdmin(
+            self.settings, self._store, find=self._find, submit=self._jobs.submit, record=self._record
         )
 
     def apply(self, plan: "StackPlan") -> StackView:

@@ -5,7 +5,9 @@ from typing import Final
 #: Every action that an event may have.
 ACTIONS: Final = (
     *("CREATE", "ADOPT", "UPDATE", "REPLACE", "ROLLBACK", "DELETE", "CHECK", "SUSPEND", "RESUME"),
-    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK"),
+    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK", "DRIFT"),
 )
-#: Every status that an event may have.
-STATUSES: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")
+#: The statuses of actions.
+OF_ACTIONS: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")
+#: Every status that an event may have; the last two are those of ``DRIFT`` alone.
+STATUSES: Final = (*OF_ACTIONS, "DETECTED", "RESOLVED")

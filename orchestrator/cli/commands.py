@@ -20,6 +20,8 @@ _PLACES: Final[Mapping[str, str]] = {
     "stack protect": "stack_protection:protect",
     "stack unprotect": "stack_protection:unprotect",
     "stack check": "stack_operations:check",
+    "stack drift": "stack_drift:drift",
+    "stack observe": "stack_observe:observe",
     "stack suspend": "stack_operations:suspend",
     "stack resume": "stack_operations:resume",
     "stack export": "stack_abandon:export",

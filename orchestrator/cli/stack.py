@@ -75,6 +75,7 @@ def create(
     "isotherm stack list",
     "isotherm stack list --nested",
     "isotherm stack list --tags prod,eu",
+    "isotherm stack list --drifted",
     "isotherm stack list -f json",
     group=stack,
     name="list",
@@ -82,17 +83,20 @@ def create(
 @click.option("--nested", "is_nested", is_flag=True, help="Show nested stacks as well.")
 @tags_option("Only the stacks that have all of these tags.")
 @tags_option("Only the stacks that have any of these tags.", "--tags-any")
+@click.option("--drifted", "is_drifted", is_flag=True, help="Only the stacks with drift on record.")
 def list_stacks(
     shell: Shell,
     *,
     is_nested: bool,
+    is_drifted: bool,
     tags: tuple[str, ...] | None,
     tags_any: tuple[str, ...] | None,
     form: str,
 ) -> None:
     """List the stacks of the project."""
     with shell.service() as service:
-        stacks = service.stacks(nested=is_nested, tags=tags or (), tags_any=tags_any or ())
+        chosen = {"drifted": True} if is_drifted else {}
+        stacks = service.stacks(nested=is_nested, tags=tags or (), tags_any=tags_any or (), **chosen)
     show(form, [view.to_dict() for view in stacks], _stacks_table(stacks, is_nested=is_nested))
 
 

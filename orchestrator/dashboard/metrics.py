@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from cache.constraints.counters import Counts
-from hooks.values.states import ACTIONS, STATUSES
+from hooks.values.states import ACTIONS, OF_ACTIONS
 from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.tally import ASIDE, REPLACE, Tally
@@ -189,7 +189,7 @@ def _stacks(count: Count) -> Iterator[Metric]:
         GaugeMetricFamily("isotherm_stacks", described, labels=("action", "status")),
         {
             labels: count.stacks.get(labels, 0)
-            for labels in sorted({*product(STACK_ACTIONS, STATUSES), *count.stacks})
+            for labels in sorted({*product(STACK_ACTIONS, OF_ACTIONS), *count.stacks})
         },
     )
     described = "Resources of operations in progress, by state."

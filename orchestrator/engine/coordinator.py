@@ -4,11 +4,12 @@ Takes its store, its types and its publisher as arguments and knows no queue. Ev
 transaction; its orders are published afterwards, by the sweep if this process dies in between.
 """
 
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -36,6 +37,7 @@ from orchestrator.model.messages import (
     CheckOrder,
     DeleteJob,
     DeleteSnapshotJob,
+    DetectDriftJob,
     Job,
     OperateJob,
     RestoreJob,
@@ -57,12 +59,15 @@ from orchestrator.store.traversals.sweeping import Swept
 from orchestrator.tracing.tracer import OFF, Tracing
 
 if TYPE_CHECKING:
+    from orchestrator.engine.drift import DriftKeeper
     from orchestrator.model.plan_binding import PlanBinding
 
 log = structlog.get_logger()
 
 #: How often an operation is tried while concurrent operations take the stack first.
 TRIES: Final = 10
+#: After how long, in seconds, a coordinator begins to look for due observations.
+OBSERVES_AFTER_SECONDS: Final = 1.0
 #: The UUID namespace of stack ids.
 _STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
 
@@ -83,7 +88,9 @@ class Coordinator:
         is_dead: Callable[[str], bool] = lambda _: False,
         tracing: Tracing = OFF,
         replacement: Replacement = NO_REPLACEMENT,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Keep the arguments; ``clock``, in seconds, says when this process looks for due observations."""
         self._clients = clients or Clients(settings)
         self._store = store
         self._types = types
@@ -110,6 +117,9 @@ class Coordinator:
         )
         self._housekeeping = Housekeeping(store, settings)
         self._revocation = Revocation(store, self._clients)
+        self._clock = clock
+        #: When it begins to look for due observations: the process of a short command never does.
+        self._observes_from = clock() + OBSERVES_AFTER_SECONDS
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
@@ -389,6 +399,22 @@ class Coordinator:
         """
         return operate(self._store, job, self._begin.operate, fence)
 
+    @cached_property
+    def _drift(self) -> "DriftKeeper":
+        # Most processes observe nothing.
+        from orchestrator.engine.drift import DriftKeeper
+
+        return DriftKeeper(self._store, self._settings, self._publisher, self._begin, clock=self._clock)
+
+    def detect_drift(self, job: DetectDriftJob) -> str:
+        """Begin to observe a stack (:meth:`orchestrator.engine.drift.DriftKeeper.detect`); return its id.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: the stack is busy, suspended, deleted or nested.
+        """
+        return self._drift.detect(job)
+
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
         """Restore the last complete definition of a stack; False if another operation took the stack first."""
         options = self._store.traversals.options(stack.traversal_id)
@@ -477,6 +503,8 @@ class Coordinator:
             self.unwind(swept.lost)
         self._housekeeping.go_on()
         self._revocation.go_on()
+        if self._clock() >= self._observes_from:
+            self._drift.go_on()
         return swept
 
     def unwind(self, lost: Sequence[str]) -> None:

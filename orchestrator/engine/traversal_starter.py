@@ -136,11 +136,13 @@ class TraversalStarter:
         action: str = "UPDATE",
         snapshot: SnapshotRow | None = None,
         applies: "PlanBinding | None" = None,
+        is_repair: bool = False,
     ) -> NewTraversal | None:
         """Begin to update a stack to a new definition; None if another operation was faster.
 
         With a ``snapshot``, the resources are restored from its entries. With a saved plan that it ``applies``, only
-        the actions that the plan lists are taken. Other systems are queried for root stacks only: their validation
+        the actions that the plan lists are taken. A repair is an update to the definition that the stack has: it was
+        accepted before, and nothing is renewed. Other systems are queried for root stacks only: their validation
         includes the nested ones.
 
         Raises:
@@ -152,15 +154,16 @@ class TraversalStarter:
             from orchestrator.engine.applied_plan import as_planned, require_unchanged
 
             require_unchanged(self._store, applies, stack)
+        is_new = action == "UPDATE" and not is_repair
         compared = compare(
             self._store,
             stack,
             job,
             self._types,
             self._settings,
-            keeps_immutable=action == "UPDATE",
+            keeps_immutable=is_new,
             # An earlier definition was valid before; resources made again are validated in their checks.
-            clients=self._clients if action == "UPDATE" and not isinstance(job, NestedJob) else None,
+            clients=self._clients if is_new and not isinstance(job, NestedJob) else None,
         )
         if snapshot is not None:
             compared = replace(
@@ -179,7 +182,7 @@ class TraversalStarter:
         protection = change_of_update(
             stack, compared, self._types, Limits.of(self._settings), self._store.templates.file
         )
-        if action == "UPDATE":
+        if is_new:
             refuse_foreign(self._store, prepared, job.project)
         # A stack that never was complete does not own the objects that it was to adopt.
         never_ours = action == "ROLLBACK" and stack.completed_template_id is None

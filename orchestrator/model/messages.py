@@ -20,6 +20,9 @@ from orchestrator.model.tags import TAGS, are_tags, each_once
 #: The phases of a node: make or change a resource; clean a row up; operate on a resource as it is; count many nodes as
 #: one; end the traversal.
 CONVERGE, CLEANUP, OPERATE, JOIN, END = "converge", "cleanup", "operate", "join", "end"
+#: The phase of an order that names no node: a worker observes the stack whose id is the key, under the attempt ``no``.
+#: Such orders have neither stack nor traversal, so that those of several stacks fit into one message.
+OBSERVE = "observe"
 #: The phases in which a worker checks a resource.
 CHECKED_PHASES: Final = (CONVERGE, CLEANUP, OPERATE)
 
@@ -335,6 +338,15 @@ class ResumeJob(OperateJob):
     task: ClassVar[str] = "stack.resume"
     what: ClassVar[str] = "a resume job"
     action: ClassVar[str] = RESUME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectDriftJob(Job):
+    """The payload of ``stack.detect_drift``: a stack is observed at once, whatever its policy."""
+
+    task: ClassVar[str] = "stack.detect_drift"
+    method: ClassVar[str] = "detect_drift"
+    what: ClassVar[str] = "a drift job"
 
 
 #: The jobs that operate on a stack as it is, by action.

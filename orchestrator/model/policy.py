@@ -46,6 +46,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "stack.abandon": Operation("Delete a stack, and keep its objects.", OPERATOR),
     "stack.cancel": Operation("Cancel an operation.", OPERATOR),
     "stack.check": Operation("Compare a stack with its objects.", OPERATOR),
+    "stack.detect_drift": Operation("Observe a stack's objects, and record their drift.", OPERATOR),
+    "stack.observe": Operation("Set when a stack is observed, and whether drift is repaired.", OPERATOR),
     "stack.suspend": Operation("Suspend a stack.", OPERATOR),
     "stack.resume": Operation("Resume a stack.", OPERATOR),
     "stack.signal": Operation("Signal a resource.", OPERATOR),

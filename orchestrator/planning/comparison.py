@@ -97,6 +97,7 @@ def compare(
         types,
         values_before=context["parameters"],
         refresh=job.refresh,
+        doubted=store.drifts.under_repair(stack.id),
         # Restored values are not renewed.
         renews=keeps_immutable,
         protected=protected,

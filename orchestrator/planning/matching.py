@@ -49,19 +49,23 @@ class Matcher:
         *,
         values_before: Mapping[str, object] | None = None,
         refresh: bool = False,
+        doubted: Collection[str] = (),
         renews: bool = False,
         protected: Collection[str] = (),
         unprotect: bool = False,
     ) -> None:
         """Keep the arguments; ``values_before`` are the present values of the stack's parameters.
 
-        With ``refresh``, no row is left as it is; with ``renews``, rows that every update replaces are replaced. Rows
-        with the ids ``protected`` are not replaced, unless ``unprotect``, which holds for their nested stacks as well.
+        With ``refresh``, no row is left as it is; ``doubted`` are the ids of single ones of that kind. With
+        ``renews``, rows that every update replaces are replaced. Rows with the ids ``protected`` are not replaced,
+        unless ``unprotect``, which holds for their nested stacks as well.
         """
         self._protected, self._unprotect = protected, unprotect
         self._values_before = values_before or {}
         self._by_id = {row.id: row for row in rows}
-        self._refresh, self._renews = refresh, renews
+        self._refresh, self._doubted, self._renews = refresh, frozenset(doubted), renews
+        #: The rows that are not clean, whatever is on record.
+        self._unclear = self._doubted | history.unsettled
         self._template, self._types, self._history = prepared.template, types, history
         self._desired = {desired.name: desired for desired in desired_resources}
         self._rows: dict[str, list[ResourceRow]] = {}
@@ -109,7 +113,7 @@ class Matcher:
             step_data=self._step_data(
                 row,
                 others=[each.id for each in rows if each is not row] if is_taken_back else [],
-                is_in_doubt=self._refresh or is_taken_back,
+                is_in_doubt=self._refresh or is_taken_back or row.id in self._doubted,
                 is_other=row not in clean and (new_metadata or self._may_be_other(desired, row)),
             ),
         )
@@ -257,7 +261,8 @@ class Matcher:
 
     def _is_clean(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
-        if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
+        is_unclear = self._refresh or row.id in self._unclear
+        if is_unclear or self._is_renewed(row) or not _is_sound(row):
             return False
         if not _are_alike(self._history.applied.get(row.id, {}), desired.fragment):
             return False

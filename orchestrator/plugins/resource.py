@@ -72,6 +72,8 @@ class Resource:
     always_updates: ClassVar[bool] = False
     #: Whether every update replaces the resource, even without changes; a rollback does not.
     renewed_by_updates: ClassVar[bool] = False
+    #: The properties whose differences are no drift, because the other system changes them by itself.
+    ignores_drift: ClassVar[frozenset[str]] = frozenset()
     #: The name of the property that refers to another resource whose *current* metadata this one reads (a wait
     #: condition reads its handle's signals); see :attr:`watched_metadata`.
     watches: ClassVar[str | None] = None
@@ -425,6 +427,23 @@ class Resource:
         default ``CANNOT_TELL``: the type does not support it.
         """
         return CANNOT_TELL
+
+    @classmethod
+    def observe_all(
+        cls, resources: Sequence["Resource"]
+    ) -> Sequence[Mapping[str, Any] | CannotTell | Exception | None]:
+        """Return what :meth:`observe` returns of each resource, or the exception that it raises, in their order.
+
+        Called by observations, with resources of this type in one project. A type whose system lists many objects in
+        one request implements it, so that an observation of ten resources costs one request.
+        """
+        seen: list[Mapping[str, Any] | CannotTell | Exception | None] = []
+        for resource in resources:
+            try:
+                seen.append(resource.observe())
+            except Exception as error:  # noqa: BLE001  # one stops no other
+                seen.append(error)
+        return seen
 
     # -- signals -----------------------------------------------------------------------------------------------
 

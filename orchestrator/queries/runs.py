@@ -7,6 +7,7 @@ from typing import Final
 from orchestrator.errors import cut
 from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK
+from orchestrator.model.drift import DRIFT
 from orchestrator.model.messages import CLEANUP
 from orchestrator.views.facts import NodeFact
 from orchestrator.views.runs import (
@@ -48,8 +49,9 @@ _BY_ACTION: Final = {
 }
 _UNDER_WAY: Final = frozenset({IS_RUNNING, WAITING, RETRYING, HELD})
 _AT_REST: Final = frozenset({DONE, IS_UNCHANGED})
-#: Events that are not part of what an operation does: signals, breakpoints, and the note that a replacement is needed.
-_ASIDE: Final = frozenset({"SIGNAL", HOOK, "REPLACE"})
+#: Events that are not part of what an operation does: signals, breakpoints, drift, and the note that a replacement is
+#: needed.
+_ASIDE: Final = frozenset({"SIGNAL", HOOK, DRIFT, "REPLACE"})
 
 
 def runs_of(operations: Sequence[TraversalView], facts: RunFacts, *, more: bool) -> RunsView:

@@ -49,13 +49,22 @@ class StackQueries:
         self._store = store
 
     def stacks(
-        self, *, nested: bool = False, tags: Collection[str] = (), tags_any: Collection[str] = ()
+        self,
+        *,
+        nested: bool = False,
+        tags: Collection[str] = (),
+        tags_any: Collection[str] = (),
+        drifted: bool = False,
     ) -> list[StackView]:
         """Return the stacks that are not deleted, oldest first, with nested stacks only if ``nested``.
 
-        They have all of ``tags``, and at least one of ``tags_any``, if given.
+        They have all of ``tags``, and at least one of ``tags_any``, if given; with ``drifted``, a resource in the
+        outermost stack or within differs from its object.
         """
         rows = self._store.stacks.all(project=self.settings.project, nested=nested)
+        if drifted:
+            found = self._store.drifts.drifted(sorted({row.root_id for row in rows}))
+            rows = [row for row in rows if row.root_id in found]
         return [stack_view(row) for row in rows if has_tags(row.tags, every=tags, some=tags_any)]
 
     def listed(

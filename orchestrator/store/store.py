@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from orchestrator.store.purging.purging import Purger
     from orchestrator.store.stacks.annotations import Annotations
     from orchestrator.store.stacks.attention import AttentionStacks
+    from orchestrator.store.stacks.drifts import Drifts
     from orchestrator.store.stacks.health import Health
     from orchestrator.store.stacks.listing import StackLists
     from orchestrator.store.stacks.nested_stacks import Families
+    from orchestrator.store.stacks.observation_turns import ObservationTurns
     from orchestrator.store.stacks.pages import StackPages
     from orchestrator.store.stacks.presences import Presences
     from orchestrator.store.stacks.protections import Protections
@@ -73,6 +75,8 @@ class Store:
     )
     health: "Health" = part("stacks.health:Health")
     protections: "Protections" = part("stacks.protections:Protections")
+    observation_turns: "ObservationTurns" = part("stacks.observation_turns:ObservationTurns")
+    drifts: "Drifts" = part("stacks.drifts:Drifts")
     families: "Families" = part("stacks.nested_stacks:Families")
     stacks: "Stacks" = part("stacks.stacks:Stacks")
     row_marks: "RowMarks" = part("stacks.row_marks:RowMarks")

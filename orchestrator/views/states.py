@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK, paused_until
+from orchestrator.model.drift import DRIFT
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE
 from orchestrator.views.facts import LOST, RETRY, EventFact, Facts, NodeFact
 from orchestrator.views.vertex_states import (
@@ -25,8 +26,8 @@ from orchestrator.views.vertex_states import (
 if TYPE_CHECKING:
     from orchestrator.views.operations import OperationView
 
-#: The action of events of signals.
-_SIGNAL: Final = "SIGNAL"
+#: The actions of events that come at any time: of signals, and of observations.
+_ASIDE: Final = frozenset({"SIGNAL", DRIFT})
 #: The reason of a cleanup that was planned and held back.
 _HELD_BACK: Final = "not deleted: something that requires it could not be"
 #: The reason of an action that was begun and not done when its operation was over.
@@ -76,13 +77,13 @@ def events_by_node(facts: Facts) -> Mapping[int, Sequence[EventFact]]:
 def own_events(node: NodeFact, events: Sequence[EventFact]) -> Sequence[EventFact]:
     """Return the events of a node that record its own work.
 
-    Left out are those of signals, which come at any time, and of health marks of a resource at rest.
+    Left out are those of signals and drift, which come at any time, and of health marks of a resource at rest.
     """
     own: list[EventFact] = []
     is_over = False
     for event in events:
         is_end = event.status in ("COMPLETE", "FAILED") and event.action != HOOK
-        is_aside = event.action == _SIGNAL or (event.action == CHECK and node.action != CHECK)
+        is_aside = event.action in _ASIDE or (event.action == CHECK and node.action != CHECK)
         if is_aside or (is_end and is_over):
             continue
         own.append(event)

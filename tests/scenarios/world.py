@@ -30,6 +30,7 @@ from orchestrator.model.messages import (
     CheckOrder,
     DeleteJob,
     DeleteSnapshotJob,
+    DetectDriftJob,
     RestoreJob,
     ResumeJob,
     SnapshotJob,
@@ -155,6 +156,8 @@ class World:
         self._place = place or Place.free()
         self.now = 1_000_000.0
         self.messages: list[CheckOrder] = []
+        #: Whether its sweeps begin observations that are due.
+        self.looks_for_drift = False
         #: Steps whose worker did its work and then stood still, perhaps for longer than its lease.
         self.stalled: list[tuple[Claim, Outcome]] = []
         self.store = Store(
@@ -181,6 +184,7 @@ class World:
             publisher=self,
             name="coordinator",
             clients=self.clients,
+            clock=lambda: self.now if self.looks_for_drift else -1.0,
         )
         self.checker = Checker(
             store=self.store,
@@ -204,6 +208,7 @@ class World:
     def __deepcopy__(self, memo: dict[int, Any]) -> "World":
         """Return a world in which everything is as it is here, but for processes: they have just started."""
         world = World(self._types, **self._settings)
+        world.looks_for_drift = self.looks_for_drift
         world.now, picture = self._packed or (self.now, self._place.picture())
         world.messages, world.stalled = deepcopy((self.messages, self.stalled), memo)
         memo[id(self.cloud)] = world.cloud
@@ -260,6 +265,10 @@ class World:
     def check(self, name: str = "s") -> str:
         """Begin to check a stack."""
         return self.coordinator.operate(CheckJob(name=name))
+
+    def detect(self, name: str = "s") -> str:
+        """Begin to observe a stack."""
+        return self.coordinator.detect_drift(DetectDriftJob(name=name))
 
     def suspend(self, name: str = "s") -> str:
         """Begin to suspend a stack."""

@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -24,7 +25,7 @@ from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.nested_stacks import NestedStacks
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.model.codec import UnreadableValue
-from orchestrator.model.messages import END, JOIN, CheckOrder
+from orchestrator.model.messages import END, JOIN, OBSERVE, CheckOrder
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
@@ -42,6 +43,9 @@ from workers.check.heartbeat import Heartbeat
 from workers.check.pace import Pace
 from workers.check.remembered import Remembered
 from workers.check.step import take_step
+
+if TYPE_CHECKING:
+    from workers.check.observing import StackObserver
 
 log = structlog.get_logger()
 
@@ -134,6 +138,9 @@ class Checker:
 
         Returns the names of the resources that failed for good.
         """
+        if orders and orders[0].phase == OBSERVE:
+            self._observe(orders)
+            return ()
         failed: list[str] = []
         token = _failed.set(failed)
         try:
@@ -155,6 +162,31 @@ class Checker:
             if not claims and not mine:
                 return
             left -= 1 if len(claims) == 1 and not ready else LINKS
+
+    @cached_property
+    def _observer(self) -> "StackObserver":
+        # Few processes observe anything.
+        from workers.check.observing import StackObserver
+
+        return StackObserver(
+            store=self._store,
+            types=self._types,
+            settings=self._settings,
+            clients=self._clients,
+            children=self._children,
+            context=self._context,
+            files=self._files,
+            source=self._source,
+        )
+
+    def _observe(self, orders: Sequence[CheckOrder]) -> None:
+        """Observe some stacks, one after the other; an error with one stops no other."""
+        for order in orders:
+            with self._heartbeat.beating((f"observation of {order.key}", 0, order.no), "an observation"):
+                try:
+                    self._observer.observe(order)
+                except Exception as error:  # the next turn tries again
+                    log.warning("a stack could not be observed", stack_id=order.key, exc_info=error)
 
     def step(self, order: CheckOrder) -> tuple[CheckOrder, ...]:
         """Take one step of one node; return the orders for the ready nodes, joins already passed on."""

@@ -26,14 +26,22 @@ class _Nothing:
 _NOTHING: Final = _Nothing()
 
 
+def _nothing(_: Path) -> bool:
+    return False
+
+
 def drift_of(
-    recorded: Mapping[str, Any], observed: Mapping[str, Any], is_open: Callable[[Path], bool]
+    recorded: Mapping[str, Any],
+    observed: Mapping[str, Any],
+    is_open: Callable[[Path], bool],
+    is_ignored: Callable[[Path], bool] = _nothing,
 ) -> str:
     """Return how observed properties differ from those on record; empty if they do not.
 
-    Maps are compared by key. Values at paths for which ``is_open`` is false are masked.
+    Maps are compared by key. Values at paths for which ``is_open`` is false are masked. Paths for which ``is_ignored``
+    is true are left out.
     """
-    differences = _all_differences(recorded, observed)
+    differences = [each for each in _all_differences(recorded, observed) if not is_ignored(each[0])]
     words = [_words(*difference, is_open) for difference in islice(differences, MOST_DESCRIBED)]
     if len(differences) > MOST_DESCRIBED:
         words.append(f"and {len(differences) - MOST_DESCRIBED} more")

@@ -139,13 +139,19 @@ class Families(Repository):
     def troubled(self, stack_row: StackRow) -> frozenset[str]:
         """Return the ids of a stack's rows whose nested stacks need a visit, at any depth.
 
-        Such a stack has an operation of its own that failed or is in progress, or a resource that is unhealthy or not
-        complete.
+        Such a stack has an operation of its own that failed or is in progress, or a resource that is unhealthy, not
+        complete, or to be repaired.
         """
-        stack, resource = tables.stack, tables.resource
+        # A new stack has neither nested ones nor drift.
+        from orchestrator.model.drift import Standing
+
+        stack, resource, drift = tables.stack, tables.resource, tables.drift
+        in_tree = drift.c.root_id == stack_row.root_id
+        repaired = sa.select(drift.c.resource_id).where(in_tree, drift.c.standing == Standing.REPAIRING.value)
         tree = (stack.c.root_id == stack_row.root_id) & stack.c.deleted_at.is_(None)
         inside = sa.select(stack.c.id, stack.c.parent_id, stack.c.parent_resource, stack.c.status)
-        wrong = (resource.c.unhealthy | (resource.c.status != "COMPLETE")) & ~tables.is_gone()
+        is_wrong = resource.c.unhealthy | (resource.c.status != "COMPLETE") | resource.c.id.in_(repaired)
+        wrong = is_wrong & ~tables.is_gone()
         with self._db.read() as connection:
             rows = connection.execute(inside.where(tree, stack.c.depth > stack_row.depth)).all()
             if not rows:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         software_config,
         software_deployment,
     )
+    from orchestrator.store.tables.observations import drift, observation
     from orchestrator.store.tables.schema import metadata
     from orchestrator.store.tables.stacks import (
         annotation,
@@ -65,6 +66,7 @@ __all__ = [
     "cache_flush",
     "chore",
     "delegated_credential",
+    "drift",
     "event",
     "file",
     "identity",
@@ -76,6 +78,7 @@ __all__ = [
     "metadata",
     "node",
     "node_counter",
+    "observation",
     "operation",
     "operation_call",
     "place_of_node_data",
@@ -101,7 +104,7 @@ __all__ = [
 ]
 
 #: Those that most commands use come first.
-_MODULES: Final = ("stacks", "traversals", "installation")
+_MODULES: Final = ("stacks", "traversals", "installation", "observations")
 
 
 def __getattr__(name: str) -> Any:

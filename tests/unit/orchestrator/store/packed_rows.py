@@ -47,6 +47,9 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "sink_cursor": {"name": "sink-{}", "due_at": 0.0, "position": 0},
     "delegated_credential": {"id": "credential-{}", "project": "p", "client": "shelf"},
     "event": {"stack_id": "stack-{}"},
+    "observation": {"stack_id": "stack-{}"},
+    "drift": {"resource_id": "resource-{}", "key": "size", "stack_id": "stack-{}", "root_id": "stack-{}"}
+    | {"standing": "reported"},
     "machine": {"name": "machine-{}"},
     "refused_message": {"place": "place-{}"},
     "software_config": {"id": "config-{}", "project": "p"},
@@ -64,6 +67,7 @@ VALUES: Mapping[str, Callable[[str], Any]] = {
     "wanted": lambda own: [[own]],
     "state": lambda own: own.encode(),
     "annotations": lambda own: {"it": {"own": own}},
+    "finding": lambda own: {"recorded": own, "observed": None, "hidden": False},
     "lines": lambda own: {"lines": [[5.0, "info", own]], "left_out": 0},
     "definition": lambda own: {"config": own, "inputs": [], "outputs": [], "options": {}},
 }

@@ -114,6 +114,7 @@ READERS: Mapping[str, Callable[[Store, str], Any]] = {
     "node.node_data": lambda store, row: claimed(store, row).recorded,
     "node.needs": lambda store, row: store.nodes.inputs(claimed(store, row)),
     "step_log.lines": lambda store, row: store.step_logs.of(f"stack-{row}", "it", limit=9, seconds=9.0),
+    "drift.finding": lambda store, row: store.drifts.of_resource(f"resource-{row}"),
     "job.refusal": lambda store, row: getattr(store.stacks.job(f"job-{row}"), "refusal", None),
     "waiting_job.job": waiting,
     "operation.shown": shown,
@@ -137,6 +138,7 @@ MORE_READERS: tuple[tuple[str, Callable[[Store, str], Any]], ...] = (
     ("node.node_data", lambda store, row: store.nodes.inputs(claimed(store, row))),
     ("resource.metadata", lambda store, row: store.stacks.metadata_of(f"stack-{row}", f"physical-{row}")),
     ("annotation.value", lambda store, row: store.annotations.all([f"stack-{row}"])),
+    ("drift.finding", lambda store, row: store.drifts.of_tree(f"stack-{row}")),
 )
 CASES = [(name, reader) for name, reader in (*READERS.items(), *MORE_READERS)]
 IDS = [f"{name} ({number})" for number, (name, _) in enumerate(CASES)]

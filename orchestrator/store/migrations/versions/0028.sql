@@ -480,4 +480,41 @@ CREATE INDEX ix_step_log_stack_id_resource_at ON step_log (stack_id, resource, a
 
 CREATE INDEX ix_step_log_at ON step_log (at)
 
-INSERT INTO alembic_version VALUES ('0027')
+CREATE TABLE observation (
+	stack_id TEXT NOT NULL, 
+	policy TEXT DEFAULT '{}' NOT NULL, 
+	due_at DOUBLE, 
+	attempt INTEGER DEFAULT '0' NOT NULL, 
+	ended_attempt INTEGER DEFAULT '0' NOT NULL, 
+	observed_at DOUBLE, 
+	trouble TEXT DEFAULT '' NOT NULL, 
+	repairs TEXT DEFAULT '[]' NOT NULL, 
+	repair_traversal TEXT, 
+	CONSTRAINT pk_observation PRIMARY KEY (stack_id)
+)
+
+CREATE INDEX ix_observation_due_at ON observation (due_at) WHERE due_at IS NOT NULL
+
+CREATE INDEX ix_observation_repair_traversal ON observation (stack_id) WHERE repair_traversal IS NOT NULL
+
+CREATE TABLE drift (
+	resource_id TEXT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	stack_id TEXT NOT NULL, 
+	root_id TEXT NOT NULL, 
+	path TEXT NOT NULL, 
+	type TEXT NOT NULL, 
+	finding BLOB NOT NULL, 
+	since DOUBLE NOT NULL, 
+	seen_at DOUBLE NOT NULL, 
+	times INTEGER DEFAULT '1' NOT NULL, 
+	standing TEXT NOT NULL, 
+	why TEXT DEFAULT '' NOT NULL, 
+	CONSTRAINT pk_drift PRIMARY KEY (resource_id, "key")
+)
+
+CREATE INDEX ix_drift_root_id ON drift (root_id)
+
+CREATE INDEX ix_drift_stack_id ON drift (stack_id)
+
+INSERT INTO alembic_version VALUES ('0028')

@@ -1,0 +1,197 @@
+"""Observation policies, and turns: which process observes a stack, when, and under which attempt."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from orchestrator.model.observation_policy import ObservationPolicy
+from orchestrator.store import tables
+from orchestrator.store.database import retrying
+from orchestrator.store.repository import Repository
+from orchestrator.store.rows import AnyRow, Row
+
+#: After how long an observation that was begun and has not ended is begun again: its worker or message is lost.
+LEASE_SECONDS: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationTurn:
+    """The observation of a stack as it is on record."""
+
+    stack_id: str
+    policy: ObservationPolicy
+    due_at: float | None
+    #: The last attempt that was begun, and the last that ended.
+    attempt: int
+    ended_attempt: int
+    observed_at: float | None
+    trouble: str
+    #: The repairs that may still count: the path of a resource, and when.
+    repairs: tuple[tuple[str, float], ...]
+    #: The traversal in whose place a repair is due; None: none is.
+    repair_traversal: str | None
+    #: The database's time of the read, in seconds since the epoch.
+    now: float
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the last attempt has not ended."""
+        return self.ended_attempt < self.attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnd:
+    """How an attempt ended."""
+
+    turn: ObservationTurn
+    #: When the next one is due, unless the policy has changed since the turn was read.
+    due_at: float | None
+    #: Why nothing was observed, or not all.
+    trouble: str = ""
+    #: Whether the stack was observed.
+    is_observed: bool = True
+
+
+def policy_text(policy: ObservationPolicy) -> str:
+    """Return a policy as it is stored; equal policies are stored as equal texts."""
+    return json.dumps(policy.to_wire(), sort_keys=True)
+
+
+class ObservationTurns(Repository):
+    """Operations on policies and turns. A stack that never had a policy or a turn has no row."""
+
+    def read(self, stack_id: str) -> ObservationTurn | None:
+        """Return the observation of a stack; None if it never had a policy or a turn."""
+        table = tables.observation
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        row = self._db.first(sa.select(table, now.label("now")).where(table.c.stack_id == stack_id))
+        return None if row is None else _turn(row)
+
+    @retrying
+    def set_policy(self, stack_id: str, policy: ObservationPolicy, *, due_at: float | None) -> None:
+        """Give a stack a policy, by which it is due next; resources that were left alone have another chance."""
+        values = {"policy": policy_text(policy), "due_at": due_at, "repairs": "[]"}
+        table = tables.observation
+        insert = self._db.insert(table).values(stack_id=stack_id, **values)
+        with self._db.write() as connection:
+            connection.execute(insert.on_conflict_do_update(index_elements=[table.c.stack_id], set_=values))
+
+    @retrying
+    def begin(self, stack_id: str) -> int:
+        """Begin an observation of a stack at once, in place of one under way; return the attempt."""
+        table = tables.observation
+        with self._db.timed_write() as (connection, now):
+            values = {"attempt": table.c.attempt + 1, "due_at": now + LEASE_SECONDS}
+            first = {"stack_id": stack_id, "attempt": 1, "due_at": now + LEASE_SECONDS}
+            insert = self._db.insert(table).values(first)
+            sql = insert.on_conflict_do_update(index_elements=[table.c.stack_id], set_=values)
+            attempt: int = connection.execute(sql.returning(table.c.attempt)).scalar_one()
+        return attempt
+
+    def is_due(self) -> bool:
+        """Return whether :meth:`begin_due` may have something to begin."""
+        table = tables.observation
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        return self._db.first(sa.select(table.c.stack_id).where(table.c.due_at <= now).limit(1)) is not None
+
+    @retrying
+    def begin_due(self, most: int) -> list[tuple[str, int]]:
+        """Begin at most ``most`` observations that are due; return the ids of the stacks, each with its attempt.
+
+        Stacks with an operation in progress stay due. Processes that call this at once begin different ones.
+        """
+        table, stack = tables.observation, tables.stack
+        with self._db.timed_write() as (connection, now):
+            due = (
+                sa.select(table.c.stack_id, stack.c.deleted_at)
+                .join(stack, stack.c.id == table.c.stack_id)
+                .where(table.c.due_at <= now, stack.c.status != "IN_PROGRESS")
+                .order_by(table.c.due_at, table.c.stack_id)
+                .limit(most)
+                .with_for_update(of=table, skip_locked=True)
+            )
+            found = connection.execute(due).all()
+            if not found:
+                return []
+            over = [row.stack_id for row in found if row.deleted_at is not None]
+            if over:
+                connection.execute(table.update().where(table.c.stack_id.in_(over)).values(due_at=None))
+            going = [row.stack_id for row in found if row.deleted_at is None]
+            sql = table.update().where(table.c.stack_id.in_(going))
+            values: Mapping[str, Any] = {"attempt": table.c.attempt + 1, "due_at": now + LEASE_SECONDS}
+            begun = connection.execute(sql.values(values).returning(table.c.stack_id, table.c.attempt)).all()
+        return [(row.stack_id, row.attempt) for row in begun]
+
+    @retrying
+    def end(self, end: TurnEnd) -> bool:
+        """End an attempt that changes nothing else; False if a newer one was begun, or it has ended."""
+        with self._db.timed_write() as (connection, now):
+            return end_turn(connection, end, now)
+
+    def due_repairs(self, most: int) -> list[tuple[str, str]]:
+        """Return at most ``most`` stacks for which a repair is due, each with the traversal that it follows."""
+        table = tables.observation
+        sql = sa.select(table.c.stack_id, table.c.repair_traversal)
+        rows = self._db.rows(sql.where(table.c.repair_traversal.is_not(None)).limit(most))
+        return [(row.stack_id, row.repair_traversal) for row in rows]
+
+    def end_repair(
+        self, stack_id: str, traversal_id: str, *, due_at: float | None, trouble: str = ""
+    ) -> None:
+        """Record that a repair was begun, or why none could be; the stack is observed again at ``due_at``."""
+        table = tables.observation
+        mine = (table.c.stack_id == stack_id) & (table.c.repair_traversal == traversal_id)
+        values: dict[str, Any] = {"repair_traversal": None}
+        if due_at is not None:
+            values["due_at"] = sa.case((table.c.due_at < due_at, table.c.due_at), else_=due_at)
+        if trouble:
+            values["trouble"] = trouble
+        self._db.change(table.update().where(mine).values(**values))
+
+
+def end_turn(
+    connection: sa.Connection,
+    end: TurnEnd,
+    now: float,
+    *,
+    repairs: Sequence[tuple[str, float]] | None = None,
+    repair_traversal: str | None = None,
+) -> bool:
+    """End an attempt, in the caller's transaction; False if a newer one was begun, or it has ended.
+
+    With ``repair_traversal``, a repair is due in the place of that traversal, and ``repairs`` are those that count.
+    """
+    table, turn = tables.observation, end.turn
+    mine = (table.c.stack_id == turn.stack_id) & (table.c.attempt == turn.attempt)
+    is_same = table.c.policy == policy_text(turn.policy)
+    values: dict[str, Any] = {
+        "ended_attempt": turn.attempt,
+        # A new policy has set the time by itself.
+        "due_at": sa.case((is_same, sa.literal(end.due_at, sa.Double)), else_=table.c.due_at),
+        "trouble": end.trouble,
+    }
+    if end.is_observed:
+        values["observed_at"] = now
+    if repair_traversal is not None:
+        values |= {"repairs": json.dumps(list(repairs or ())), "repair_traversal": repair_traversal}
+    ended = table.update().where(mine, table.c.ended_attempt < turn.attempt).values(**values)
+    return connection.execute(ended).rowcount == 1
+
+
+def _turn(row: "AnyRow | Row") -> ObservationTurn:
+    read: Callable[[str], Any] = json.loads
+    return ObservationTurn(
+        stack_id=row.stack_id,
+        policy=ObservationPolicy.of(read(row.policy)),
+        due_at=row.due_at,
+        attempt=row.attempt,
+        ended_attempt=row.ended_attempt,
+        observed_at=row.observed_at,
+        trouble=row.trouble,
+        repairs=tuple((path, at) for path, at in read(row.repairs)),
+        repair_traversal=row.repair_traversal,
+        now=row.now,
+    )
