@@ -10,6 +10,7 @@ from orchestrator.model.drift import Standing
 from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.store.stacks.drifts import DriftRow
 from tests.scenarios.deaths import die_everywhere
+from tests.scenarios.groups import TYPES
 from tests.scenarios.world import World
 
 TEMPLATE = """\
@@ -325,3 +326,32 @@ def test_a_repair_survives_every_crash(instruction: int) -> None:
         assert len(world.cloud.objects) == 3
         assert sorted(set(world.cloud.log)) == [("change", "a"), ("make", "b")]
         assert {each.status for each in world.store.stacks.resources(stack_id(world))} == {"COMPLETE"}
+
+
+NESTED = """\
+heat_template_version: 2021-04-16
+resources:
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      resource_def: {type: Cloud::Object, properties: {value: "v%index%", size: s}}
+  beside: {type: Cloud::Object}
+"""
+
+
+def test_drift_in_nested_stacks_is_recorded_by_path_and_repaired_in_its_place() -> None:
+    with closing(World(types=TYPES)) as world:
+        world.create(NESTED)
+        world.settle()
+        set_policy(world, mode="repair")
+        first, second = sorted(each for each in world.cloud.objects if not each.startswith("beside"))
+        world.cloud.sizes[first] = "l"
+        del world.cloud.objects[second]
+        world.cloud.log.clear()
+        run(world)
+        assert [(row.path, row.key) for row in drift(world)] == [("group/0", "size"), ("group/1", "")]
+        assert world.state() == "UPDATE_COMPLETE"
+        assert sorted(world.cloud.log) == [("change", "0"), ("make", "1")]
+        run(world)
+        assert drift(world) == []
