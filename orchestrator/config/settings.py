@@ -24,6 +24,7 @@ from orchestrator.config.caches import CachePlace, ConstraintCacheSettings, cach
 from orchestrator.config.console_links import ConsoleLinks
 from orchestrator.config.lifecycle import LifecycleEffectSettings
 from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
+from orchestrator.config.observation import PoliciesByProject
 from orchestrator.config.problems import settings_problems
 from orchestrator.config.projects import ProjectLimitSettings
 from orchestrator.errors import InvalidInput, Problem
@@ -298,6 +299,10 @@ class Settings(BaseSettings):
     project_limits: ProjectLimitSettings = Field(
         default=ProjectLimitSettings.model_construct(),
         description="The limits of every project for which `isotherm project limits set` has set no others.",
+    )
+    observation: PoliciesByProject = Field(
+        default={},
+        description="The observation policy of new stacks, by project, or `*` for all others: see drift.md.",
     )
     max_template_bytes: int = Field(
         default=4 * 1024 * 1024, gt=0, description="Larger templates are refused."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hooks.stack import FrozenStack
 from orchestrator.config.limits import Limits
 from orchestrator.config.log_context import about_operation
+from orchestrator.config.observation import default_policy
 from orchestrator.config.settings import Settings
 from orchestrator.engine.ownership import refuse_foreign
 from orchestrator.engine.project_limits import added_by, limits_of
@@ -99,6 +100,9 @@ class TraversalStarter:
         new = _applying(
             replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {}), applies
         )
+        if not isinstance(job, NestedJob) and self._settings.observation:
+            default = default_policy(self._settings.observation, job.project)
+            new = replace(new, observation={**default, **new.observation})
         new = self._within_limits(job, new, prepared, is_new=True)
         shown = partial(self._shown, job, prepared)
         types = frozenset(prepared.types.values())
@@ -366,6 +370,7 @@ class TraversalStarter:
             family=job.family if isinstance(job, NestedJob) else None,
             fence=job.fence if isinstance(job, NestedJob) else None,
             event_sinks=prepared.event_sinks,
+            observation=prepared.observation,
         )
 
     def _within_limits(

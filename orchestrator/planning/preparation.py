@@ -6,7 +6,7 @@ Nothing is stored; other systems are queried only by the ``clients`` given. All 
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestrator.config.garbage import paused_collection
@@ -73,6 +73,8 @@ class Prepared:
     family: Family | None = None
     #: The event sinks of the environment: each a map with the sink's type and its options.
     event_sinks: tuple[Mapping[str, Any], ...] = ()
+    #: The parts of the observation policy that the environment sets.
+    observation: Mapping[str, object] = field(default_factory=dict)
     #: Reads the template and the environment as functions and plugins see them.
     source: Callable[[], StackSource] = StackSource
     #: Deprecated features that it uses.
@@ -209,6 +211,7 @@ def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
         facade=nested.nesting.facade if nested else None,
         family=nested.family if nested else None,
         event_sinks=tuple(each.value for each in examined.environment.event_sinks),
+        observation={} if nested else examined.environment.observation,
         source=examined.blank.source,
         warnings=warnings_of(examined, types),
         credential=job.credential,

@@ -23,6 +23,8 @@ class Environment:
     event_sinks: tuple[Given, ...] = ()
     #: The parameters whose values are secrets, even where their declarations are not hidden.
     encrypted_names: frozenset[str] = frozenset()
+    #: The parts of the stack's observation policy that it sets; not in the environments of nested stacks.
+    observation: Mapping[str, object] = field(default_factory=dict)
     #: About the files it was read from; not in the environments of nested stacks.
     warnings: tuple[Problem, ...] = ()
 
@@ -44,6 +46,7 @@ class Environment:
                 registry=merged.registry.merge(other.registry),
                 event_sinks=(*merged.event_sinks, *other.event_sinks),
                 encrypted_names=merged.encrypted_names | other.encrypted_names,
+                observation={**merged.observation, **other.observation},
                 warnings=(*merged.warnings, *other.warnings),
             )
         return merged

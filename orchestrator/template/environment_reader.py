@@ -5,7 +5,7 @@ from typing import Any, Final
 from hooks.events import NAMESPACE
 from hooks.loading.index import entry_points
 from hooks.values.nearest import Nearest
-from orchestrator.errors import Problem, cut
+from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.template.document import Document, Path, dotted
 from orchestrator.template.environment import Environment
 from orchestrator.template.functions.base import kind_of
@@ -22,6 +22,7 @@ SECTIONS: Final = (
     "event_sinks",
     "encrypted_param_names",
     "parameter_merge_strategies",
+    "observation",
 )
 _STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
 
@@ -59,6 +60,7 @@ class EnvironmentReader:
             registry=Registry(entries=registry.read(self._map(data, "resource_registry"))),
             event_sinks=self._event_sinks(data),
             encrypted_names=self._encrypted_names(data),
+            observation=self._observation(data),
             warnings=self._document.warnings,
         )
 
@@ -120,6 +122,22 @@ class EnvironmentReader:
             else:
                 self._fault((section, index), f"expected a parameter's name, found {kind_of(name)}")
         return frozenset(names)
+
+    def _observation(self, data: dict[str, object]) -> dict[str, object]:
+        section = "observation"
+        given = self._map(data, section)
+        if not given:
+            return {}
+        # Most environments have none.
+        from orchestrator.model.observation_policy import ObservationPolicy
+
+        try:
+            ObservationPolicy.of(given)
+        except InvalidInput as error:
+            for problem in error.problems:
+                self._fault((section, problem.path), problem.message, problem.hint)
+            return {}
+        return given
 
     def _at(self, value: object, path: Path) -> Given:
         return Given(value, dotted(path), self._document.positions.at(path))

@@ -5,8 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from orchestrator.errors import Conflict
+from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.drift import Standing
+from orchestrator.model.messages import EnvironmentSource
 from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.store.stacks.drifts import DriftRow
 from tests.scenarios.deaths import die_everywhere
@@ -355,3 +356,54 @@ def test_drift_in_nested_stacks_is_recorded_by_path_and_repaired_in_its_place() 
         assert sorted(world.cloud.log) == [("change", "0"), ("make", "1")]
         run(world)
         assert drift(world) == []
+
+
+ENVIRONMENT = "observation: {mode: detect, interval_seconds: 600, ignore: [b]}\n"
+
+
+def policy_of(world: World) -> ObservationPolicy:
+    turn = world.store.observation_turns.read(stack_id(world))
+    assert turn is not None
+    return turn.policy
+
+
+def given(text: str) -> tuple[EnvironmentSource, ...]:
+    return (EnvironmentSource(file="env.yaml", source=text),)
+
+
+def test_an_environment_sets_parts_of_the_policy_over_those_of_the_project() -> None:
+    with closing(World(observation={"*": {"mode": "repair", "gone": "report"}, "other": {}})) as world:
+        world.create(TEMPLATE, environments=given(ENVIRONMENT))
+        world.settle()
+        assert policy_of(world) == ObservationPolicy.of(
+            {"mode": "detect", "interval_seconds": 600, "gone": "report", "ignore": ["b"]}
+        )
+        set_policy(world, mode="repair")
+        world.update(TEMPLATE)
+        world.settle()
+        assert policy_of(world).mode == "repair"
+        world.update(TEMPLATE, environments=given(ENVIRONMENT))
+        world.settle()
+        assert policy_of(world).mode == "detect"
+        world.create(TEMPLATE, name="t", project="other")
+        other = world.store.stacks.find("t", project="other")
+        assert world.store.observation_turns.read(other.id) is None
+
+
+def test_a_wrong_part_in_an_environment_is_refused_with_its_place(world: World) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        world.update(TEMPLATE, environments=given("observation: {mode: detect, interval: 5}\n"))
+    assert "env.yaml:1" in str(refused.value)
+    assert "observation.interval: is no part of an observation policy" in str(refused.value)
+
+
+def test_metadata_in_the_template_name_what_is_no_drift(world: World) -> None:
+    ignoring = TEMPLATE.replace(
+        "properties: {value: v, size: s}",
+        "properties: {value: v, size: s}\n    metadata: {ignore_drift: [size]}",
+    )
+    world.update(ignoring)
+    world.settle()
+    world.cloud.sizes[object_of(world, "a")] = "l"
+    world.cloud.sizes[object_of(world, "b")] = "l"
+    assert [row.path for row in observe(world)] == ["b"]

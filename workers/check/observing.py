@@ -41,6 +41,8 @@ log = structlog.get_logger()
 
 #: After how long an observation that gave way to an operation is tried again.
 AGAIN_SECONDS: Final = 30.0
+#: The key of a resource's metadata in the template that lists the paths whose differences are no drift.
+IGNORE_DRIFT: Final = "ignore_drift"
 #: The most characters of the sentence why some resources were not observed.
 _LONGEST: Final = 1000
 _GONE: Final = "it is not there any more"
@@ -270,8 +272,12 @@ class StackObserver:
         if all(resource.properties.get(name) == value for name, value in observed.items()):
             return [], ""
 
+        of_template = _ignored_by_template(row)
+
         def is_ignored(path: Path) -> bool:
-            return path[0] in resource.ignores_drift or turn.policy.ignores(row.name, row.type, path)
+            if path[0] in resource.ignores_drift or ".".join(map(str, path)) in of_template:
+                return True
+            return turn.policy.ignores(row.name, row.type, path)
 
         is_open = subject.attempt.is_open
         findings = findings_of(resource.properties, observed, is_open, is_ignored)
@@ -349,6 +355,12 @@ def _is_observable(row: ResourceRow) -> bool:
     if row.action in ("INIT", "DELETE") or is_suspended(row.action, row.status):
         return False
     return row.status == "COMPLETE" or row.action == CHECK
+
+
+def _ignored_by_template(row: ResourceRow) -> frozenset[str]:
+    """Return the paths that the metadata of a resource name under ``ignore_drift``."""
+    given = row.metadata.get(IGNORE_DRIFT)
+    return frozenset(map(str, given)) if isinstance(given, (list, tuple)) else frozenset()
 
 
 def _is_external(fragment: Mapping[str, Any] | None) -> bool:

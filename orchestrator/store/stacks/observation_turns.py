@@ -8,8 +8,9 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from orchestrator.model.observation_policy import ObservationPolicy
+from orchestrator.model.observation_times import next_due
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
+from orchestrator.store.database import Database, retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Row
 
@@ -150,6 +151,24 @@ class ObservationTurns(Repository):
         if trouble:
             values["trouble"] = trouble
         self._db.change(table.update().where(mine).values(**values))
+
+
+def write_policy(
+    connection: sa.Connection, database: Database, now: float, *, stack_id: str, given: Mapping[str, object]
+) -> None:
+    """Change parts of a stack's policy, in the caller's transaction; the same policy again changes nothing."""
+    table = tables.observation
+    stored = connection.execute(
+        sa.select(table.c.policy).where(table.c.stack_id == stack_id)
+    ).scalar_one_or_none()
+    present = ObservationPolicy.of(json.loads(stored or "{}"))
+    policy = ObservationPolicy.of({**present.to_wire(), **given})
+    if policy == present:
+        return
+    due_at = next_due(stack_id, policy, now)
+    values = {"policy": policy_text(policy), "due_at": due_at, "repairs": "[]"}
+    insert = database.insert(table).values(stack_id=stack_id, **values)
+    connection.execute(insert.on_conflict_do_update(index_elements=[table.c.stack_id], set_=values))
 
 
 def end_turn(

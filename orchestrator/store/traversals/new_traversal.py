@@ -61,6 +61,8 @@ class NewTraversal:
     tags: tuple[str, ...] | None = None
     #: The stack's event sinks, each a map with a type; None leaves them as they are.
     event_sinks: tuple[Mapping[str, Any], ...] | None = None
+    #: The parts of the stack's observation policy that change.
+    observation: Mapping[str, object] = field(default_factory=dict)
     job_id: str | None = None
     #: The limits of the project, and how many stacks and resources it adds, by the limit's name.
     limits: ProjectLimits = field(default_factory=dict)

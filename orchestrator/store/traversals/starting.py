@@ -280,6 +280,11 @@ class TraversalStarts(Repository):
             write_stack_sinks(
                 connection, self._codec, now, stack_id=new.stack_id, wanted=new.event_sinks, is_new=is_new
             )
+        if new.observation:
+            # Most stacks have no policy of their environment.
+            from orchestrator.store.stacks.observation_turns import write_policy
+
+            write_policy(connection, self._db, now, stack_id=new.stack_id, given=new.observation)
         event = {"action": action, "status": "IN_PROGRESS", "reason": ""}
         insert_event(connection, now, stack_id=new.stack_id, traversal_id=new.id, **event)
         if new.agreed is not None:
