@@ -73,14 +73,14 @@ WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 COMMANDS = {
     "--help": Limits({"click"}, 58, 127),
     "--version": Limits({"click"}, 19, 136),
-    "stack --help": Limits({"click"}, 63, 136),
+    "stack --help": Limits({"click"}, 67, 136),
     "stack list": Limits(SETTINGS | DATABASE, 100, 477),
     "stack list -f json": Limits(SETTINGS | DATABASE, 100, 477),
     "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 192, 600),
-    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 173, 500),
+    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 174, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        379,
+        381,
         790,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
