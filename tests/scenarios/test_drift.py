@@ -316,8 +316,14 @@ def test_a_repair_survives_every_crash(instruction: int) -> None:
         world.cloud.sizes[object_of(world, "a")] = "l"
         del world.cloud.objects[object_of(world, "b")]
         world.cloud.log.clear()
+        left: list[DriftRow] = []
+
+        def observed() -> None:
+            run(world, observations=2)
+            left[:] = drift(world)
+
         world.cloud.crash_after(instruction)
-        while not world.survive(lambda: run(world, observations=2)) or drift(world):
+        while not world.survive(observed) or left:
             assert world.now < 1_100_000
         world.cloud.crash_at = None
         assert drift(world) == []
