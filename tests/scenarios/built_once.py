@@ -1,11 +1,14 @@
 """What many tests begin with is built once; each of them has a copy."""
 
 import functools
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from copy import deepcopy
+from itertools import count
 from typing import Any, ParamSpec, TypeVar
 
 from tests.scenarios.world import World
+from tests.thoroughness import some_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,12 +48,17 @@ def _frozen(value: Any) -> Hashable:
     return (type(value), value)
 
 
-def at_every_message(world: World, go_on: Callable[[World], bool]) -> Iterator[World]:
-    """Yield copies of a world: as it is, and one message later each time, until ``go_on`` says that none came."""
-    while True:
-        copy = deepcopy(world)
-        yield copy
-        copy.close()
+def at_every_message(world: World, go_on: Callable[[World], bool]) -> Iterator[tuple[int, World]]:
+    """Yield how many messages later it is, and a copy of a world as it is then, until ``go_on`` says that none came.
+
+    That is at every message in a thorough run, otherwise at one of three.
+    """
+    seen = some_of(range(sys.maxsize), 3)
+    for messages in count():
+        if messages in seen:
+            copy = deepcopy(world)
+            yield messages, copy
+            copy.close()
         if not go_on(world):
             world.close()
             return

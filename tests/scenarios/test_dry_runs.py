@@ -22,6 +22,7 @@ from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.views.stacks import ResourcePlan
 from tests.scenarios.world import World
+from tests.thoroughness import examples
 
 
 def text(**more: Any) -> Property:
@@ -316,7 +317,7 @@ def closed() -> Iterator[None]:
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_dry_run_never_disagrees_with_the_update(data: st.DataObject) -> None:
     resources = data.draw(definitions())
     stack = Stack(resources)

@@ -222,7 +222,7 @@ def test_whatever_comes_at_any_message_has_the_last_word(begun: str, change: str
     if begun == "rolling":
         begins.settle()
         begins.update(group(2, size="l", value="w-%index%", policy=ROLLING))
-    for turns, world in enumerate(at_every_message(begins, lambda world: step(world, 1))):
+    for turns, world in at_every_message(begins, lambda world: step(world, 1)):
         try:
             CHANGES[change](world)
         except Conflict:

@@ -490,7 +490,7 @@ def test_whatever_comes_at_whichever_message_the_last_word_counts(
         over.append(not stand_and_go_on(world, stack_id))
         return over[-2:] != [True, True]
 
-    for deliveries, world in enumerate(at_every_message(begins, go_on)):
+    for deliveries, world in at_every_message(begins, go_on):
         is_over = world.state(stack_id).endswith("_COMPLETE")
         if is_over and (interruption in (cancel, cancel_without_rollback) or begin == "delete"):
             # There is nothing left to interrupt.

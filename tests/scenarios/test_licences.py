@@ -16,6 +16,7 @@ from tests.scenarios.test_interleavings import moves, play
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
 from tests.services.licence_server import Break, LicenceServer
+from tests.thoroughness import examples
 
 TYPE = "Cloud::Object"
 
@@ -200,7 +201,7 @@ def held(server: LicenceServer) -> dict[str, int]:
 
 
 # Whoever finds a fault gets the time to make the example small.
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps(st.just(Break.NOTHING), moves), min_size=1, max_size=6))
 def test_licences_are_held_for_what_there_is_whatever_fails_or_dies(story: list[Step]) -> None:
     with played(story) as (world, server):
@@ -215,7 +216,7 @@ def test_licences_are_held_for_what_there_is_whatever_fails_or_dies(story: list[
 
 
 # Whoever finds a fault gets the time to make the example small.
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         steps(st.sampled_from(Break), moves.filter(lambda move: move[0] != "crash")), min_size=1, max_size=6

@@ -334,7 +334,7 @@ def test_whatever_comes_at_any_message_has_the_last_word(begun: str, change: str
     if begun == "update":
         begins.settle()
         begins.update(root(size="large", value="w"), files={"pair.yaml": BIG_PAIR})
-    for turn, world in enumerate(at_every_message(begins, lambda world: _step(world, 1))):
+    for turn, world in at_every_message(begins, lambda world: _step(world, 1)):
         try:
             CHANGES[change](world)
         except Conflict:

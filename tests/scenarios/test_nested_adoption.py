@@ -87,7 +87,7 @@ def test_whatever_comes_at_any_message_has_the_last_word(change: str) -> None:
         world.deliver()
         return bool(world.messages) and world.state() == "ADOPT_IN_PROGRESS"
 
-    for turn, world in enumerate(at_every_message(begins, delivers)):
+    for turn, world in at_every_message(begins, delivers):
         if change == "update":
             world.update(root(size="large"), files=FILES)
         elif change == "cancel":

@@ -124,7 +124,7 @@ def test_whatever_comes_at_any_message_has_the_last_word(operation: str, change:
         begins.suspend()
         begins.settle()
     OPERATIONS[operation](begins)
-    for world in at_every_message(begins, _delivers):
+    for _, world in at_every_message(begins, _delivers):
         _interrupt(world, change)
         world.settle()
         _assert_sound(world, change)

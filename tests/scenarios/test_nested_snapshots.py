@@ -93,7 +93,7 @@ def test_whatever_comes_at_any_message_has_the_last_word(change: str) -> None:
         world.deliver()
         return bool(world.messages) and world.state() == "SNAPSHOT_IN_PROGRESS"
 
-    for world in at_every_message(begins, delivers):
+    for _, world in at_every_message(begins, delivers):
         if change == "update":
             world.update(root(size="large"), files=FILES)
         elif change == "cancel":

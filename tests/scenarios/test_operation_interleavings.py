@@ -21,6 +21,7 @@ from tests.scenarios.test_update_interleavings import (
     template_of,
 )
 from tests.scenarios.world import World
+from tests.thoroughness import examples
 
 
 def _tamper(world: World, number: int) -> None:
@@ -65,7 +66,7 @@ ACTS: dict[str, Callable[[World, int], object]] = {
     "reset": _reset,
     "fail": _fail,
 }
-patient = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+patient = settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 #: What is done, a number that it may choose by, and what happens to the messages then.
 deeds = st.lists(
     st.tuples(st.sampled_from([*ACTS, "update"]), st.integers(0, 50), fates), min_size=2, max_size=6

@@ -22,6 +22,7 @@ from orchestrator.store import tables
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.views.stacks import ResourcePlan
 from tests.scenarios.world import World
+from tests.thoroughness import examples
 
 
 def text(**more: Any) -> Property:
@@ -397,7 +398,7 @@ def go_wrong(told: Told, resources: dict[str, str], name: str, wrong: str) -> No
 
 
 @given(change=changes(), name=st.sampled_from(NAMES), wrong=WRONGS, refresh=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_dry_run_plan_and_worker_agree(
     change: tuple[dict[str, str], dict[str, str]], name: str, wrong: str, refresh: bool
 ) -> None:

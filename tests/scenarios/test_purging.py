@@ -22,9 +22,10 @@ from tests.scenarios.test_interleavings import moves, play
 from tests.scenarios.test_nested import BIG_PAIR, PAIR, root
 from tests.scenarios.test_update_interleavings import NAMES, Definition, changes, patient, polls
 from tests.scenarios.world import World
+from tests.thoroughness import examples
 
 #: Each example is played twice, and purged after each message.
-some = settings(parent=patient, max_examples=15)
+some = settings(parent=patient, max_examples=examples(6))
 #: What people ask of stacks; see ``Player.ask``.
 ASKED = ("become", "roll back", "cancel", "delete", "abandon", "check", "suspend", "resume")
 #: Everything that may go, at once, and of the events as much as possible.

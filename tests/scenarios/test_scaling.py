@@ -325,7 +325,7 @@ def test_whatever_comes_at_any_message_of_a_scaling_has_the_last_word(change: st
     begins.create(scaled())
     begins.settle()
     signal(begins)
-    for world in at_every_message(begins, lambda world: step(world, 1)):
+    for _, world in at_every_message(begins, lambda world: step(world, 1)):
         if change == "update":
             world.update(scaled(size="l", value="w"))
         elif change == "delete":

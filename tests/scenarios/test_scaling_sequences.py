@@ -12,6 +12,7 @@ from tests.scenarios.groups import TYPES, members, outputs
 from tests.scenarios.test_scaling import scaled, signal
 from tests.scenarios.trees import assert_at_rest
 from tests.scenarios.world import World
+from tests.thoroughness import examples
 
 #: What is done, and a number for how much of it.
 Move = tuple[str, int]
@@ -43,7 +44,7 @@ def make(world: World, move: Move) -> None:
         world.sweep(after=float(much * 10))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(sequence=moves)
 def test_a_group_comes_to_rest_as_it_was_asked_last(sequence: Sequence[Move]) -> None:
     with closing(World(TYPES)) as world:

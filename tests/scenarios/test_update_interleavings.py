@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.scenarios.test_interleavings import fates, play
 from tests.scenarios.world import World
+from tests.thoroughness import examples
 
 NAMES = [f"r{number}" for number in range(8)]
 
@@ -158,7 +159,7 @@ def check_unmade(world: World, stack_id: str, definition: Definition) -> None:
     )
 
 
-patient = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+patient = settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 polls = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 30), max_size=4)
 
 
