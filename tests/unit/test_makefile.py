@@ -69,7 +69,7 @@ def test_servers_script_leaves_a_complete_machine_alone(tmp_path: Path) -> None:
         "postgres",
         "pgbouncer",
         "rabbitmq-server",
-        "chromium",
+        "chromium-headless-shell",
         "promtool",
         "bash",
     ):
@@ -106,7 +106,7 @@ def test_machine_without_apt_is_told_what_to_install(ci: str, status: int, tmp_p
 BROUGHT = {
     "redis-server": ("/etc/init.d/redis-server", "/lib/systemd/system/redis-server.service"),
     "memcached": ("/usr/lib/systemd/system/memcached@.service", "/lib/systemd/system/memcached.socket"),
-    "chromium": ("/usr/bin/chromium", "/etc/init.d"),
+    "chromium-headless-shell": ("/usr/bin/chromium-headless-shell", "/etc/init.d"),
 }
 
 
@@ -174,7 +174,7 @@ esac; done ;; esac""",
 def test_package_without_a_service_is_installed_like_any_other(debian: FakeDebian) -> None:
     result = debian.servers()
     assert (result.returncode, result.stderr) == (0, "")
-    assert any("chromium" in line.split() for line in debian.logged("apt-get"))
+    assert any("chromium-headless-shell" in line.split() for line in debian.logged("apt-get"))
 
 
 def test_every_service_that_came_along_is_kept_from_the_next_boot(debian: FakeDebian) -> None:
