@@ -5,19 +5,30 @@ that could go on to another one is a *preemption*, and few of them find most fau
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from tests.explorer.driving import Act, Driver, Run
 
 
-def orders(driver: Driver, acts: Sequence[tuple[str, Act]], *, preemptions: int, most: int) -> Iterator[Run]:
+def orders(
+    driver: Driver,
+    acts: Sequence[tuple[str, Act]],
+    *,
+    preemptions: int,
+    most: int,
+    known: Mapping[tuple[int, ...], Run] = MappingProxyType({}),
+) -> Iterator[Run]:
     """Run operations in every order with at most so many preemptions; in ``most`` of these if there are more.
 
-    The caller restores the database before each run. Which are left out is always the same.
+    The caller restores the database before each run. Which are left out is always the same. ``known`` are runs that
+    there have been, by the prefixes of choices that lead to them: they are neither run again nor yielded, but count.
     """
-    waiting: list[tuple[int, ...]] = [()]
+    waiting: list[tuple[int, ...]] = [() for _ in range(not known)]
+    for prefix, run in known.items():
+        waiting += [each for each in _others(run, len(prefix), preemptions) if each not in known]
     chance = random.Random(most)
-    for _ in range(most):
+    for _ in range(most - len(known)):
         if not waiting:
             return
         prefix = waiting.pop(chance.randrange(len(waiting)))

@@ -2,8 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -54,7 +53,8 @@ class Ground:
             self.stepped = self._bench(self._url)
             self.gated = self._bench(self._url.set(username=EXPLORED))
         self.driver = Driver(lambda: server.connect("explored"))
-        self._restoring: list[str] = []
+        #: What is prepared here, until the ground is cleared.
+        self.kept: object = None
 
     def close(self) -> None:
         """Close all connections."""
@@ -64,11 +64,11 @@ class Ground:
 
     def clear(self) -> None:
         """Leave an empty database."""
+        self.kept = None
         with self.quiet.store.database.write() as connection:
             empty(connection)
 
-    @contextmanager
-    def saved(self) -> Iterator[None]:
+    def save(self) -> None:
         """Make the present rows those that :meth:`restore` brings back; they lie in the reverse of their order."""
         tables = metadata.sorted_tables
         with self.quiet.store.database.write() as connection:
@@ -84,15 +84,18 @@ class Ground:
             + ", ".join(f"{column.name} DESC" for column in table.primary_key)
             for table in full
         ]
-        # No trigger fires: that of the audit log lets nothing be removed.
-        self._restoring = ["SET LOCAL session_replication_role = replica", *deletions, *copies]
-        yield
-        self.clear()
+        with self.quiet.store.database.write() as connection:
+            # A function, so that so many statements are planned once. No trigger fires: that of the audit log lets
+            # nothing be removed.
+            connection.exec_driver_sql(
+                "CREATE FUNCTION saved.restore() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica "
+                f"AS $$ BEGIN {'; '.join([*deletions, *copies])}; END $$"
+            )
 
     def restore(self) -> None:
         """Bring the saved rows back."""
         with self.quiet.store.database.write() as connection:
-            connection.exec_driver_sql("; ".join(self._restoring))
+            connection.exec_driver_sql("SELECT saved.restore()")
 
     def warm(self, count: int) -> None:
         """Open so many connections of each store, so that none is opened while operations are driven."""

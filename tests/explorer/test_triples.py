@@ -6,7 +6,7 @@ import pytest
 
 from tests.explorer.ground import Ground
 from tests.explorer.scenes import SCENES
-from tests.explorer.verdicts import exploring
+from tests.explorer.verdicts import prepared
 from tests.thoroughness import is_thorough
 
 THOROUGH = is_thorough()
@@ -19,8 +19,8 @@ def test_three_operations_end_as_if_one_came_after_the_other(ground: Ground, see
     chance = random.Random(seed)
     scene = SCENES[seed % len(SCENES)]
     names = chance.choices(list(scene.operations), k=3)
-    with exploring(ground, scene) as exploration:
-        verdict = exploration.some_orders(names, row_gates=True, seed=seed, count=ORDERS)
+    exploration = prepared(ground, scene)
+    verdict = exploration.some_orders(names, row_gates=True, seed=seed, count=ORDERS)
     assert verdict.runs == ORDERS
     assert not verdict.faults, "\n\n".join(verdict.faults[:3])
 
@@ -37,7 +37,6 @@ def test_a_node_changes_its_state_before_the_next_statement(
     ground: Ground, name: str, operations: tuple[str, ...]
 ) -> None:
     (scene,) = (each for each in SCENES if each.name == name)
-    with exploring(ground, scene) as exploration:
-        verdict = exploration.all_orders(operations, row_gates=THOROUGH, preemptions=1 + THOROUGH)
+    verdict = prepared(ground, scene).all_orders(operations, row_gates=THOROUGH, preemptions=1 + THOROUGH)
     assert verdict.runs > 100
     assert not verdict.faults, "\n\n".join(verdict.faults[:3])
