@@ -7,6 +7,7 @@ from hooks.values.nearest import Nearest
 from orchestrator.errors import LONGEST_NAME, InvalidInput, Problem, cut
 from orchestrator.model.durations import span_seconds
 from orchestrator.model.event_filter import EventFilter
+from orchestrator.model.operation_filter import STATUSES, OperationFilter
 from orchestrator.model.tags import read_tags
 from orchestrator.queries.observer import StackQuery
 
@@ -125,12 +126,24 @@ def event_filter(arguments: Mapping[str, str]) -> EventFilter:
     )
 
 
+def operation_filter(arguments: Mapping[str, str]) -> OperationFilter:
+    """Return the filter of a stack's operations; actions and statuses have commas between them.
+
+    Raises:
+        InvalidInput: there is no such status, or the user's name is longer than names can be.
+    """
+    statuses = several(arguments, "status")
+    for status in statuses:
+        one_of({"status": status}, "status", STATUSES, "")
+    return OperationFilter(
+        actions=several(arguments, "action"), statuses=statuses, user=_short(arguments, "user")
+    )
+
+
 def _short(arguments: Mapping[str, str], name: str) -> str:
     sent = arguments.get(name, "").strip()
     if len(sent) > LONGEST_NAME:
         raise _refused(name, f"expected at most {LONGEST_NAME} characters, found {len(sent)}")
-    if "\0" in sent:
-        raise _refused(name, "expected a text without NUL, which no database stores")
     return sent
 
 

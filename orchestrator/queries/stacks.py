@@ -10,6 +10,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.errors import NotFound, Problem
 from orchestrator.model.breakpoints import paused_until
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
+from orchestrator.model.operation_filter import ALL_OPERATIONS, OperationFilter
 from orchestrator.model.tags import has_tags
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
 from orchestrator.queries.history import event_view, traversal_view
@@ -220,14 +221,21 @@ class StackQueries:
         stack = self._past(name)
         return event_view(self._store.events.find(stack.id, event_id), stack)
 
-    def history(self, name: str, *, after: str = "", limit: int = 1000) -> list[TraversalView]:
+    def history(
+        self,
+        name: str,
+        *,
+        after: str = "",
+        wanted: OperationFilter = ALL_OPERATIONS,
+        limit: int = 1000,
+    ) -> list[TraversalView]:
         """Return a stack's operations, newest first, at most ``limit``; with ``after``, those older than that one.
 
         The stack may be deleted, as in :meth:`events`.
         """
         stack = self._past(name)
         before = self._store.past.traversal(stack.id, after) if after else None
-        rows = self._store.past.traversals(stack.id, before=before, limit=limit)
+        rows = self._store.past.traversals(stack.id, before=before, wanted=wanted, limit=limit)
         return [traversal_view(row, stack) for row in rows]
 
     def traversal(self, name: str, traversal_id: str) -> TraversalView:

@@ -165,9 +165,12 @@ class StackHandler(Known):
         """Return a part of an address, or an argument, as text.
 
         Raises:
-            HTTPError: it is not UTF-8, or a part of an address with a NUL.
+            HTTPError: it is not UTF-8, or has a NUL.
         """
         decoded: str = super().decode_argument(value, name)
+        if name and "\0" in decoded:
+            message = f"the argument {name!r} has a NUL, which no database stores"
+            raise HTTPError(HTTPStatus.BAD_REQUEST, "%s", message)
         return decoded if name else without_nul(decoded)
 
     def require_role(self) -> None:

@@ -10,7 +10,7 @@ import structlog
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, url
 
-from orchestrator.dashboard.arguments import LONGEST_PAGE, event_filter, flag, whole
+from orchestrator.dashboard.arguments import LONGEST_PAGE, event_filter, flag, operation_filter, whole
 from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.queries.observer import Observer
 from orchestrator.views.times import iso
@@ -61,7 +61,9 @@ def timeline(observer: Observer, name: str, arguments: Mapping[str, str]) -> dic
 def history(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, object]:
     """Return a page of a stack's operations, newest first; ``more`` is true if there are older ones."""
     limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
-    found = observer.queries.history(name, after=arguments.get("after", ""), limit=limit + 1)
+    found = observer.queries.history(
+        name, after=arguments.get("after", ""), wanted=operation_filter(arguments), limit=limit + 1
+    )
     return {"operations": [each.to_dict() for each in found[:limit]], "more": len(found) > limit}
 
 

@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from orchestrator.errors import NotFound
+from orchestrator.model.operation_filter import ALL_OPERATIONS, OperationFilter
 from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import Database
@@ -72,17 +73,34 @@ class Past:
         return self._db.value(sql.order_by(stack.c.deleted_at.desc()).limit(1))
 
     def traversals(
-        self, stack_id: str, *, before: TraversalRow | None = None, limit: int
+        self,
+        stack_id: str,
+        *,
+        before: TraversalRow | None = None,
+        wanted: OperationFilter = ALL_OPERATIONS,
+        limit: int,
     ) -> list[TraversalRow]:
         """Return a stack's traversals that began before a given one, newest first, at most ``limit``."""
         traversal = tables.traversal
-        sql = self._rows().where(traversal.c.stack_id == stack_id)
+        sql = self._rows().where(traversal.c.stack_id == stack_id, *self._conditions(wanted))
         if before is not None:
             began = sa.tuple_(traversal.c.created_at, traversal.c.id)
             sql = sql.where(began < sa.tuple_(sa.literal(before.created_at), sa.literal(before.id)))
         sql = sql.order_by(traversal.c.created_at.desc(), traversal.c.id.desc()).limit(limit)
         rows = self._db.rows(sql)
         return self._counted(stack_id, rows)
+
+    def _conditions(self, wanted: OperationFilter) -> Iterator[sa.ColumnElement[bool]]:
+        traversal = tables.traversal
+        if wanted.actions:
+            yield traversal.c.action.in_(wanted.actions)
+        if wanted.statuses:
+            # As :func:`_status` has it.
+            is_failed = sa.and_(traversal.c.status == "SUPERSEDED", traversal.c.reason != "")
+            yield sa.case((is_failed, "FAILED"), else_=traversal.c.status).in_(wanted.statuses)
+        if wanted.user:
+            find = sa.func.strpos if self._db.postgres else sa.func.instr
+            yield find(sa.func.lower(traversal.c.user_name), wanted.user.lower()) > 0
 
     def rolled_back(self, stack_id: str, rollback: TraversalRow) -> TraversalRow | None:
         """Return the traversal that a rollback takes back; None if it is purged."""

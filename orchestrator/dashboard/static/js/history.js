@@ -1,14 +1,18 @@
 // A stack's operations, newest first, and the changes of each to the definition.
 
+import { keepInAddress } from "./address.js";
 import { changesView } from "./changes.js";
-import { byId, el, page, setText } from "./dom.js";
+import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { count, counted, duration, elapsed, now, timeElement } from "./format.js";
 import { streamUrl } from "./head.js";
 import { actionBadge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 
 const PAGE = 50;
+const TYPING_MILLISECONDS = 250;
 const body = byId("history-rows");
+const form = byId("history-filters");
+let asked = ""; // The filter of the operations that are shown.
 let operations = [];
 let more = false;
 const rows = new Map(); // Rows, and what they show, by the operation's id.
@@ -50,7 +54,25 @@ function newRow(operation) {
   return { element, changes, detail: null };
 }
 
+/** The filter, as arguments of the server. */
+function filter() {
+  const { action, status, user } = form.elements;
+  return { action: action.value, status: status.value, user: user.value.trim() };
+}
+
+function address(parameters = {}) {
+  return stackUrl("history.json", { ...filter(), limit: PAGE, ...parameters });
+}
+
 function show() {
+  const shown = new Set(operations.map((each) => each.id));
+  for (const [id, row] of rows) {
+    if (shown.has(id)) continue;
+    row.element.remove();
+    row.detail?.remove();
+    rows.delete(id);
+  }
+  byId("history-empty").hidden = operations.length > 0;
   let before = null;
   for (const operation of operations) {
     const told = JSON.stringify(operation);
@@ -104,18 +126,34 @@ async function toggle(id) {
 byId("history-older").addEventListener("click", async (click) => {
   click.target.disabled = true;
   const last = operations.at(-1).id;
-  const address = `${page().stack}/history.json?limit=${PAGE}&after=${encodeURIComponent(last)}`;
-  const answer = await fetchJson(address).catch(() => null);
-  if (answer) {
+  const wanted = address({ after: last });
+  const answer = await fetchJson(wanted).catch(() => null);
+  // Another filter may have been chosen meanwhile.
+  if (answer && wanted === address({ after: last })) {
     operations = [...operations, ...answer.operations];
     more = answer.more;
   }
   show();
 });
 
+const { action, status, user } = form.elements;
+keepInAddress({ action, status, user }, () => followed.refresh());
+let typing = null;
+form.addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => followed.refresh(), TYPING_MILLISECONDS);
+});
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  followed.refresh();
+});
+
 const followed = follow(streamUrl(), {
   async load(signal) {
-    const answer = await fetchJson(`${page().stack}/history.json?limit=${PAGE}`, { signal });
+    const wanted = address();
+    const answer = await fetchJson(wanted, { signal });
+    if (wanted !== asked) operations = [];
+    asked = wanted;
     // Older ones that were loaded on demand stay.
     const told = new Set(answer.operations.map((each) => each.id));
     const older = answer.more ? operations.filter((each) => !told.has(each.id)) : [];

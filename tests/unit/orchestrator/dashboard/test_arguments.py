@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.dashboard.arguments import event_filter, stack_query, whole
+from orchestrator.dashboard.arguments import event_filter, operation_filter, stack_query, whole
 from orchestrator.errors import InvalidInput
 from orchestrator.model.event_filter import ALL_EVENTS
+from orchestrator.model.operation_filter import ALL_OPERATIONS, OperationFilter
 from orchestrator.queries.observer import StackQuery
 
 
@@ -45,12 +46,20 @@ def test_a_list_is_filtered_by_name_tags_and_age() -> None:
         ("moment", "change", "moment: expected one of created, begun, updated, found 'change'"),
         ("tags", "a,,b", "tags: expected a text of 1 to 80 characters"),
         ("name", "x" * 300, "name: expected at most 255 characters, found 300"),
-        ("search", "a\0b", "search: expected a text without NUL"),
     ],
 )
 def test_a_filter_that_cannot_be_meant_is_refused(name: str, sent: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         stack_query({name: sent})
+
+
+def test_a_history_is_filtered_by_action_status_and_user() -> None:
+    assert operation_filter({}) == ALL_OPERATIONS
+    sent = {"action": "CREATE,UPDATE", "status": "FAILED", "user": " ann "}
+    expected = OperationFilter(actions=("CREATE", "UPDATE"), statuses=("FAILED",), user="ann")
+    assert operation_filter(sent) == expected
+    with pytest.raises(InvalidInput, match=r"status: expected one of .*did you mean 'FAILED'"):
+        operation_filter({"status": "COMPLETE,FAILD"})
 
 
 @given(sent=st.text(max_size=30))

@@ -161,6 +161,17 @@ def test_a_name_that_no_database_takes_is_no_failure(address: str, clients: dict
     assert answer.status_code == 404, answer.text
 
 
+def test_an_argument_that_no_database_takes_is_refused(clients: dict[str, httpx.Client]) -> None:
+    for address in (
+        "/stacks/data?search=a%00b",
+        "/stacks/data?states=%00",
+        "/stack/valued/events.json?status=%00",
+    ):
+        answer = clients["operator"].get(address)
+        assert answer.status_code == 400
+        assert "has a NUL" in answer.json()["error"]
+
+
 @each_address
 def test_nothing_is_told_under_another_sites_name(address: str, clients: dict[str, httpx.Client]) -> None:
     answer = clients["open"].get(address, headers={"Host": "evil.example.org:5555"})

@@ -1,11 +1,13 @@
 """What every store promises about what is over: pages of events, what fits a filter, traversals, deleted stacks."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
+from orchestrator.model.operation_filter import OperationFilter
 from orchestrator.store import tables
 from orchestrator.store.history.events import EventRow
 from orchestrator.store.nodes.claims import Ending
@@ -103,6 +105,22 @@ def test_traversals_are_told_newest_first_with_what_they_did(bench: Bench) -> No
     assert bench.store.past.traversals("s-id", before=third, limit=1) == [second]
     assert bench.store.past.traversals("s-id", before=second, limit=5) == [first]
     assert bench.store.past.traversal("s-id", "s-t2") == second
+
+    def found(**wanted: Any) -> list[str]:
+        rows = bench.store.past.traversals("s-id", wanted=OperationFilter(**wanted), limit=10)
+        return [row.id for row in rows]
+
+    assert found(actions=("UPDATE", "DELETE")) == ["s-t3", "s-t2"]
+    # One that failed and was then superseded is shown, and found, as failed.
+    assert found(statuses=("FAILED",)) == ["s-t2"]
+    assert found(statuses=("SUPERSEDED",)) == []
+    assert found(actions=("CREATE",), statuses=("COMPLETE",)) == ["s-t1"]
+    assert found(user="ann") == []
+    change = tables.traversal.update().where(tables.traversal.c.id == "s-t2").values(user_name="Ann%")
+    with bench.store.database.write() as connection:
+        connection.execute(change)
+    assert found(user="ann") == found(user="%") == ["s-t2"]
+    assert bench.store.past.traversals("s-id", before=second, wanted=OperationFilter(user="a"), limit=5) == []
     with pytest.raises(NotFound, match="no traversal 's-t9'"):
         bench.store.past.traversal("s-id", "s-t9")
 
