@@ -1,9 +1,10 @@
 // Filters of the list that are kept under a name, in this browser.
 
-import { byId, el, setText } from "./dom.js";
+import { byId, el, page, setText } from "./dom.js";
 import { popup } from "./popup.js";
 
-const PLACE = "isotherm.filters";
+/** Several dashboards may be below one origin: each has its own. */
+const PLACE = `isotherm.filters:${page().stacks}`;
 const MOST = 50;
 
 /** The saved filters by name, in the order of names; none where the browser keeps nothing. */
