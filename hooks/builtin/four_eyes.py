@@ -81,5 +81,5 @@ class FourEyes(LifecyclePlugin):
             who = "made the plan" if not plan.user else "applies the plan"
             raise Refusal(f"{wanted}, and it is not known who {who}")
         if plan.user == context.user:
-            raise Refusal(f"{wanted}: {plan.user!r} made this one, and has another user apply it")
+            raise Refusal(f"{wanted}: {plan.user!r} made this one: have another user apply it")
         return None

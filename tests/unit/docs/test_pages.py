@@ -36,6 +36,7 @@ from orchestrator.model.messages import (
     StackJob,
 )
 from orchestrator.model.plan import FAN_IN, JOINS
+from orchestrator.model.plan_binding import PlanBinding
 from orchestrator.nodes.rpc.calls import OPERATION_RPC
 from orchestrator.nodes.rpc.kombu_transport import mailbox_address
 from orchestrator.nodes.rpc.mailbox import EXCHANGE
@@ -47,6 +48,7 @@ from orchestrator.store.repository import Timings
 from orchestrator.store.traversals.sweeping import DOUBLINGS
 from orchestrator.template.functions.description import describe_functions
 from orchestrator.template.versions import VERSIONS
+from orchestrator.views.plans import PlannedResource, PlanView
 from tests.unit.docs.pages import PAGES, ROOT
 from workers.check.checker import CARRY_ON, LINKS
 
@@ -322,3 +324,19 @@ def test_what_is_said_to_be_encrypted_is_packed_and_what_is_said_not_to_be_is_no
         "body",
     }
     assert packed.isdisjoint({"name", "physical_id", "reason", "status"})
+
+
+def test_the_fields_of_a_plan_and_of_its_binding_are_those_that_the_page_says() -> None:
+    change = (DOCS / "change.md").read_text()
+    document, resource = (
+        {
+            name
+            for row in re.findall(r"^\| (`[^|]*) \|", part, re.MULTILINE)
+            for name in re.findall(r"`(\w+)`", row)
+        }
+        for part in change.split("## What a plan says")[1].split("## When a plan")[0].split("Each of the")
+    )
+    assert document == {each.name for each in fields(PlanView)}
+    assert resource == {each.name for each in fields(PlannedResource)}
+    binding = change.split("The binding is a map")[1].split("It has no values")[0]
+    assert {*re.findall(r"`(\w+)`", binding)} == {each.name for each in fields(PlanBinding)}
