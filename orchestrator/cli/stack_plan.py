@@ -1,7 +1,7 @@
 """``isotherm stack plan`` and ``isotherm stack apply``: review what an operation would do, then do exactly that."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import click
@@ -17,6 +17,7 @@ from orchestrator.cli.options import (
     shell_command,
     tags_option,
     timeout_option,
+    unprotect_option,
     wait_option,
 )
 from orchestrator.cli.plan import MARKDOWN, show_plan
@@ -89,6 +90,7 @@ class _PlanCommand(click.Command):
 @rollback_again_option
 @tags_option("Tags of the stack after the operation.")
 @timeout_option
+@unprotect_option
 def plan(
     shell: Shell,
     name: str,
@@ -98,6 +100,7 @@ def plan(
     refresh: bool,
     is_delete: bool,
     output: str | None,
+    unprotect: bool,
     is_exit_code: bool,
     form: str,
     **given: Unpack[Given],
@@ -119,7 +122,7 @@ def plan(
         raise refused("give a template with -t, --existing to keep the present one, or --delete")
     with _ending_with_one(form, applies=is_exit_code), shell.service() as service:
         if is_delete:
-            made = service.plans.of_delete(name)
+            made = service.plans.of_delete(name, unprotect=unprotect)
         else:
             made = _planned(
                 shell,
@@ -128,6 +131,7 @@ def plan(
                 template=template,
                 is_upon_existing=is_upon_existing,
                 refresh=refresh,
+                unprotect=unprotect,
                 **given,
             )
         if output is not None:
@@ -147,6 +151,7 @@ def _planned(
     template: str | None,
     is_upon_existing: bool,
     refresh: bool,
+    unprotect: bool,
     **given: Unpack[Given],
 ) -> "StackPlan":
     from dataclasses import replace
@@ -158,7 +163,7 @@ def _planned(
             job = replace(job, rollback=before.rollback)
     else:
         job = stack_job(name, shell.settings, template=template, **given)
-    job = replace(job, refresh=refresh)
+    job = replace(job, refresh=refresh, unprotect=unprotect)
     try:
         service.stack(name)
     except NotFound:
@@ -201,7 +206,9 @@ def apply(shell: Shell, file: str, *, wait: bool, form: str) -> None:
     content = read_plan_file(file, most_bytes=4 * shell.settings.max_message_bytes)
     with shell.service() as service:
         read = service.plans.read(content, file=file)
-        with shell.allowed(read.job.operation):
+        with ExitStack() as checks:
+            for operation in read.job.operations:
+                checks.enter_context(shell.allowed(operation))
             is_new = read.view.action == "CREATE"
             after = last_event(service, read.view.stack_id) if wait and not is_new else 0
             going = service.apply(read)

@@ -147,18 +147,22 @@ class StackPlans:
             deletes=deletes,
         )
 
-    def of_delete(self, name: str) -> StackPlan:
-        """Return the plan of a delete.
+    def of_delete(self, name: str, *, unprotect: bool = False) -> StackPlan:
+        """Return the plan of a delete; with ``unprotect``, the stack and what is in it may be protected.
 
         Raises:
             NotFound: there is no such stack.
-            Conflict: the stack is busy or deleted, or a lifecycle plugin would refuse.
+            Conflict: the stack is busy, deleted or protected, or a lifecycle plugin would refuse.
         """
+        from orchestrator.engine.protection import change_of_delete
+
         stack = self._resting(name)
         if stack.action != "DELETE":
             refuse_busy(self._store, stack, "plan the deletion of")
         marks = self._store.row_marks.of(stack.root_id)
         rows = {row.id: row for row in self._store.stacks.resources(stack.id)}
+        held = self._store.protections.held(stack, list(rows.values()))
+        change_of_delete(stack, list(rows.values()), held, unprotect=unprotect)
         fragments = self._store.histories.planned(stack.id)
         graph = Graph({row.id: frozenset(row.requires) & rows.keys() for row in rows.values()}).reversed()
         plugins = joined(
@@ -185,7 +189,7 @@ class StackPlans:
             warnings=advice.warnings,
             annotations=advice.annotations,
         )
-        job = DeleteJob(name=stack.id, project=stack.project)
+        job = DeleteJob(name=stack.id, project=stack.project, unprotect=unprotect)
         return self._bound(view, job, rows=marks, deletes=tuple(sorted({row.name for row in rows.values()})))
 
     def _resting(self, name: str) -> StackRow:

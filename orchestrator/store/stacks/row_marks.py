@@ -16,7 +16,7 @@ from orchestrator.store.rows import Query
 #: The columns that a mark is made of: whatever is written to a row changes one of them.
 _MARKED: Final = (
     *("type", "action", "status", "physical_id", "replaced_by", "unhealthy", "metadata_version"),
-    *("definition_hash", "updated_at"),
+    *("definition_hash", "protected", "updated_at"),
 )
 _DIGEST_BYTES: Final = 8
 #: The columns before those: the row's id, its name, its stack's name and depth.
@@ -28,19 +28,29 @@ class RowMarks(Repository):
 
     @retrying
     def of(self, root_id: str) -> dict[str, RowMark]:
-        """Return the marks of the rows of a tree of stacks that are not deleted, by the row's id."""
+        """Return the marks of the rows of a tree of stacks that are not deleted, and of the stacks, by their ids."""
         with self._db.read() as connection:
             return marks_in(connection, root_id)
 
 
 def marks_in(connection: sa.Connection, root_id: str) -> dict[str, RowMark]:
-    """Return the marks of the rows of a tree of stacks, as a transaction sees them."""
-    found = {}
+    """Return the marks of the rows of a tree of stacks, and of the stacks, as a transaction sees them."""
+    found = {
+        row.id: RowMark(name=f"stack {row.name}", digest="protected" if row.protected else "")
+        for row in connection.execute(_stacks(), {"root_id": root_id})
+    }
     for row in connection.execute(_rows(), {"root_id": root_id}):
         digest = hashlib.blake2b(msgpack.packb(list(row[_NAMES:])), digest_size=_DIGEST_BYTES).hexdigest()
         name = f"{row.stack}/{row.name}" if row.depth else row.name
         found[row.id] = RowMark(name=name, digest=digest)
     return found
+
+
+@functools.cache
+def _stacks() -> Query:
+    stack = tables.stack
+    of_tree = (stack.c.root_id == sa.bindparam("root_id")) & stack.c.deleted_at.is_(None)
+    return sa.select(stack.c.id, stack.c.name, stack.c.protected).where(of_tree)
 
 
 @functools.cache

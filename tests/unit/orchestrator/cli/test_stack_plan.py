@@ -174,3 +174,18 @@ def test_with_four_eyes_a_plan_is_applied_by_another_user(
     assert applied.exit_code == 0, applied.output
     (operation,) = json.loads(run("stack", "history", "web", "-f", "json").stdout)
     assert operation["user"] == "bob"
+
+
+def test_a_plan_may_override_the_protection_that_its_reviewer_saw() -> None:
+    assert run("stack", "create", "web", "-t", "web.yaml").exit_code == 0
+    assert run("stack", "plan", "web", "--delete", "--unprotect", "-o", "early.plan").exit_code == 0
+    assert run("stack", "protect", "web").exit_code == 0
+    refused = run("stack", "plan", "web", "--delete")
+    assert refused.exit_code == 2
+    assert "stack 'web' is protected" in refused.stderr
+    # Whoever reviewed the earlier plan did not know that it would override something.
+    refused = run("stack", "apply", "early.plan")
+    assert refused.exit_code == 2
+    assert "changed resources: stack web" in refused.stderr
+    assert run("stack", "plan", "web", "--delete", "--unprotect", "-o", "late.plan").exit_code == 0
+    assert run("stack", "apply", "late.plan").exit_code == 0
