@@ -1,15 +1,13 @@
 """How a repair would undo drift: in place or by a replacement, and what prevents it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from orchestrator.errors import typed_message
-from orchestrator.planning.decision import Action, meaning_of, restricting
+from orchestrator.planning.decision import PROTECTED, Action, meaning_of, restricting, restrictions_of
 from orchestrator.planning.repairing import Drifted
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.steps import PropertyChanges
-from workers.check.rebuilding import Attempt
 
 
 def repairs_in_place(resource: Resource, seen: Any) -> bool:
@@ -25,15 +23,22 @@ def repairs_in_place(resource: Resource, seen: Any) -> bool:
         return True
 
 
-def prevents_repair(attempt: Attempt, it: Drifted, *, in_place: bool, is_external: bool) -> str:
-    """Return why a resource is not repaired, whatever the policy says; empty if it may be."""
+def prevents_repair(
+    resource: Resource,
+    it: Drifted,
+    *,
+    is_external: bool,
+    is_protected: bool,
+    restricted: Callable[[], Collection[str]],
+) -> str:
+    """Return why a resource is not repaired, whatever the policy says; empty if it may be.
+
+    ``restricted`` reads the actions that the environment in force restricts.
+    """
     if is_external:
         return "it stands for an object that is not the stack's own (external_id)"
-    if isinstance(attempt.resource, StackResource):
+    if isinstance(resource, StackResource):
         return "it is a stack of its own"
-    try:
-        fragment = attempt.check.applied() or {}
-    except Exception as error:  # noqa: BLE001  # what is on record cannot be read
-        return f"its definition cannot be read: {typed_message(error)}"
-    action = Action.UPDATE if in_place and not it.is_gone else Action.REPLACE
-    return restricting(fragment.get("restricted", ()), action)
+    action = Action.UPDATE if it.in_place and not it.is_gone else Action.REPLACE
+    marks: Mapping[str, Any] = {"restricted": sorted(restricted()), PROTECTED: is_protected}
+    return restricting(restrictions_of(marks), action)

@@ -4,7 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import structlog
@@ -21,6 +21,7 @@ from orchestrator.model.messages import OPERATE, CheckOrder
 from orchestrator.model.observation_times import next_due
 from orchestrator.model.plain import refuse_not_plain
 from orchestrator.planning.repairing import Drifted, repairing, still_counted
+from orchestrator.planning.stored_templates import load_registry
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import CannotTell
@@ -31,6 +32,7 @@ from orchestrator.store.stacks.observation_turns import ObservationTurn, TurnEnd
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.document import Path
+from orchestrator.template.resource_registry import Registry
 from workers.check.context import CheckContext
 from workers.check.drift import drift_of, findings_of
 from workers.check.mending import prevents_repair, repairs_in_place
@@ -131,7 +133,8 @@ class StackObserver:
         sound: list[str] = []
         drifted: list[DriftedResource] = []
         repairs = still_counted(turn.repairs, now=turn.now)
-        can_repair = _can_repair(stacks[0])
+        # Read at most once, and only where a repair may begin.
+        registry = cache(partial(load_registry, self._store, stacks[0].template_id, self._settings))
         for kind, some in by_type.items():
             for (subject, resource), seen in zip(some, _seen(kind, some), strict=True):
                 try:
@@ -146,7 +149,14 @@ class StackObserver:
                     sound.append(subject.row.id)
                     continue
                 standing, why = self._standing(
-                    subject, resource, findings, seen, turn=turn, repairs=repairs, can_repair=can_repair
+                    subject,
+                    resource,
+                    findings,
+                    seen,
+                    turn=turn,
+                    root=stacks[0],
+                    registry=registry,
+                    repairs=repairs,
                 )
                 if standing is Standing.REPAIRING:
                     repairs.append((subject.path, turn.now))
@@ -283,28 +293,33 @@ class StackObserver:
         findings = findings_of(resource.properties, observed, is_open, is_ignored)
         return findings, drift_of(resource.properties, observed, is_open, is_ignored)
 
-    @staticmethod
     def _standing(
+        self,
         subject: _Subject,
         resource: Resource,
         findings: Sequence[Finding],
         seen: object,
         *,
         turn: ObservationTurn,
+        root: StackRow,
+        registry: Callable[[], Registry],
         repairs: Sequence[tuple[str, float]],
-        can_repair: str,
     ) -> tuple[Standing, str]:
         row = subject.row
         it = Drifted(path=subject.path, name=row.name, type=row.type, is_gone=findings[0].is_gone)
         if not turn.policy.only_reports(row.name, row.type):
-            in_place = it.is_gone or repairs_in_place(resource, seen)
+            it = replace(it, in_place=it.is_gone or repairs_in_place(resource, seen))
             prevented = prevents_repair(
-                subject.attempt, it, in_place=in_place, is_external=subject.is_external
+                resource,
+                it,
+                is_external=subject.is_external,
+                is_protected=row.protected,
+                restricted=lambda: registry().restricted_actions(tuple(subject.path.split("/"))),
             )
-            it = replace(it, in_place=in_place, prevented=prevented)
+            it = replace(it, prevented=prevented)
         standing, why = repairing(it, turn.policy, repairs, now=turn.now)
-        if standing is Standing.REPAIRING and can_repair:
-            return Standing.POSTPONED, can_repair
+        if standing is Standing.REPAIRING and (unfit := _unfit_for_repair(root)):
+            return Standing.POSTPONED, unfit
         return standing, why
 
 
@@ -341,7 +356,7 @@ def _refusal(stacks: Sequence[StackRow]) -> str:
     return f"stack {resting.name!r} is {resting.action}_{resting.status}" if resting else ""
 
 
-def _can_repair(root: StackRow) -> str:
+def _unfit_for_repair(root: StackRow) -> str:
     """Return why no repair of a stack can begin; empty if one can."""
     is_sound = root.status == "COMPLETE" or root.action == CHECK
     if is_sound and root.completed_template_id == root.template_id:

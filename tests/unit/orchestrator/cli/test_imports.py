@@ -81,7 +81,7 @@ COMMANDS = {
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
         381,
-        790,
+        791,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
 }
