@@ -189,3 +189,28 @@ def test_a_plan_may_override_the_protection_that_its_reviewer_saw() -> None:
     assert "changed resources: stack web" in refused.stderr
     assert run("stack", "plan", "web", "--delete", "--unprotect", "-o", "late.plan").exit_code == 0
     assert run("stack", "apply", "late.plan").exit_code == 0
+
+
+def test_a_plan_is_bound_to_what_is_in_nested_stacks(tmp_path: Path) -> None:
+    (tmp_path / "outer.yaml").write_text(
+        "heat_template_version: 2021-04-16\n"
+        "parameters: {word: {type: string, default: hello}}\n"
+        "resources: {inner: {type: web.yaml, properties: {word: {get_param: word}}}}\n"
+    )
+    created = json.loads(
+        run("stack", "plan", "web", "-t", "outer.yaml", "-o", "web.plan", "-f", "json").stdout
+    )
+    assert [each["name"] for each in created["resources"]] == ["inner", "inner/first", "inner/second"]
+    assert run("stack", "apply", "web.plan").exit_code == 0
+    (nested,) = [
+        each
+        for each in json.loads(run("stack", "list", "--nested", "-f", "json").stdout)
+        if each["parent_id"]
+    ]
+    assert run("stack", "plan", "web", "--existing", "-P", "word=bye", "-o", "stale.plan").exit_code == 0
+    assert run("stack", "resource", "mark-unhealthy", nested["name"], "first").exit_code == 0
+    refused = run("stack", "apply", "stale.plan")
+    assert refused.exit_code == 2
+    assert f"{nested['name']}/first" in refused.stderr
+    assert run("stack", "plan", "web", "--existing", "-P", "word=bye", "-o", "web.plan").exit_code == 0
+    assert "web UPDATE_COMPLETE" in run("stack", "apply", "web.plan").stdout
