@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
-from orchestrator.cli.errors import DONE, STACK_FAILED, report
+from orchestrator.cli.errors import DONE, report
 from orchestrator.cli.events import last_event
-from orchestrator.cli.formats import FORMS, fields_table, show
+from orchestrator.cli.formats import FORMS
 from orchestrator.cli.options import (
     comment_option,
     optional_template_options,
@@ -212,7 +212,4 @@ def apply(shell: Shell, file: str, *, wait: bool, form: str) -> None:
             is_new = read.view.action == "CREATE"
             after = last_event(service, read.view.stack_id) if wait and not is_new else 0
             going = service.apply(read)
-            if going.deleted_at is not None:
-                show(form, going.to_dict(), fields_table({"name": going.name, "state": "already deleted"}))
-                raise click.exceptions.Exit(STACK_FAILED)
             follow_or_leave(shell, service, going, action=read.view.action, wait=wait, form=form, after=after)

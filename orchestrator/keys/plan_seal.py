@@ -9,8 +9,10 @@ byte can be changed.
 """
 
 import hashlib
+import os
 import struct
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -45,7 +47,7 @@ class PlanKeys:
         if settings.embedded and not path.exists():
             path = settings.state_directory / OWN_KEY
             if not path.exists():
-                write_keys(path, [Key.generate(JOB, state=ACTIVE)])
+                _make_key(path)
         self.ring: KeyRing = KeyRing(read_keys(path))
         self._is_alone = settings.embedded
 
@@ -112,6 +114,17 @@ class PlanKeys:
         except Refused as error:
             return error.reason != KEY
         return True
+
+
+def _make_key(path: Path) -> None:
+    """Make the file of a new key; of two processes that do so at once, both get the key of the first."""
+    own = path.with_name(f".{path.name}.{os.getpid()}")
+    write_keys(own, [Key.generate(JOB, state=ACTIVE)])
+    try:
+        with suppress(FileExistsError):
+            path.hardlink_to(own)
+    finally:
+        own.unlink()
 
 
 def parts_of(content: bytes, file: str) -> tuple[bytes, bytes]:

@@ -214,3 +214,12 @@ def test_a_plan_is_bound_to_what_is_in_nested_stacks(tmp_path: Path) -> None:
     assert f"{nested['name']}/first" in refused.stderr
     assert run("stack", "plan", "web", "--existing", "-P", "word=bye", "-o", "web.plan").exit_code == 0
     assert "web UPDATE_COMPLETE" in run("stack", "apply", "web.plan").stdout
+
+
+def test_a_stack_without_resources_is_planned_too(tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("heat_template_version: 2021-04-16\nresources: {}\n")
+    for words in (("-t", "none.yaml"), ("--delete",)):
+        assert run("stack", "plan", "web", *words, "-o", "web.plan").exit_code == 0
+        applied = run("stack", "apply", "web.plan", "-f", "json")
+        assert applied.exit_code == 0, applied.output
+    assert json.loads(applied.stdout)["state"] == "DELETE_COMPLETE"

@@ -125,3 +125,12 @@ def test_only_an_embedded_installation_makes_a_key_for_its_plans(tmp_path: Path)
 def test_what_is_no_plan_is_refused_in_words(content: bytes) -> None:
     with pytest.raises(InvalidInput, match=r"web\.plan"):
         parts_of(content, "web.plan")
+
+
+def test_the_key_of_the_first_process_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = PlanKeys(settings_of(tmp_path))
+    content = first.seal(BINDING, BODY, installation="i")
+    # The second looks before the first has made it, and makes its own afterwards.
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    assert opened(PlanKeys(settings_of(tmp_path)), content).stack == "web"
+    assert {each.name for each in tmp_path.iterdir()} == {OWN_KEY}
