@@ -16,6 +16,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "stack apply": "stack_plan:apply",
     "stack adopt": "stack_adopt:adopt",
     "stack update": "stack_update:update",
+    "stack delete": "stack_delete:delete",
     "stack cancel": "stack_cancel:cancel",
     "stack protect": "stack_protection:protect",
     "stack unprotect": "stack_protection:unprotect",

@@ -55,6 +55,18 @@ def saved_plan_tables(plan: "PlanView") -> Iterator[Table]:
     yield from annotation_tables(plan.annotations)
 
 
+def delete_plan_tables(plan: "PlanView") -> Iterator[Table]:
+    """Yield the tables of the plan of a delete: the summary, and the resources in the order of their deletion."""
+    yield fields_table({"name": plan.stack, "state": plan.state, "plan": summary_of(plan.resources)})
+    if plan.resources:
+        rows = [
+            (each.name, each.type, _ACTIONS[each.action][0], ", ".join(each.after), each.reason)
+            for each in plan.resources
+        ]
+        columns = ("name", "type", "action", "after", "why")
+        yield Table(columns=columns, rows=rows, title="resources")
+
+
 def summary_of(resources: "Sequence[ResourcePlan]") -> str:
     """Return how many resources there are of each action, in words."""
     counted = Counter(each.action for each in resources)

@@ -7,9 +7,9 @@ import click
 
 from orchestrator.cli import graph as drawing
 from orchestrator.cli.ending import follow_or_leave, outputs_table, refuse_to_leave
-from orchestrator.cli.errors import BAD_INPUT, warn
+from orchestrator.cli.errors import warn
 from orchestrator.cli.events import last_event
-from orchestrator.cli.formats import Table, fields_table, moment, printable, show
+from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import (
     comment_option,
     rollback_option,
@@ -17,15 +17,12 @@ from orchestrator.cli.options import (
     tags_option,
     template_options,
     timeout_option,
-    unprotect_option,
     wait_option,
-    yes_option,
 )
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, stack_job
 
 if TYPE_CHECKING:
-    from orchestrator.service import Service
     from orchestrator.views.stacks import StackView
 
 
@@ -122,28 +119,6 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
     show(form, view.to_dict(), *_tables(view))
 
 
-@shell_command("isotherm stack delete web", "isotherm stack delete web --yes --no-wait", group=stack)
-@click.argument("name")
-@yes_option
-@unprotect_option
-@comment_option
-@wait_option
-def delete(shell: Shell, name: str, *, yes: bool, unprotect: bool, wait: bool, form: str) -> None:
-    """Delete a stack and all its resources."""
-    refuse_to_leave(shell, wait=wait)
-    with shell.service() as service:
-        present = service.stack(name)
-        if not yes and shell.can_answer() and not _confirmed(service, present):
-            click.echo("Nothing was deleted.", err=True)
-            raise click.exceptions.Exit(BAD_INPUT)
-        after = last_event(service, present.id) if wait else 0
-        going = service.delete(name, unprotect=unprotect)
-        if going is None:
-            show(form, present.to_dict(), fields_table({"name": present.name, "state": "already deleted"}))
-            return
-        follow_or_leave(shell, service, going, action="DELETE", wait=wait, form=form, after=after)
-
-
 @shell_command("isotherm stack watch web", group=stack)
 @click.argument("name")
 def watch(shell: Shell, name: str, form: str) -> None:
@@ -178,12 +153,6 @@ def graph(shell: Shell, name: str, form: str) -> None:
         show(form, view.to_dict())
     else:
         click.echo(drawing.as_dot(view, name) if form == "dot" else drawing.as_mermaid(view), nl=False)
-
-
-def _confirmed(service: "Service", view: "StackView") -> bool:
-    count = len(service.resources(view.id))
-    question = f"Delete the stack {printable(view.name)} and its {count} resource{'' if count == 1 else 's'}?"
-    return click.confirm(question, err=True)
 
 
 def _tables(view: "StackView") -> list[Table]:

@@ -18,7 +18,7 @@ from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.settings import Settings
 from orchestrator.engine.plan_changes import KNOWN_LATER
 from orchestrator.engine.stack_actions import refuse_busy
-from orchestrator.engine.update_preview import DELETE, why_kept
+from orchestrator.engine.update_preview import DELETE, refusal_of, why_kept
 from orchestrator.errors import Conflict, InvalidInput, IsothermError, Problem
 from orchestrator.keys.plan_seal import PlanKeys, parts_of, require_body
 from orchestrator.lifecycle.engine_plugin import joined
@@ -115,8 +115,9 @@ class StackPlans:
             self._store, stack, named, self._settings, clients=self._clients(), state=_state(stack)
         )
         requires = {each.name: each.requires for each in compared.desired_resources}
-        listed = [each for each in plan.resources if each.action != DELETE]
-        removed = [each for each in plan.resources if each.action == DELETE]
+        # What is removed, or would be if it were not protected, comes after the desired resources.
+        count = len(compared.desired_resources)
+        listed, removed = plan.resources[:count], plan.resources[count:]
         names = {row.id: row.name for row in compared.rows}
         dependents = _dependents(
             {row.name: [names.get(each, "") for each in row.requires] for row in compared.rows}
@@ -147,8 +148,10 @@ class StackPlans:
             deletes=deletes,
         )
 
-    def of_delete(self, name: str, *, unprotect: bool = False) -> StackPlan:
+    def of_delete(self, name: str, *, unprotect: bool = False, lists_refused: bool = False) -> StackPlan:
         """Return the plan of a delete; with ``unprotect``, the stack and what is in it may be protected.
+
+        With ``lists_refused``, what is protected is listed as refused in a plan that cannot be applied.
 
         Raises:
             NotFound: there is no such stack.
@@ -162,7 +165,8 @@ class StackPlans:
         marks = self._store.row_marks.of(stack.root_id)
         rows = {row.id: row for row in self._store.stacks.resources(stack.id)}
         held = self._store.protections.held(stack, list(rows.values()))
-        change_of_delete(stack, list(rows.values()), held, unprotect=unprotect)
+        change_of_delete(stack, list(rows.values()), held, unprotect=unprotect or lists_refused)
+        held = {} if unprotect else held
         fragments = self._store.histories.planned(stack.id)
         graph = Graph({row.id: frozenset(row.requires) & rows.keys() for row in rows.values()}).reversed()
         plugins = joined(
@@ -172,21 +176,23 @@ class StackPlans:
         shown = stack_shown(self._store, stack, self._settings)
         advice = advice_of(plugins, lambda: shown, shown, DELETE, {row.type for row in rows.values()})
         view = self._view(
-            DeleteJob(name=stack.name, project=stack.project),
+            DeleteJob(name=stack.name, project=stack.project, unprotect=unprotect),
             DELETE,
             stack=stack,
             resources=[
                 PlannedResource(
                     name=rows[row_id].name,
                     type=rows[row_id].type,
-                    action=DELETE,
-                    reason=why_kept(fragments.get(row_id, {})),
+                    action=Action.REFUSE.value if row_id in held else DELETE,
+                    reason=refusal_of(rows[row_id].name, held[row_id])
+                    if row_id in held
+                    else why_kept(fragments.get(row_id, {})),
                     after=tuple(sorted(rows[each].name for each in graph.requirements[row_id])),
                 )
                 for row_id in graph.in_order()
             ],
             tags=tuple(stack.tags),
-            warnings=advice.warnings,
+            warnings=(*_protected(stack, unprotect=unprotect), *advice.warnings),
             annotations=advice.annotations,
         )
         job = DeleteJob(name=stack.id, project=stack.project, unprotect=unprotect)
@@ -309,6 +315,12 @@ class StackPlans:
             hint="set encryption_keys as coordinators and workers have it, or plan without -o",
         )
         raise InvalidInput([problem])
+
+
+def _protected(stack: StackRow, *, unprotect: bool) -> tuple[Problem, ...]:
+    if not stack.protected or unprotect:
+        return ()
+    return (Problem(message=f"stack {stack.name!r} is protected: its deletion will be refused"),)
 
 
 def _types() -> Any:

@@ -282,9 +282,8 @@ class DryRun:
             if is_replaced and row.action != "DELETE":
                 continue
             if row.id in self._compared.protected and not self._compared.unprotect:
-                yield ResourcePlan(
-                    name=row.name, type=row.type, action=Action.REFUSE.value, reason=self._not_deleted(row)
-                )
+                reason = refusal_of(row.name, self._compared.protected[row.id])
+                yield ResourcePlan(name=row.name, type=row.type, action=Action.REFUSE.value, reason=reason)
                 continue
             planned = self._compared.history.planned.get(row.id, {})
             reasons = ["another has taken its place" if row.name in matches else "", why_kept(planned)]
@@ -292,10 +291,11 @@ class DryRun:
                 name=row.name, type=row.type, action=DELETE, reason="; ".join(filter(None, reasons))
             )
 
-    def _not_deleted(self, row: ResourceRow) -> str:
-        """Return why a row that is, or holds, something protected is not deleted."""
-        inner = [path for path in self._compared.protected[row.id] if path != row.name]
-        return f"{NOT_DELETED}: {', '.join(inner)}" if inner else NOT_DELETED
+
+def refusal_of(name: str, paths: Iterable[str]) -> str:
+    """Return why a resource is not deleted that is protected, or in whose nested stack what is at ``paths`` is."""
+    inner = [path for path in paths if path != name]
+    return f"{NOT_DELETED}: {', '.join(inner)}" if inner else NOT_DELETED
 
 
 def why_kept(planned: Mapping[str, Any]) -> str:

@@ -95,16 +95,16 @@ class Protected(RuleBasedStateMachine):
         self.rest()
         stack = self.world.store.stacks.find("s", project="default")
         with suppress(Conflict, NotFound):
-            protect(self.world.store, stack, (nearest(self.definition, name),))
+            protect(self.world.store, stack, (self._near(name),))
         self._learn()
 
     @rule(action=st.sampled_from(["create", "update", "delete"]), name=names, late=st.booleans())
     def fault(self, action: str, name: str, late: bool) -> None:
-        self.witness.faults[action, nearest(self.definition, name)] = Fault(1, False, late)
+        self.witness.faults[action, self._near(name)] = Fault(1, False, late)
 
     @rule(name=names)
     def slow(self, name: str) -> None:
-        self.world.cloud.polls[nearest(self.definition, name)] = 3
+        self.world.cloud.polls[self._near(name)] = 3
 
     @rule(moves=st.lists(moves, min_size=1, max_size=10))
     def fate(self, moves: list[tuple[str, int]]) -> None:
@@ -152,6 +152,9 @@ class Protected(RuleBasedStateMachine):
             row = rows[physical_id]
             assert (row.name, row.protected, row.replaced_by) == (name, True, None)
             assert row.action != "DELETE"
+
+    def _near(self, name: str) -> str:
+        return nearest(self.definition, name) if self.definition else name
 
     def _job(self, definition: Definition) -> StackJob:
         return StackJob(

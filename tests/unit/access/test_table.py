@@ -352,7 +352,7 @@ def test_no_command_finds_a_stack_of_another_project(
     words: str, installation: Settings, tokens: dict[str, str], theirs: str
 ) -> None:
     for name in ("theirs", theirs):
-        code, output = typed(installation, words, tokens["installation"], name=name)
+        code, output = typed(installation, words, tokens["installation"], name=name, names=name)
         assert code == 2, output
         assert f"project 'acme' has no stack '{name}'" in re.sub(r"\s+", " ", output)
         assert MARK not in output

@@ -73,10 +73,10 @@ WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 COMMANDS = {
     "--help": Limits({"click"}, 58, 127),
     "--version": Limits({"click"}, 19, 136),
-    "stack --help": Limits({"click"}, 67, 136),
-    "stack list": Limits(SETTINGS | DATABASE, 101, 477),
-    "stack list -f json": Limits(SETTINGS | DATABASE, 101, 477),
-    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 193, 600),
+    "stack --help": Limits({"click"}, 68, 136),
+    "stack list": Limits(SETTINGS | DATABASE, 100, 477),
+    "stack list -f json": Limits(SETTINGS | DATABASE, 100, 477),
+    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 192, 600),
     "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 174, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
