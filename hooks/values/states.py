@@ -5,7 +5,7 @@ from typing import Final
 #: Every action that an event may have.
 ACTIONS: Final = (
     *("CREATE", "ADOPT", "UPDATE", "REPLACE", "ROLLBACK", "DELETE", "CHECK", "SUSPEND", "RESUME"),
-    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK", "DRIFT"),
+    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK", "DRIFT", "PROTECT", "UNPROTECT"),
 )
 #: The statuses of actions.
 OF_ACTIONS: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")

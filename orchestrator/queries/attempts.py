@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.model.drift import DRIFT
+from orchestrator.model.protection import PROTECTION
 from orchestrator.views.resource_page import AttemptView
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.store.history.past import TraversalRow
 
 #: The actions of events that record no attempt.
-_ASIDE: Final = frozenset({"SIGNAL", HOOK, DRIFT})
+_ASIDE: Final = frozenset({"SIGNAL", HOOK, DRIFT, *PROTECTION})
 
 
 def attempts_of(

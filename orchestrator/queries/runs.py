@@ -9,6 +9,7 @@ from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.model.drift import DRIFT
 from orchestrator.model.messages import CLEANUP
+from orchestrator.model.protection import PROTECTION
 from orchestrator.views.facts import NodeFact
 from orchestrator.views.runs import (
     ABSENT,
@@ -51,7 +52,7 @@ _UNDER_WAY: Final = frozenset({IS_RUNNING, WAITING, RETRYING, HELD})
 _AT_REST: Final = frozenset({DONE, IS_UNCHANGED})
 #: Events that are not part of what an operation does: signals, breakpoints, drift, and the note that a replacement is
 #: needed.
-_ASIDE: Final = frozenset({"SIGNAL", HOOK, DRIFT, "REPLACE"})
+_ASIDE: Final = frozenset({"SIGNAL", HOOK, DRIFT, "REPLACE", *PROTECTION})
 
 
 def runs_of(operations: Sequence[TraversalView], facts: RunFacts, *, more: bool) -> RunsView:

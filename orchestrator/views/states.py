@@ -8,6 +8,7 @@ from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK, paused_until
 from orchestrator.model.drift import DRIFT
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE
+from orchestrator.model.protection import PROTECTION
 from orchestrator.views.facts import LOST, RETRY, EventFact, Facts, NodeFact
 from orchestrator.views.vertex_states import (
     BLOCKED,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from orchestrator.views.operations import OperationView
 
 #: The actions of events that come at any time: of signals, and of observations.
-_ASIDE: Final = frozenset({"SIGNAL", DRIFT})
+_ASIDE: Final = frozenset({"SIGNAL", DRIFT, *PROTECTION})
 #: The reason of a cleanup that was planned and held back.
 _HELD_BACK: Final = "not deleted: something that requires it could not be"
 #: The reason of an action that was begun and not done when its operation was over.

@@ -12,6 +12,7 @@ from orchestrator.errors import Conflict, IsothermError
 from orchestrator.model.messages import CancelJob, DeleteJob, RestoreJob, StackJob
 from orchestrator.model.purge import Purge
 from orchestrator.planning.decision import NOT_REPLACED
+from orchestrator.queries.observer import Observer
 from orchestrator.store.traversals.starting import TraversalStarts
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.groups import TYPES
@@ -356,3 +357,12 @@ def test_wherever_a_process_dies_what_is_permitted_is_replaced_once(instruction:
     assert list(world.cloud.objects) == [row.physical_id]
     events = world.store.events.read(story.id, limit=1000)
     assert [each.action for each in events if "PROTECT" in each.action] == ["PROTECT", "UNPROTECT"]
+
+
+def test_events_of_protection_are_no_states_and_no_attempts() -> None:
+    story = Story({"a": value("1", "s")})
+    observer = Observer(story.world.checker._settings, story.world.store)
+    before = observer.graph("s").vertices, observer.timeline("s").bars
+    guard(story.world)
+    guard(story.world, "a")
+    assert (observer.graph("s").vertices, observer.timeline("s").bars) == before

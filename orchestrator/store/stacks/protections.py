@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from orchestrator.config.caller import caller
+from orchestrator.model.protection import PROTECT, UNPROTECT
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
@@ -13,9 +14,6 @@ from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import insert_event, insert_resource_event
 from orchestrator.store.stacks.health import is_quiet
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
-
-#: The actions of events about protection.
-PROTECT, UNPROTECT = "PROTECT", "UNPROTECT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
