@@ -10,6 +10,7 @@ from orchestrator.queries.findings import (
     LEAST_QUIET_SECONDS,
     MOST,
     cache_findings,
+    drift_findings,
     ended_findings,
     grouped,
     held_findings,
@@ -46,7 +47,8 @@ def stored_attention(store: "Store", settings: "Settings") -> AttentionView:
     processes = process_findings(store.processes.all(project=project), rows, embedded=settings.embedded)
     # Without workers everything stands still: that is one finding, not one for each operation.
     others = [] if processes else [*stuck, *quiet_operations(store, rows, stuck)]
-    findings = [*processes, *ended_findings(rows), *held_findings(rows), *others, *sink_findings(sinks)]
+    of_stacks = [*ended_findings(rows), *held_findings(rows), *others, *drift_findings(rows)]
+    findings = [*processes, *of_stacks, *sink_findings(sinks)]
     return AttentionView(project=project, as_of=rows.as_of, groups=grouped(findings, totals_of(rows, sinks)))
 
 

@@ -10,7 +10,13 @@ from hooks.values.states import ACTIONS
 from orchestrator.model.actions import RETRIED
 from orchestrator.queries.standstill import standstill_of
 from orchestrator.store.installation.sink_cursors import LateCursor
-from orchestrator.store.stacks.attention import AttentionRows, EndedStack, HeldNode, QuietOperation
+from orchestrator.store.stacks.attention import (
+    AttentionRows,
+    DriftedStack,
+    EndedStack,
+    HeldNode,
+    QuietOperation,
+)
 from orchestrator.views.attention import KINDS, Finding, FindingGroup
 from orchestrator.views.caches import CacheView
 from orchestrator.views.nodes import UP, NodeView
@@ -61,6 +67,7 @@ def totals_of(rows: AttentionRows, sinks: Sequence[LateCursor]) -> dict[str, int
         "failed": rows.failed_total,
         "rolled_back": rows.rolled_back_total,
         "held": rows.held_total,
+        "drift": rows.drifted_total,
         "sink": sinks[0].total if sinks else 0,
     }
 
@@ -186,6 +193,30 @@ def _rolled_back(row: EndedStack) -> Finding:
         since=row.since,
         page=f"stack/{row.id}/failure",
         command=f"isotherm stack failure {shlex.quote(row.name)}",
+        stack=row.name,
+        stack_id=row.id,
+        traversal_id=row.traversal_id,
+    )
+
+
+def drift_findings(rows: AttentionRows) -> list[Finding]:
+    """Return the stacks that others have changed."""
+    return [_drifted(row) for row in rows.drifted]
+
+
+def _drifted(row: DriftedStack) -> Finding:
+    number = "1 resource differs" if row.resources == 1 else f"{row.resources} resources differ"
+    left = f", {row.left_alone} of them again and again" if row.left_alone else ""
+    return Finding(
+        kind="drift",
+        subject=row.name,
+        what=f"{number} from what is recorded{left}",
+        why="Another system or a person changes them as well: undo that, or change the template."
+        if row.left_alone
+        else "An update with --refresh changes them back, and so does the observation mode repair.",
+        since=row.since,
+        page=f"stack/{row.id}/events",
+        command=f"isotherm stack drift show {shlex.quote(row.name)}",
         stack=row.name,
         stack_id=row.id,
         traversal_id=row.traversal_id,

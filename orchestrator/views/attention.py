@@ -16,6 +16,7 @@ KINDS: Final = {
     "held": "Resources held at a breakpoint",
     "quiet": "Operations without progress",
     "rolled_back": "Stacks that were rolled back",
+    "drift": "Stacks changed by others",
     "sink": "Event sinks that are behind",
     "cache": "Caches",
 }

@@ -6,6 +6,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from orchestrator.model.drift import Standing
 from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
@@ -43,6 +44,20 @@ class HeldNode(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DriftedStack(Record):
+    """A stack with drift on record, in itself or within."""
+
+    id: str
+    name: str
+    traversal_id: str
+    #: How many of its resources differ from their objects, and how many of these are not repaired any more.
+    resources: int
+    left_alone: int
+    #: Since when the first has.
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuietOperation(Record):
     """An operation in progress without a recent event, neither of its stack nor of those nested in it."""
 
@@ -68,6 +83,8 @@ class AttentionRows:
     held: Sequence[HeldNode] = field(default=())
     held_total: int = 0
     quiet: Sequence[QuietOperation] = field(default=())
+    drifted: Sequence[DriftedStack] = field(default=())
+    drifted_total: int = 0
     #: The number of outermost stacks in progress, and the one that began first: its name, id and time.
     in_progress: int = 0
     oldest: tuple[str, str, float] | None = None
@@ -91,6 +108,7 @@ class AttentionStacks(Repository):
             rolled_back = connection.execute(_ended(project, is_back).limit(limit)).all()
             held = connection.execute(_held(project).limit(limit)).all()
             under_way = connection.execute(_in_progress(project)).first()
+            drifted = connection.execute(_drifted(project).limit(limit)).all()
             quiet = connection.execute(_quiet(project, now - quiet_seconds).limit(MOST_QUIET)).all()
         return AttentionRows(
             as_of=now,
@@ -101,6 +119,8 @@ class AttentionStacks(Repository):
             held=tuple(HeldNode.of(row) for row in held),
             held_total=_total(held),
             quiet=tuple(QuietOperation.of(row) for row in quiet),
+            drifted=tuple(DriftedStack.of(row) for row in drifted),
+            drifted_total=_total(drifted),
             in_progress=under_way.total if under_way else 0,
             oldest=(under_way.name, under_way.id, under_way.begun_at) if under_way else None,
         )
@@ -124,6 +144,27 @@ def _ended(project: str, which: sa.ColumnElement[bool]) -> Query:
         .outerjoin(traversal, traversal.c.id == stack.c.traversal_id)
         .where(_outermost(project), which)
         .order_by(since.desc(), stack.c.name)
+    )
+
+
+def _drifted(project: str) -> Query:
+    stack, drift = tables.stack, tables.drift
+    left = sa.case((drift.c.standing == Standing.LEFT_ALONE.value, drift.c.resource_id))
+    since = sa.func.min(drift.c.since).label("since")
+    return (
+        sa.select(
+            stack.c.id,
+            stack.c.name,
+            stack.c.traversal_id,
+            sa.func.count(drift.c.resource_id.distinct()).label("resources"),
+            sa.func.count(left.distinct()).label("left_alone"),
+            since,
+            sa.func.count().over().label("total"),
+        )
+        .join(drift, drift.c.root_id == stack.c.id)
+        .where(_outermost(project))
+        .group_by(stack.c.id, stack.c.name, stack.c.traversal_id)
+        .order_by(since, stack.c.name)
     )
 
 

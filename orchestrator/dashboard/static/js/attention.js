@@ -14,6 +14,7 @@ const LINKS = {
   held: "See it in the graph",
   quiet: "See the timeline",
   rolled_back: "See why it failed",
+  drift: "See its events",
   sink: "See its events",
   cache: "See the caches",
 };

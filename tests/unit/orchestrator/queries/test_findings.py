@@ -10,6 +10,7 @@ from orchestrator.queries.findings import (
     broker_finding,
     cache_findings,
     database_finding,
+    drift_findings,
     ended_findings,
     grouped,
     held_findings,
@@ -21,7 +22,13 @@ from orchestrator.queries.findings import (
     totals_of,
 )
 from orchestrator.store.installation.sink_cursors import LateCursor
-from orchestrator.store.stacks.attention import AttentionRows, EndedStack, HeldNode, QuietOperation
+from orchestrator.store.stacks.attention import (
+    AttentionRows,
+    DriftedStack,
+    EndedStack,
+    HeldNode,
+    QuietOperation,
+)
 from orchestrator.views.attention import KINDS, AttentionView, Finding
 from orchestrator.views.caches import CacheView
 from orchestrator.views.nodes import NodeView
@@ -61,6 +68,23 @@ def test_a_failed_stack_can_be_tried_again_where_an_update_does_that(action: str
 def test_a_rolled_back_stack_is_a_finding_of_its_own_kind() -> None:
     (finding,) = ended_findings(rows(rolled_back=[ended("web", "ROLLBACK", "COMPLETE")]))
     assert (finding.kind, finding.what, finding.action) == ("rolled_back", "ROLLBACK_COMPLETE: no room", "")
+
+
+@pytest.mark.parametrize(
+    ("resources", "left", "what", "why"),
+    [
+        (1, 0, "1 resource differs from what is recorded", "--refresh"),
+        (3, 2, "3 resources differ from what is recorded, 2 of them again and again", "Another system"),
+    ],
+)
+def test_a_stack_that_others_changed_is_a_finding(resources: int, left: int, what: str, why: str) -> None:
+    drifted = DriftedStack(
+        id="i", name="my web", traversal_id="t", resources=resources, left_alone=left, since=5.0
+    )
+    (finding,) = drift_findings(rows(drifted=[drifted], drifted_total=1))
+    assert (finding.kind, finding.what, finding.since) == ("drift", what, 5.0)
+    assert why in finding.why
+    assert finding.command == "isotherm stack drift show 'my web'"
 
 
 def test_a_held_resource_is_let_on_by_clearing_its_own_breakpoint() -> None:

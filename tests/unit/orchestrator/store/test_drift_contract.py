@@ -175,3 +175,15 @@ def test_a_purge_takes_the_drift_of_a_deleted_stack(bench: Bench, stack: str) ->
     assert bench.store.stacks.by_id(stack) is None
     assert bench.store.drifts.of_tree(stack) == []
     assert bench.store.observation_turns.read(stack) is None
+
+
+def test_stacks_with_drift_need_a_person(bench: Bench, stack: str) -> None:
+    found = (
+        drifted(bench, "a", SIZE, replace(SIZE, key="tags")),
+        drifted(bench, "b", GONE, standing=Standing.LEFT_ALONE),
+    )
+    record(bench, observed(bench, *found))
+    rows = bench.store.attention.read(project="p", quiet_seconds=300, limit=9)
+    assert [(row.name, row.resources, row.left_alone) for row in rows.drifted] == [("s", 2, 1)]
+    assert rows.drifted_total == 1
+    assert bench.store.attention.read(project="other", quiet_seconds=300, limit=9).drifted == ()
