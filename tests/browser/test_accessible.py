@@ -26,8 +26,6 @@ PAGES = (
     f"/stack/{STACK}/graph?view=list",
     f"/stack/{STACK}/graph?part=groups",
 )
-#: Pages without data that are loaded later.
-INSTALLED = ("/stacks/types", "/stacks/constraints", "/stacks/functions", "/stacks/hooks")
 #: Pages of a stack that are a table.
 TABLES = ("events", "resources", "history")
 WIDE, PHONE = ViewportSize(width=1440, height=1000), ViewportSize(width=390, height=844)
@@ -63,17 +61,6 @@ def test_no_page_keeps_anybody_out(visit: Visiting, theme: str) -> None:
                 seen.page.set_viewport_size(PHONE)
                 assert seen.findings() == [], f"{path} on a phone"
                 assert seen.page.evaluate(BEYOND) == [], f"{path} is wider than a phone"
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_no_page_of_what_is_installed_keeps_anybody_out(site: Site, visit: Visiting, theme: str) -> None:
-    with visit(theme=theme) as seen:
-        for path in INSTALLED:
-            seen.page.goto(site.page(path))
-            findings = seen.findings() if theme == "light" else seen.findings("color-contrast")
-            assert findings == [], f"{path} in the theme {theme}"
-            seen.page.set_viewport_size({"width": 390, "height": 844})
-            assert seen.page.evaluate(TOO_WIDE) == [], path
 
 
 @pytest.mark.usefixtures("broken")

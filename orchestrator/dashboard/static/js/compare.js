@@ -127,12 +127,14 @@ const followed = follow(streamUrl(), {
     const asked = performance.now();
     const query = new URLSearchParams(SIDES.map((side) => [side, inAddress(side)]).filter(([, id]) => id));
     try {
-      const [answer, history] = await Promise.all([
-        fetchJson(`${page().stack}/compare.json?${query}`, { signal }),
-        fetchJson(`${page().stack}/history.json?limit=${OPERATIONS}`, { signal }),
-      ]);
-      comparison = answer;
+      const history = await fetchJson(`${page().stack}/history.json?limit=${OPERATIONS}`, { signal });
       operations = history.operations;
+      // Of a stack's first operation there is nothing to ask for.
+      if (operations.length < 2 && !query.size) {
+        setText(byId("compare-note"), "There is no earlier operation to compare it with.");
+        return history;
+      }
+      comparison = await fetchJson(`${page().stack}/compare.json?${query}`, { signal });
     } catch (error) {
       setText(byId("compare-note"), error.message);
       throw error;
@@ -145,6 +147,6 @@ const followed = follow(streamUrl(), {
     return comparison;
   },
   // Of operations that are over, nothing changes.
-  apply: () => SIDES.some((side) => comparison?.[side].ended_at === null) && setTimeout(() => followed.refresh(), pause - 1000),
+  apply: () => (!comparison || SIDES.some((side) => comparison[side].ended_at === null)) && setTimeout(() => followed.refresh(), pause - 1000),
   every: 1000,
 });

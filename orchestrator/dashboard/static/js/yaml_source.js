@@ -75,7 +75,8 @@ export function yamlSource(place, { label, doc = "", extensions = [] }) {
     root,
     doc,
     extensions: [
-      EditorView.contentAttributes.of({ "aria-label": label }),
+      // The text scrolls, and is in the way of the Tab key by itself: not all tools that help people know the latter.
+      EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       lineNumbers(),
       codeFolding(),
       foldGutter({ markerDOM: foldMark }),
