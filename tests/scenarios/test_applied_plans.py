@@ -318,3 +318,24 @@ def test_lifecycle_plugins_see_the_plan_and_who_applies_it(home: str) -> None:
     assert (applied.user, applied.plan.user, applied.plan.id) == ("bob", "alice", plan.view.id)
     assert (dict(applied.plan.actions), tuple(applied.plan.deletes)) == ({"b": ("CREATE",)}, ("a",))
     assert plain.plan is None
+
+
+@pytest.mark.parametrize("instruction", range(1, 16))
+def test_a_coordinator_that_dies_while_it_begins_a_plan_begins_it_once(home: str, instruction: int) -> None:
+    stack = Planned(home, ONE)
+    plan, other = stack.plan(TWO), stack.plan(TWO)
+    stack.site.log.clear()
+    stack.world.cloud.crash_after(instruction)
+    is_over = stack.world.survive(lambda: stack.world.coordinator.begin(plan.job))
+    stack.world.cloud.crash_at = None
+    # The queue delivers the job again; before or after that, another user applies an equal plan.
+    for each in [plan, other] if instruction % 2 or is_over else [other, plan]:
+        with suppress(Conflict):
+            stack.world.coordinator.begin(each.job)
+    stack.world.settle()
+    assert stack.site.log == [("update", "a")]
+    assert stack.world.state() == "UPDATE_COMPLETE"
+    operations = stack.world.store.past.traversals(
+        stack.world.store.stacks.find("s", project="default").id, limit=9
+    )
+    assert [each.action for each in operations if each.action == "UPDATE"] == ["UPDATE"]
