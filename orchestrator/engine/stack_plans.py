@@ -144,7 +144,10 @@ class StackPlans:
             view,
             UpdateJob.of(named),
             rows=rows,
-            actions={each.name: tuple(sorted({each.action, *each.may})) for each in listed},
+            # What depends on others has what may come of it besides.
+            actions={
+                each.name: tuple(sorted({each.action, *each.may} - {Action.LATER.value})) for each in listed
+            },
             deletes=deletes,
         )
 
