@@ -18,7 +18,7 @@ from hooks.http.documents import definition_document, presence_document
 from hooks.http.options import SenderOptions
 from hooks.http.outcome import Answer, RequestFailed
 from hooks.http.sender import SignedSender
-from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin, PlannedOperation
 from hooks.stack import FrozenStack
 from hooks.values.nearest import nearest
 
@@ -201,13 +201,24 @@ class _Call:
         """Return the body of the request."""
         context, current = self.context, self.current_stack
         ended = {"outcome": context.outcome, "reason": context.reason} if self.phase == POST else {}
+        wanted = {"user": context.user, "plan": _plan_document(context.plan)} if self.phase == PRE else {}
         return {
             "operation_id": context.operation_id,
             "phase": self.phase,
             "action": self.action,
             "root_action": context.root_action,
             "project": context.project,
+            **wanted,
             "stack": definition_document(self.stack, has_values=has_values),
             "current_stack": None if current is None else presence_document(current),
             **ended,
         }
+
+
+def _plan_document(plan: PlannedOperation | None) -> dict[str, object] | None:
+    """Return the saved plan that an operation applies as a document; None for none."""
+    if plan is None:
+        return None
+    plain = {name: getattr(plan, name) for name in ("id", "user", "planned_at")}
+    actions = {name: list(listed) for name, listed in plan.actions.items()}
+    return {**plain, "actions": actions, "deletes": list(plan.deletes)}

@@ -17,7 +17,7 @@ from hooks.builtin.webhook import Webhook, WebhookOptions
 from hooks.errors import Refusal
 from hooks.hook import HookOptions
 from hooks.http.options import SenderOptions
-from hooks.lifecycle import FAILED, Annotations, LifecycleContext, LifecyclePlugin
+from hooks.lifecycle import FAILED, Annotations, LifecycleContext, LifecyclePlugin, PlannedOperation
 from hooks.loading.ordering import in_order
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import frozen
@@ -117,7 +117,13 @@ def test_the_webhook_sends_what_the_page_shows() -> None:
     wanted = stack(net, server, tags=("team-red",), parameters=frozen({"size": 3, "password": "******"}))
     with Receiver() as receiver:
         plugin = Webhook(WebhookOptions(url=receiver.url, secrets=(SECRET,)))  # type: ignore[arg-type]  # pydantic converts it
-        context = replace(CONTEXT, root_action="UPDATE")
+        plan = PlannedOperation(
+            id="5e6a97d0-1a89-4fab-8fb8-74a0bb98e772",
+            user="alice",
+            planned_at=1795528126.5,
+            actions={"net": ("UNCHANGED",), "server": ("CREATE",)},
+        )
+        context = replace(CONTEXT, root_action="UPDATE", user="bob", plan=plan)
         plugin.do_pre_op(context, wanted, stack(made, tags=("team-red",)), "UPDATE")
         plugin.do_post_op(CONTEXT, wanted, None, "UPDATE", True)
     before, after = (each.document for each in receiver.messages)

@@ -12,6 +12,7 @@ import msgpack
 import pytest
 
 from cache.node_state.requests import SCHEMA_VERSION
+from hooks.builtin.four_eyes import FourEyesOptions
 from hooks.hook import HookSettings
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
@@ -338,5 +339,7 @@ def test_the_fields_of_a_plan_and_of_its_binding_are_those_that_the_page_says() 
     )
     assert document == {each.name for each in fields(PlanView)}
     assert resource == {each.name for each in fields(PlannedResource)}
+    options = re.findall(r"^\| `(\w+)` \|", change.split("## Four eyes")[1], re.MULTILINE)
+    assert {*options} == FourEyesOptions.model_fields.keys()
     binding = change.split("The binding is a map")[1].split("It has no values")[0]
     assert {*re.findall(r"`(\w+)`", binding)} == {each.name for each in fields(PlanBinding)}

@@ -12,7 +12,7 @@ from hooks.builtin.webhook import Webhook, WebhookOptions
 from hooks.errors import Refusal
 from hooks.http.outcome import RequestFailed
 from hooks.http.signing import header_of, verify
-from hooks.lifecycle import COMPLETE, FAILED, Annotations, LifecycleContext
+from hooks.lifecycle import COMPLETE, FAILED, Annotations, LifecycleContext, PlannedOperation
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import frozen
 from hooks.values.unknown import UNKNOWN
@@ -71,7 +71,10 @@ def answer(receiver: Receiver, document: Any, status: int = 200) -> None:
 
 
 def test_receiver_is_shown_what_is_to_be_and_what_is(receiver: Receiver) -> None:
-    context = replace(CONTEXT, root_action="ROLLBACK")
+    plan = PlannedOperation(
+        id="p", user="alice", planned_at=1.5, actions={"server": ("REPLACE", "UPDATE")}, deletes=("net",)
+    )
+    context = replace(CONTEXT, root_action="ROLLBACK", user="bob", plan=plan)
     assert webhook(receiver.url).do_pre_op(context, STACK, NOW, "UPDATE") is None
     (message,) = receiver.messages
     assert verify([SECRET], message.body, header_of(message.headers))
@@ -82,6 +85,14 @@ def test_receiver_is_shown_what_is_to_be_and_what_is(receiver: Receiver) -> None
         "action": "UPDATE",
         "root_action": "ROLLBACK",
         "project": "shop",
+        "user": "bob",
+        "plan": {
+            "id": "p",
+            "user": "alice",
+            "planned_at": 1.5,
+            "actions": {"server": ["REPLACE", "UPDATE"]},
+            "deletes": ["net"],
+        },
         "stack": {
             "id": "s-1",
             "name": "web",
