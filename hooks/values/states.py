@@ -2,10 +2,14 @@
 
 from typing import Final
 
+#: The actions of protection, which change no state.
+PROTECT: Final = "PROTECT"
+UNPROTECT: Final = "UNPROTECT"
+PROTECTION: Final = frozenset({PROTECT, UNPROTECT})
 #: Every action that an event may have.
 ACTIONS: Final = (
     *("CREATE", "ADOPT", "UPDATE", "REPLACE", "ROLLBACK", "DELETE", "CHECK", "SUSPEND", "RESUME"),
-    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK", "DRIFT", "PROTECT", "UNPROTECT"),
+    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK", "DRIFT", PROTECT, UNPROTECT),
 )
 #: The statuses of actions.
 OF_ACTIONS: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")

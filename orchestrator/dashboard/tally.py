@@ -7,10 +7,9 @@ from typing import Final
 from prometheus_client import Counter, Histogram
 from prometheus_client.core import Metric
 
-from hooks.values.states import ACTIONS
+from hooks.values.states import ACTIONS, PROTECTION
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.model.drift import DRIFT
-from orchestrator.model.protection import PROTECTION
 from orchestrator.store.history.observing import ObservedEvent
 from orchestrator.views.facts import LOST, RETRY
 

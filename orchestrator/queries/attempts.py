@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from hooks.values.states import PROTECTION
 from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.model.drift import DRIFT
-from orchestrator.model.protection import PROTECTION
 from orchestrator.views.resource_page import AttemptView
 
 if TYPE_CHECKING:

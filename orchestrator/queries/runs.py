@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from hooks.values.states import PROTECTION
 from orchestrator.errors import cut
 from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.model.drift import DRIFT
 from orchestrator.model.messages import CLEANUP
-from orchestrator.model.protection import PROTECTION
 from orchestrator.views.facts import NodeFact
 from orchestrator.views.runs import (
     ABSENT,

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from hooks.values.states import PROTECTION
 from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK, paused_until
 from orchestrator.model.drift import DRIFT
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE
-from orchestrator.model.protection import PROTECTION
 from orchestrator.views.facts import LOST, RETRY, EventFact, Facts, NodeFact
 from orchestrator.views.vertex_states import (
     BLOCKED,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
+from hooks.values.states import PROTECT, UNPROTECT
 from orchestrator.config.caller import caller
-from orchestrator.model.protection import PROTECT, UNPROTECT
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
