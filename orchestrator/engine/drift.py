@@ -32,7 +32,7 @@ TOGETHER: Final = 8
 #: No observation is begun while more checks than this, in full messages, wait for a worker: those come first.
 MOST_WAITING: Final = 4
 #: After how long a stack is observed again whose repair has begun.
-AFTER_REPAIR_SECONDS: Final = 30.0
+AFTER_REPAIR_SECONDS: Final = 5.0
 #: The comment of a repair in the history of its stack.
 COMMENT: Final = "repair of drift"
 
@@ -97,8 +97,9 @@ class DriftKeeper:
             self._repair(stack_id, traversal_id)
         if not self._store.observation_turns.is_due():
             return
-        waiting = self._publisher.backlog()
-        if waiting is None or waiting > MOST_WAITING * self._settings.batch_size:
+        # Unknown, too, where a queue that is empty does not exist, as with Redis.
+        waiting = self._publisher.backlog() or 0
+        if waiting > MOST_WAITING * self._settings.batch_size:
             return
         begun = self._store.observation_turns.begin_due(PORTION)
         orders = [observe_order(stack_id, attempt) for stack_id, attempt in begun]
