@@ -21,6 +21,7 @@ from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.tally import ASIDE, REPLACE, Tally
 from orchestrator.errors import IsothermError
 from orchestrator.keys.envelope import REASONS
+from orchestrator.model.drift import Standing
 from orchestrator.nodes.statistics import stats_of
 from orchestrator.service import Service
 from orchestrator.store.history.census import Count
@@ -201,6 +202,15 @@ def _stacks(count: Count) -> Iterator[Metric]:
     yield GaugeMetricFamily("isotherm_queue_age_seconds", described, value=count.queue_age_seconds)
     described = "Resources in progress whose worker's lease has expired."
     yield GaugeMetricFamily("isotherm_overdue_checks", described, value=count.overdue)
+    described = "Resources that differ from what is recorded, by what is done about it."
+    yield _filled(
+        GaugeMetricFamily("isotherm_drifted_resources", described, labels=("standing",)),
+        {(standing.value,): count.drifted.get(standing.value, 0) for standing in Standing},
+    )
+    described = "Longest time that a due observation of a stack has waited to be begun."
+    yield GaugeMetricFamily(
+        "isotherm_observation_delay_seconds", described, value=count.observation_delay_seconds
+    )
 
 
 def _caches(caches: Mapping[str, Counts]) -> Iterator[Metric]:

@@ -30,6 +30,10 @@ class Count:
     overdue: int = 0
     #: The number of known machines.
     machines: int = 0
+    #: Resources with drift, by what is done about it.
+    drifted: Mapping[str, int] = field(default_factory=dict)
+    #: How long the observation that has been due for longest waits to be begun; 0 if none is due.
+    observation_delay_seconds: float = 0.0
 
 
 class Census(Repository):
@@ -48,8 +52,17 @@ class Census(Repository):
         longest = sa.select(sa.func.min(node.c.ready_at)).where(
             node.c.due_at.is_not(None), node.c.phase.in_(CHECKED_PHASES), node.c.state == "ready"
         )
+        drift, observation = tables.drift, tables.observation
+        drifted = (
+            sa.select(drift.c.standing, sa.func.count(drift.c.resource_id.distinct()))
+            .join(stack, stack.c.id == drift.c.stack_id)
+            .where(stack.c.deleted_at.is_(None))
+            .group_by(drift.c.standing)
+        )
+        due = sa.select(sa.func.min(observation.c.due_at)).where(observation.c.due_at.is_not(None))
         with self._db.read() as connection:
             now = database_time(connection, self._db)
+            due_at = connection.execute(due).scalar_one()
             nodes = Counter[str]()
             for some in chunked(connection.execute(under_way).scalars().all()):
                 for tally in tallies(connection, dict.fromkeys(some, True)).values():
@@ -60,6 +73,8 @@ class Census(Repository):
                 at=now,
                 stacks={(row[0], row[1]): row[2] for row in connection.execute(stacks)},
                 nodes=nodes,
+                drifted={row[0]: row[1] for row in connection.execute(drifted)},
+                observation_delay_seconds=0.0 if due_at is None else max(0.0, now - due_at),
                 queue_age_seconds=0.0 if ready_at is None else max(0.0, now - ready_at),
                 overdue=connection.execute(
                     sa.select(sa.func.count()).select_from(node).where(*lost)

@@ -406,7 +406,7 @@ def test_no_label_is_of_a_stack_or_a_resource() -> None:
     ]
     assert {label for sample in told for label in labels_of(sample)} <= {
         *("action", "outcome", "status", "state", "client", "result", "answer", "kind", "which", "le"),
-        *("named_by", "sink", "reason"),
+        *("named_by", "sink", "reason", "standing"),
     }
 
 

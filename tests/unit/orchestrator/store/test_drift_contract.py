@@ -187,3 +187,6 @@ def test_stacks_with_drift_need_a_person(bench: Bench, stack: str) -> None:
     assert [(row.name, row.resources, row.left_alone) for row in rows.drifted] == [("s", 2, 1)]
     assert rows.drifted_total == 1
     assert bench.store.attention.read(project="other", quiet_seconds=300, limit=9).drifted == ()
+    bench.store.observation_turns.set_policy(stack, DETECT, due_at=bench.clock.now - 7)
+    count = bench.store.census.take()
+    assert (count.drifted, count.observation_delay_seconds) == ({"reported": 1, "left alone": 1}, 7)
