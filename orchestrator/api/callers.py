@@ -8,13 +8,17 @@ from typing import Final
 import falcon
 
 from orchestrator.access.authenticators import authenticator_of, local_user
+from orchestrator.api.faults import bad_request
 from orchestrator.api.kinds import NONE
 from orchestrator.config.settings import Settings
+from orchestrator.model.comments import COMMENT, is_comment
 from orchestrator.model.identity import Identity
 
 #: Returns who sends a request; None for one who is not known.
 Identify = Callable[[falcon.Request], Identity | None]
 
+#: The header that says why a request is made.
+COMMENT_HEADER: Final = "X-Isotherm-Comment"
 #: What keystonemiddleware says of a request whose token it has verified.
 _CONFIRMED: Final = "Confirmed"
 
@@ -51,6 +55,20 @@ def credential_of(request: falcon.Request) -> str:
         return base64.b64decode(value, validate=True).decode().partition(":")[2]
     except (binascii.Error, UnicodeDecodeError):
         return ""
+
+
+def comment_of(request: falcon.Request) -> str:
+    """Return why the caller makes a request, by the header :data:`COMMENT_HEADER` in UTF-8; empty for none.
+
+    Raises:
+        Refused: it is no comment.
+    """
+    # WSGI gives the bytes of headers as ISO 8859-1.
+    sent = (request.get_header(COMMENT_HEADER) or "").encode("iso-8859-1", "replace")
+    comment = sent.decode(errors="replace")
+    if "\ufffd" in comment or not is_comment(comment):
+        raise bad_request(f"{COMMENT_HEADER}: expected {COMMENT}, in UTF-8")
+    return comment
 
 
 def token_of_keystone(request: falcon.Request) -> str:

@@ -9,13 +9,21 @@ from typing import Any, Final
 
 import falcon
 
+from orchestrator.api.callers import COMMENT_HEADER
 from orchestrator.api.described import Description, described, description_of
 from orchestrator.api.schemas import COMPONENTS, MAP, named
+from orchestrator.model.comments import COMMENT, MOST_CHARACTERS
 
 #: The methods that an address may answer.
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _PARAMETER: Final = re.compile(r"{(\w+)}")
 _JSON: Final = "application/json"
+_COMMENT: Final = {
+    "name": COMMENT_HEADER,
+    "in": "header",
+    "description": f"Why, for the history of stacks and the audit log: {COMMENT}.",
+    "schema": {"type": "string", "maxLength": MOST_CHARACTERS},
+}
 _FAULT: Final = {"$ref": "#/components/responses/Fault"}
 
 
@@ -95,10 +103,13 @@ def _operation(path: str, face: object, method: str, description: Description) -
         operation["responses"]["304"] = {"description": HTTPStatus.NOT_MODIFIED.phrase}
     if description.rule:
         operation["x-policy"] = description.rule
-    if description.query:
-        operation["parameters"] = [
-            {"name": name, "in": "query", "schema": schema} for name, schema in description.query.items()
-        ]
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "schema": schema} for name, schema in description.query.items()
+    ]
+    if method != "GET" and not is_open:
+        parameters.append(_COMMENT)
+    if parameters:
+        operation["parameters"] = parameters
     if description.body is not None:
         operation["requestBody"] = {"content": _content(description.body)}
     return operation

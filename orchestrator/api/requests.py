@@ -12,7 +12,7 @@ import structlog
 
 from orchestrator.api.addresses import path_of_arn
 from orchestrator.api.aws import answer_aws_fault
-from orchestrator.api.callers import Identify, credential_of
+from orchestrator.api.callers import Identify, comment_of, credential_of
 from orchestrator.api.described import description_of
 from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request, fault_of
@@ -66,7 +66,7 @@ class Admission:
         """Identify the caller, who acts until the end of the request.
 
         Raises:
-            Refused: the caller is not known, or the project has sent too many requests.
+            Refused: the caller is not known, the project has sent too many requests, or the comment is none.
             NotAllowed: the caller has no role in the project.
         """
         if getattr(resource, "is_open", False):
@@ -96,6 +96,8 @@ class Admission:
             raise NotAllowed(why)
         if not is_signed:
             self._door.admit(project)
+            # An address that is signed says nothing of who uses it: nothing is noted that such a caller writes.
+            caller = replace(caller, comment=comment_of(request))
         request.context.rules, request.context.rule = rules, rule_of(request.method, resource)
         request.context.project = project
         request.context.caller = caller

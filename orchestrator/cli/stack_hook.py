@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.formats import Table, moment, printable, show
-from orchestrator.cli.options import shell_command
+from orchestrator.cli.options import comment_option, shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.template.resource_registry import HOOKS
 
@@ -40,12 +40,13 @@ def list_hooks(shell: Shell, name: str, form: str) -> None:
 @shell_command(
     "isotherm stack hook clear web",
     "isotherm stack hook clear web 'server*' --kind pre-update",
-    "isotherm stack hook clear web group/0/server",
+    "isotherm stack hook clear web group/0/server --comment 'ticket 4711'",
     group=hook,
 )
 @click.argument("name")
 @click.argument("resource_name", metavar="[RESOURCE]", default="*")
 @click.option("--kind", type=click.Choice(HOOKS), help="The kind of the hook; any, if it is left out.")
+@comment_option
 def clear(shell: Shell, name: str, resource_name: str, *, kind: str | None, form: str) -> None:
     """Clear hooks, so that resources continue.
 

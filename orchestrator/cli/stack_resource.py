@@ -8,7 +8,7 @@ import click
 from orchestrator.cli.ending import follow_or_leave
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
-from orchestrator.cli.options import example, shell_command
+from orchestrator.cli.options import comment_option, example, shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
 
@@ -125,6 +125,7 @@ def resource_logs(shell: Shell, name: str, resource_name: str, form: str) -> Non
     metavar="JSON",
     help="The data of the signal: a JSON object.",
 )
+@comment_option
 @click.pass_obj
 def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
     """Send a signal to a resource.

@@ -84,6 +84,7 @@ def show_snapshot(shell: Shell, name: str, snapshot_name: str, form: str) -> Non
 @shell_command("isotherm stack snapshot delete web before-upgrade", group=snapshot)
 @click.argument("name")
 @click.argument("snapshot_name", metavar="SNAPSHOT")
+@comment_option
 def delete(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
     """Delete a snapshot, not the stack.
 

@@ -30,6 +30,15 @@ def test_every_method_is_described_with_a_policy(door: Door) -> None:
             assert bool(description.rule) != getattr(face, "is_open", False), (method, path)
 
 
+def test_what_changes_something_takes_a_comment(conformance: Conformance) -> None:
+    stack = conformance.document["paths"]["/v1/{project}/stacks"]
+    taken = {
+        method: [each["name"] for each in stack[method].get("parameters", ())] for method in ("get", "post")
+    }
+    assert "X-Isotherm-Comment" in taken["post"]
+    assert "X-Isotherm-Comment" not in taken["get"]
+
+
 def test_names_of_operations_are_all_different(conformance: Conformance) -> None:
     names = [
         operation["operationId"]

@@ -113,3 +113,33 @@ def test_refusal_stays_one_where_it_cannot_be_recorded(
         answer = clients["rita"].ask("POST", "/stacks", json={})
     assert answer.status == falcon.HTTP_FORBIDDEN
     assert [each["event"] for each in logs] == ["not in the audit log"]
+
+
+def test_why_a_request_is_made_is_in_the_audit_log_and_the_history(
+    door: Door, clients: Mapping[str, Client]
+) -> None:
+    path = clients["olga"].create("commented")
+    before = count(door)
+    # As WSGI gives the bytes of UTF-8.
+    comment = {"X-Isotherm-Comment": "Störung 4711".encode().decode("iso-8859-1")}
+    answer = clients["olga"].ask("POST", f"{path}/actions", json={"check": None}, headers=comment)
+    assert answer.status_code in (200, 201, 202)
+    clients["olga"].wait(path)
+    assert [each.detail for each in recorded(door, before)] == ["Störung 4711"]
+    with Service.open(door.settings) as service:
+        assert [(each.action, each.comment) for each in service.history("commented")] == [
+            ("CHECK", "Störung 4711"),
+            ("CREATE", ""),
+        ]
+
+
+@pytest.mark.parametrize("comment", ["x" * 501, "a\tb", "\xff"])
+def test_a_comment_that_is_none_is_refused_before_anything_is_done(
+    comment: str, door: Door, clients: Mapping[str, Client]
+) -> None:
+    before = count(door)
+    headers = {"X-Isotherm-Comment": comment}
+    answer = clients["olga"].ask("POST", "/stacks", json={"stack_name": "none"}, headers=headers)
+    assert answer.status == falcon.HTTP_BAD_REQUEST
+    assert "X-Isotherm-Comment: expected one line of at most 500 printable" in answer.text
+    assert count(door) == before

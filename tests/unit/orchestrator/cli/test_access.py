@@ -28,14 +28,14 @@ class Machine:
 
     def run(self, *words: str, code: int = 0, token: str = "", **variables: str) -> Any:
         """Run a command; return its result, or its errors."""
-        environment = {
-            "ISOTHERM_STATE_DIRECTORY": str(self.directory / "state"),
-            "ISOTHERM_TOKEN": token,
-            **variables,
-        }
+        environment = {**self.environment(), "ISOTHERM_TOKEN": token, **variables}
         result = CliRunner().invoke(isotherm, [*words, "-f", "json"], env=environment)
         assert result.exit_code == code, result.output
         return json.loads(result.stderr if code else result.stdout)
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables of commands."""
+        return {"ISOTHERM_STATE_DIRECTORY": str(self.directory / "state")}
 
     def token(self, user: str, role: str, *projects: str) -> str:
         """Return a new token."""
@@ -160,6 +160,24 @@ def test_history_and_events_show_who_did_what(machine: Machine) -> None:
         ("UPDATE", "", "otto"),
         ("DELETE", "", local_user()),
     ]
+
+
+def test_what_changes_no_definition_is_recorded_with_its_comment_too(machine: Machine) -> None:
+    template = machine.directory / "wait.yaml"
+    template.write_text(
+        "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::WaitConditionHandle}}"
+    )
+    machine.run("stack", "create", "web", "-t", str(template))
+    machine.run("stack", "snapshot", "create", "web", "--name", "before")
+    signal = ["stack", "resource", "signal", "web", "it", "--comment", "by hand"]
+    result = CliRunner().invoke(isotherm, signal, env=machine.environment())
+    assert result.exit_code == 0, result.output
+    machine.run("stack", "hook", "clear", "web", "--comment", "go on")
+    machine.run("stack", "snapshot", "delete", "web", "before", "--comment", "too old")
+    details = {each["action"]: each["detail"] for each in machine.run("audit", "list")}
+    assert details["stack.signal"] == "by hand"
+    assert details["stack.clear_hook"] == "go on"
+    assert details["stack.delete_snapshot"] == "too old"
 
 
 def test_audit_log_has_jobs_refusals_and_administration(machine: Machine) -> None:
