@@ -27,7 +27,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
 @shell_command(
     "isotherm stack update web -t web.yaml -P count=5",
     "isotherm stack update web --existing -P count=5",
-    "isotherm stack update web --existing --refresh",
+    "isotherm stack update web --existing --refresh --default-timeout",
     "isotherm stack update web -t web.yaml --dry-run",
     "isotherm stack update web -t web.yaml --dry-run --exit-code",
 )
@@ -58,6 +58,12 @@ from orchestrator.cli.source import Given, existing_job, stack_job
 @unprotect_option
 @tags_option("New tags of the stack, instead of those it has; an empty text removes them.")
 @timeout_option
+@click.option(
+    "--default-timeout",
+    "has_default_timeout",
+    is_flag=True,
+    help="Give the stack the default time-out again; with --existing its present one is kept otherwise.",
+)
 @comment_option
 @wait_option
 def update(
@@ -70,6 +76,7 @@ def update(
     is_dry_run: bool,
     is_exit_code: bool,
     unprotect: bool,
+    has_default_timeout: bool,
     wait: bool,
     form: str,
     **given: Unpack[Given],
@@ -91,6 +98,8 @@ def update(
     """
     if is_exit_code and not is_dry_run:
         raise click.UsageError("--exit-code is for --dry-run: give both")
+    if has_default_timeout and given.get("timeout_minutes") is not None:
+        raise click.UsageError("--timeout and --default-timeout exclude each other: give one of them")
     if template is None and not is_upon_existing:
         raise click.UsageError("give a template with -t, or --existing to keep the present one")
     if not is_dry_run:
@@ -103,7 +112,9 @@ def update(
                 job = replace(job, rollback=before.rollback)
         else:
             job = stack_job(name, shell.settings, template=template, **given)
-        job = replace(job, refresh=refresh, unprotect=unprotect)
+        # A job without a time-out has that of the settings.
+        timeout_minutes = None if has_default_timeout else job.timeout_minutes
+        job = replace(job, refresh=refresh, unprotect=unprotect, timeout_minutes=timeout_minutes)
         if is_dry_run:
             plan = service.plan_update(job)
             warn(plan.warnings, form)

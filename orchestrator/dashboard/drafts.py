@@ -7,7 +7,7 @@ this machine's disk or fetched from an address because a draft names it.
 import re
 import uuid
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -35,6 +35,8 @@ _OPTIONAL: Final = (
 _OF_UPDATES: Final = ("stack_id", "traversal_id")
 #: Of such a draft: what of the stack's present definition is not kept.
 _DROPPED: Final = ("cleared", "removed_environments", "removed_files")
+#: Of such a draft: whether the stack gets the default time-out again.
+_RESET: Final = "default_timeout"
 #: The names of a draft's texts in problems.
 TEMPLATE_FILE: Final = "template"
 ENVIRONMENT_FILE: Final = "environment"
@@ -63,6 +65,8 @@ class Draft:
     tags: tuple[str, ...] | None = None
     timeout_minutes: float | None = None
     rollback: bool | None = None
+    #: Of an update: whether the present time-out is not kept, so that the default holds.
+    default_timeout: bool = False
     #: The stack and the operation that the page showed; empty for a new stack.
     stack_id: str = ""
     traversal_id: str = ""
@@ -77,10 +81,11 @@ def read_draft(body: bytes, *, updates: bool) -> Draft:
         InvalidInput: it is not a JSON object, or a field is missing, unknown or malformed.
     """
     sent = read_object(body)
-    names = ("template", *_OPTIONAL, *((*_OF_UPDATES, *_DROPPED) if updates else ()))
+    names = ("template", *_OPTIONAL, *((*_OF_UPDATES, *_DROPPED, _RESET) if updates else ()))
     needed = ("template", *(_OF_UPDATES if updates else ()))
     problems = [
         *unknown(sent, names),
+        *_two_timeouts(sent),
         *(Problem(path=name, message="is needed") for name in needed if not sent.get(name)),
         *(_wrong(name, value) for name, value in sent.items() if not _fits(name, value)),
         *unstorable(sent),
@@ -94,6 +99,11 @@ def read_draft(body: bytes, *, updates: bool) -> Draft:
     return Draft(**fields)
 
 
+def _two_timeouts(sent: Mapping[str, object]) -> Iterator[Problem]:
+    if sent.get(_RESET) is True and "timeout_minutes" in sent:
+        yield Problem(path=_RESET, message="the draft has a time-out: leave timeout_minutes out")
+
+
 def _fits(name: str, value: object) -> bool:
     if name in _DROPPED:
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
@@ -101,7 +111,7 @@ def _fits(name: str, value: object) -> bool:
         return are_tags(value)
     if name == "timeout_minutes":
         return isinstance(value, int | float) and not isinstance(value, bool)
-    if name == "rollback":
+    if name in ("rollback", _RESET):
         return isinstance(value, bool)
     if name == "files":
         return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
@@ -114,7 +124,7 @@ def _wrong(name: str, value: object) -> Problem:
         "parameters": "an object",
         "tags": TAGS,
         "timeout_minutes": "a number",
-        "rollback": "a truth value",
+        **dict.fromkeys(("rollback", _RESET), "a truth value"),
         **dict.fromkeys(_DROPPED, "a list of names"),
     }
     message = f"expected is {expected.get(name, 'a text')}, and found is {kind_of(value)}"
@@ -185,7 +195,8 @@ def update(draft: Draft, present: StackJob, settings: Settings) -> StackJob:
         template_file=present.template_file,
         rollback=present.rollback if draft.rollback is None else draft.rollback,
     )
-    return upon_existing(given, replace(left, parameters=kept), Limits.of(settings))
+    job = upon_existing(given, replace(left, parameters=kept), Limits.of(settings))
+    return replace(job, timeout_minutes=None) if draft.default_timeout else job
 
 
 def _check_there(path: str, names: Collection[str], present: Collection[str]) -> None:

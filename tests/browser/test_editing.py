@@ -87,6 +87,7 @@ def test_a_stack_is_made_and_changed_from_the_editor(visit: Visiting, site: Site
         expect(page.get_by_label("Tags")).to_have_value("fruit, blue")
         page.get_by_label("Tags").fill("")
         page.get_by_label("Roll back on failure").check()
+        page.get_by_label("Time-out in minutes").fill("")
         expect(page.get_by_label("The word")).to_have_value("plum")
         expect(page.get_by_label("password")).to_have_value("")
         # What a preview showed holds for that draft alone.
@@ -104,7 +105,7 @@ def test_a_stack_is_made_and_changed_from_the_editor(visit: Visiting, site: Site
         page.wait_for_url("**/stack/*/graph*")
         visited.until_stack("UPDATE_COMPLETE")
         changed = site.service.stack("written")
-        assert (changed.tags, changed.timeout_minutes, changed.rollback) == ((), 7, True)
+        assert (changed.tags, changed.timeout_minutes, changed.rollback) == ((), 60, True)
         assert site.service.definition("written").parameters == {"word": "peach", "password": "quince"}
 
 

@@ -43,9 +43,15 @@ function options() {
   const [tags, timeout, rollback] = ["tags", "timeout", "rollback"].map(byId);
   return {
     ...(tags.value === tags.defaultValue ? {} : { tags: tags.value.split(",").map((tag) => tag.trim()).filter(Boolean) }),
-    ...(timeout.value === timeout.defaultValue || !timeout.value ? {} : { timeout_minutes: timeout.valueAsNumber }),
+    ...timeoutOf(timeout),
     ...(rollback.checked === rollback.defaultChecked ? {} : { rollback: rollback.checked }),
   };
+}
+
+/** Emptied, it asks for the default again; what is no number is left to the field itself. */
+function timeoutOf({ value, defaultValue, valueAsNumber, validity }) {
+  if (value === defaultValue || validity.badInput) return {};
+  return value ? { timeout_minutes: valueAsNumber } : { default_timeout: true };
 }
 
 function removed() {

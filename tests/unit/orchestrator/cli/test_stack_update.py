@@ -87,6 +87,17 @@ def test_what_is_not_given_stays_with_existing(terminal: Terminal, service: Fake
     assert [each.file for each in environment.environments] == ["old.yaml", "prod.yaml"]
 
 
+def test_an_update_keeps_the_time_out_or_resets_it(terminal: Terminal, service: FakeService) -> None:
+    service.held_definition = StackJob(name="", template=TEMPLATE, timeout_minutes=7)
+    words = ("stack", "update", "web", "--existing")
+    for more in ((), ("--timeout", "3"), ("--default-timeout",)):
+        assert terminal.run(*words, *more).exit_code == 0
+    assert [job.timeout_minutes for job in service.jobs] == [7, 3, None]
+    both = terminal.run(*words, "--timeout", "3", "--default-timeout")
+    assert (both.exit_code, "exclude each other" in both.stderr) == (2, True)
+    assert len(service.jobs) == 3
+
+
 def test_a_template_that_is_given_takes_the_place_of_the_existing_one(
     terminal: Terminal, service: FakeService
 ) -> None:

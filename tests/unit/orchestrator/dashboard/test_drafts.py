@@ -114,6 +114,19 @@ def test_an_update_changes_the_options_and_removes_what_the_draft_says(settings:
     assert job.files == {"dir/a.txt": "a"}
     kept = update(read_draft(json.dumps(body).encode(), updates=True), present, settings)
     assert (kept.tags, kept.timeout_minutes, kept.rollback) == (None, 7, True)
+    reset = read_draft(json.dumps(body | {"default_timeout": True}).encode(), updates=True)
+    assert update(reset, present, settings).timeout_minutes is None
+    both = {
+        "template": "t",
+        "stack_id": "s",
+        "traversal_id": "t",
+        "default_timeout": True,
+        "timeout_minutes": 5,
+    }
+    assert problems(both, updates=True) == [
+        "default_timeout: the draft has a time-out: leave timeout_minutes out"
+    ]
+    assert problems({"template": "t", "default_timeout": True})[0].startswith("default_timeout: there is no")
     removed = read_draft(json.dumps(body | {"removed_files": ["dir/a.txt"]}).encode(), updates=True)
     assert update(removed, present, settings).files == {}
     with pytest.raises(InvalidInput, match="removed_files: the stack has no 'b'"):
