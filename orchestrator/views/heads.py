@@ -25,9 +25,12 @@ class HeadView(View):
     """One operation on a stack with its progress, and the stack's tags."""
 
     operation: OperationView
-    #: The number of its resources, unchanged ones included, and how many of them are done or unchanged.
+    #: The number of resources that the operation has a part for, unchanged ones included, and how many of them are
+    #: done or unchanged.
     total: int
     done: int
+    #: The number of further resources of the stack, which an update in force leaves as they are; 0 for others.
+    untouched: int = 0
     #: The number of resources in each of ``STATES``, without states that none is in.
     counts: Mapping[str, int]
     #: The same with nested stacks; None if there are none, and of a past operation.

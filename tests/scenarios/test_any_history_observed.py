@@ -35,7 +35,12 @@ class ObservedHistory(AnyHistory):
             assert self.world.store.families.counts(row.id) == counted
             _check_timeline(facts)
             _check_failure(facts, picture)
-            assert observer.head(self.stack_id, row.id).counts == counted
+            head = observer.head(self.stack_id, row.id)
+            assert head.counts == counted
+            if head.operation.in_force and row.status == "COMPLETE" and row.action == "UPDATE":
+                kept = {vertex.name for vertex in picture.vertices if vertex.phase == "converge"}
+                present = {each.name for each in self.world.store.stacks.resources(self.stack_id)}
+                assert len(kept & present) + head.untouched == len(present)
             assert observer.failure(self.stack_id, traversal_id=row.id).operation == facts.operation
             assert observer.changes(self.stack_id, row.id).operation == facts.operation
 

@@ -185,7 +185,18 @@ def test_every_count_leaves_out_what_nothing_is_to_be_done_for() -> None:
         assert [(vertex.name, vertex.phase) for vertex in picture.vertices] == [("a", "converge")]
         assert (picture.total, view.head("s").total, row.total, sum(stored(world).values())) == (1, 1, 1, 1)
         assert sum(world.store.census.take().nodes.values()) == (row.status == "IN_PROGRESS")
+        # The head says how many those are.
+        assert view.head("s").untouched == 1
         world.settle()
+    past = world.store.past.traversals(row.id, limit=2)
+    assert [view.head("s", each.id).untouched for each in past if each.action == "CREATE"] == [0]
+    # What is replaced is there twice for a while, and what is removed goes.
+    world.update(template({"a": value("3", "l"), "b": value("2"), "c": value("4")}))
+    assert view.head("s").untouched == 1
+    world.settle()
+    world.update(template({"a": value("3", "l")}))
+    world.settle()
+    assert view.head("s").untouched == 1
 
 
 def test_a_cleanup_that_is_held_back_is_never_begun() -> None:

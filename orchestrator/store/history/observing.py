@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -17,11 +18,14 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.history.events import EventRow, event_columns
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.nodes.orders import numbers_of
-from orchestrator.store.rows import AnyRow, chunked
+from orchestrator.store.rows import AnyRow, Query, chunked
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.facts import EventFact, Facts, NodeFact
 from orchestrator.views.operations import OperationView
 from orchestrator.views.states import is_under_way
+
+#: Operations that have a part only for resources in which something may change; others have one for each.
+_UPDATES: Final = frozenset({"UPDATE", "ROLLBACK", "RESTORE"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,8 @@ class Head:
 
     operation: OperationView
     tally: Tally
+    #: The number of the stack's resources that an update in force has no part for; 0 for other operations.
+    untouched: int = 0
     cursor: int
     as_of: float
 
@@ -96,7 +102,9 @@ class Observations:
             as_of = database_time(connection, self._db)
             operation, _ = self._operation(connection, stack_id, traversal_id)
             tally = tallies(connection, {traversal_id: is_under_way(operation)})[traversal_id]
-        return Head(operation=operation, tally=tally, cursor=cursor, as_of=as_of)
+            updates = operation.in_force and operation.action in _UPDATES
+            untouched = connection.execute(_untouched(stack_id, traversal_id)).scalar_one() if updates else 0
+        return Head(operation=operation, tally=tally, untouched=untouched, cursor=cursor, as_of=as_of)
 
     @retrying
     def tally_of(self, operations: Mapping[str, bool]) -> Tally:
@@ -239,6 +247,16 @@ class Observations:
             event.c.stack_id == stack_id, event.c.traversal_id == traversal_id, event.c.resource != ""
         )
         return connection.execute(sql.order_by(event.c.id)).all()
+
+
+def _untouched(stack_id: str, traversal_id: str) -> Query:
+    """Return the statement that counts a stack's resources for which a traversal has no node."""
+    resource, node = tables.resource, tables.node
+    # Not correlated: it is evaluated once, and not for each row.
+    touched = sa.select(node.c.key).where(node.c.traversal_id == traversal_id)
+    return sa.select(sa.func.count(resource.c.name.distinct())).where(
+        resource.c.stack_id == stack_id, ~tables.is_gone(), resource.c.name.not_in(touched)
+    )
 
 
 def _node(row: AnyRow, otherwise_type: str) -> NodeFact:

@@ -38,6 +38,9 @@ function show(head) {
   showBar(byId("stack-bar"), head.counts, head.total, operation.action);
   setText(byId("stack-percent"), percent(head.done, head.total));
   showCounts(byId("stack-counts"), head.counts, operation.status === "IN_PROGRESS", operation.action);
+  const untouched = byId("stack-untouched");
+  untouched.hidden = !head.untouched;
+  setText(untouched, `${counted(head.untouched, "other resource")} ${head.untouched === 1 ? "is" : "are"} left as ${head.untouched === 1 ? "it is" : "they are"}.`);
   // It was in force when the page was opened, if its own address names it.
   byId("stack-past").hidden = operation.in_force;
   setText(byId("stack-operation"), `${operation.action}_${operation.status}`);
