@@ -25,9 +25,10 @@ from tests.services.http_api import HttpApi
 from tests.services.pgbouncer import PgBouncerServer
 from tests.services.rabbit import RabbitServer
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
+from tests.thoroughness import VARIABLE
 
 # How long an example takes is no claim of any test: machines are slow and busy.
-# So many examples keep the whole run short; ``--hypothesis-profile=thorough`` looks for longer.
+# So many examples keep the whole run short; a thorough run looks for longer.
 for _profile, _examples in (("isotherm", 20), ("thorough", 500)):
     hypothesis.settings.register_profile(
         _profile,
@@ -43,7 +44,7 @@ hypothesis.settings.register_profile(
     database=None,
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
 )
-hypothesis.settings.load_profile("isotherm")
+hypothesis.settings.load_profile("thorough" if VARIABLE in os.environ else "isotherm")
 
 
 #: A file system in memory, and how much room it must have for temporary files to be there.

@@ -1,4 +1,7 @@
-"""How much a run looks at: an ordinary one at a part, ``--hypothesis-profile=thorough`` at everything."""
+"""How much a run looks at: an ordinary one at a part, one with ``ISOTHERM_TEST_THOROUGH=1`` at everything.
+
+So does ``--hypothesis-profile=thorough``, which asks for the same.
+"""
 
 import os
 import random
@@ -7,7 +10,7 @@ from typing import Final
 
 import hypothesis
 
-#: Tells the processes that tests start themselves.
+#: Asks for a thorough run, of the processes that tests start themselves as well.
 VARIABLE: Final = "ISOTHERM_TEST_THOROUGH"
 
 
