@@ -72,9 +72,8 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return how many run at once: more than there are processors, for those that drive real processes often wait."""
-    processors = len(os.sched_getaffinity(0))
-    return processors + (processors + 1) // 2
+    """Return how many run at once: twice the processors, for those that drive real processes wait half of the time."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
