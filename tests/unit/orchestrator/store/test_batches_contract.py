@@ -14,6 +14,7 @@ from orchestrator.store import tables
 from orchestrator.store.direct import _numbered, driver_of
 from orchestrator.store.nodes import batch_statements, link_statement, statements
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
+from tests.thoroughness import examples
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created
 
@@ -181,7 +182,7 @@ STATES = tuple(
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_link_claims_a_node_in_any_state_as_a_claim_of_its_own_does(bench: Bench, seed: int) -> None:
-    pairs = random.Random(seed).sample(STATES, 120)
+    pairs = random.Random(seed).sample(STATES, examples(40))
     requires = {f"a{number}": set[str]() for number in range(len(pairs))}
     requires |= {f"b{number}": {f"a{number}"} for number in range(len(pairs))}
     first: dict[str, dict[str, Claim]] = {}
