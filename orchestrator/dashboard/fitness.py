@@ -52,6 +52,10 @@ class Acted(Protocol):
     def deleted_at(self) -> float | None:
         """When it was deleted."""
 
+    @property
+    def protected(self) -> bool:
+        """Whether it is protected against deletion."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
@@ -87,6 +91,9 @@ def unfit_by_row(action: str, stack: Acted) -> str:
             stack.parent_id is not None and action in _ON_A_WHOLE_STACK
         ),
         **_unfit_in(action, stack),
+        "it, or something in it, is protected: isotherm stack unprotect takes that off": (
+            action == "delete" and stack.protected
+        ),
     }
     return next((sentence for sentence, holds in reasons.items() if holds), "")
 

@@ -246,6 +246,8 @@ class StackSummary(View):
     last_event_at: float | None
     retries: int
     parent_id: str | None = None
+    #: Whether it, or something in it, is protected against deletion.
+    protected: bool = False
     #: How long its operation usually takes; None once that is over, and while too few like it are known.
     usual_seconds: float | None = None
 

@@ -137,7 +137,8 @@ class StackPages:
         last = (
             sa.select(event.c.at).where(event.c.stack_id == stack.c.id).order_by(event.c.id.desc()).limit(1)
         )
-        names = (name for name in StackSummary.__dataclass_fields__ if name in stack.c)
+        fields = StackSummary.__dataclass_fields__
+        names = (name for name in fields if name in stack.c and name != "protected")
         sql = (
             sa.select(
                 *(stack.c[name] for name in names),
@@ -146,6 +147,7 @@ class StackPages:
                 traversal.c.user_name.label("user"),
                 traversal.c.comment,
                 last.scalar_subquery().label("last_event_at"),
+                _protected().label("protected"),
             )
             .join(traversal, traversal.c.id == stack.c.traversal_id)
             .where(stack.c.id.in_(ids))
@@ -168,6 +170,16 @@ class StackPages:
 
 def _state() -> sa.ColumnElement[str]:
     return tables.stack.c.action.op("||")(sa.literal_column("'_'")).op("||")(tables.stack.c.status)
+
+
+def _protected() -> sa.ColumnElement[bool]:
+    """Return the condition that a stack, or something in it, is protected; of a nested stack, that itself is."""
+    stack, inner, resource = tables.stack, tables.stack.alias("inner"), tables.resource
+    inside = sa.or_(inner.c.id == stack.c.id, inner.c.root_id == stack.c.id) & inner.c.deleted_at.is_(None)
+    marked = sa.exists().where(resource.c.stack_id == inner.c.id, resource.c.protected, ~tables.is_gone())
+    found = sa.exists().where(inside, sa.or_(inner.c.protected, marked)).correlate(stack)
+    # Of most stacks nothing ever was protected.
+    return sa.case((stack.c.protections == 0, sa.false()), else_=found)
 
 
 def _named(name: str) -> sa.ColumnElement[bool]:
