@@ -1,5 +1,6 @@
 """``isotherm stack plan`` and ``isotherm stack apply``: review what an operation would do, then do exactly that."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -139,6 +140,8 @@ def plan(
 
             write_secret_file(output, service.plans.packed(made))
     show_plan(made.view, form)
+    if output is not None and form == "table":
+        click.echo(f"To carry it out: isotherm stack apply {shlex.quote(output)}", err=True)
     has_changes = made.view.has_changes
     click.get_current_context().exit(_CHANGES if is_exit_code and has_changes else DONE)
 

@@ -106,6 +106,8 @@ def test_plans_are_applied_from_the_create_to_the_delete_each_once() -> None:
         (("--delete",), "DELETE_COMPLETE"),
     ):
         assert run("stack", "plan", "web", *words, "-o", "web.plan").exit_code == 0
+        hint = run("stack", "plan", "web", *words, "-o", "my web.plan").stderr
+        assert hint.splitlines()[-1] == "To carry it out: isotherm stack apply 'my web.plan'"
         applied = run("stack", "apply", "web.plan", "--comment", "ticket 4711")
         assert applied.exit_code == 0, applied.output
         assert f"web {state}" in applied.stdout
