@@ -114,6 +114,7 @@ def _tables(view: "TraversalView") -> list[Table]:
         "reason": view.reason,
         "user": view.user,
         "comment": view.comment,
+        **({"plan": view.plan, "planned by": view.planned_by} if view.plan else {}),
         "begun": moment(view.begun_at),
         "ended": "" if view.ended_at is None else moment(view.ended_at),
         "took": _took(view),

@@ -413,7 +413,9 @@ class TraversalStarter:
 def _applying(new: NewTraversal, applies: "PlanBinding | None") -> NewTraversal:
     if applies is None:
         return new
-    return replace(new, applies=applies, options={**new.options, "plan": applies.id})
+    return replace(
+        new, applies=applies, options={**new.options, "plan": applies.id, "planned_by": applies.user}
+    )
 
 
 def _failed_at_once(new: NewTraversal, failed: FailedByPlugin) -> NewTraversal:

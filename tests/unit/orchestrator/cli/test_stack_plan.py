@@ -175,7 +175,11 @@ def test_with_four_eyes_a_plan_is_applied_by_another_user(
     applied = run("stack", "apply", "web.plan")
     assert applied.exit_code == 0, applied.output
     (operation,) = json.loads(run("stack", "history", "web", "-f", "json").stdout)
-    assert operation["user"] == "bob"
+    history = ("stack", "history", "web", "--traversal", operation["id"])
+    shown = json.loads(run(*history, "-f", "json").stdout)
+    plan_id = json.loads(planned.stdout)["id"]
+    assert (shown["user"], shown["planned_by"], shown["plan"]) == ("bob", "alice", plan_id)
+    assert "planned by" in run(*history).stdout
 
 
 def test_a_plan_may_override_the_protection_that_its_reviewer_saw() -> None:
