@@ -239,9 +239,26 @@ class Connection:
 
     # -- showing -----------------------------------------------------------------------------------------------
 
-    def stacks(self, *, tags: Collection[str] = ()) -> list[StackView]:
-        """Return the stacks of the project that have all of ``tags``, oldest first."""
-        return self._service.stacks(tags=tags)
+    def stacks(
+        self,
+        *,
+        tags: Collection[str] = (),
+        states: Collection[str] = (),
+        names: Collection[str] = (),
+        older_than_seconds: float | None = None,
+        limit: int | None = None,
+    ) -> list[StackView]:
+        """Return the stacks of the project, oldest first, at most ``limit``.
+
+        They have all of ``tags``, one of ``states`` (``CREATE_FAILED``, or only ``FAILED``) and one of ``names``, in
+        which ``*`` and ``?`` match any characters.
+
+        Raises:
+            InvalidInput: there is no such state.
+        """
+        return self._service.stacks(
+            tags=tags, states=states, names=names, older_than_seconds=older_than_seconds, limit=limit
+        )
 
     def stack(self, name: str) -> StackView:
         """Return one stack, with its parameters and outputs."""

@@ -9,10 +9,10 @@ from orchestrator.api.described import described
 from orchestrator.api.faults import bad_request
 from orchestrator.api.reading import Query
 from orchestrator.api.schemas import NUMBER, TEXT, many, named, words, wrapped
-from orchestrator.api.stacks import Face, split_state
+from orchestrator.api.stacks import Face
 from orchestrator.errors import NotFound, cut
 from orchestrator.model.event_filter import EventFilter
-from orchestrator.model.stack_filter import StackFilter, StackOrder
+from orchestrator.model.stack_filter import StackFilter, StackOrder, split_state
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, StackView
 

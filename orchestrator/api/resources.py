@@ -13,10 +13,11 @@ from orchestrator.api.faults import Refused, bad_request
 from orchestrator.api.reading import Parts, Query, body_of, value_in
 from orchestrator.api.schemas import MAP, NOTHING, NUMBER, SAID_FLAG, TEXT, body, many, maybe, named, wrapped
 from orchestrator.api.software import metadata_of
-from orchestrator.api.stacks import Face, say_nothing, split_state
+from orchestrator.api.stacks import Face, say_nothing
 from orchestrator.errors import Conflict
 from orchestrator.model.breakpoints import UNSET_HOOK
 from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
+from orchestrator.model.stack_filter import split_state
 from orchestrator.service import Service
 from orchestrator.template.functions.base import kind_of
 from orchestrator.views.stacks import ResourceView, StackView

@@ -16,7 +16,7 @@ from orchestrator.api.reading import ESCAPED, Query, body_of
 from orchestrator.api.schemas import LINKS, MAP, NUMBER, SAID_FLAG, TEXT, fields, many, named, words, wrapped
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import AdoptJob, StackJob
-from orchestrator.model.stack_filter import StackFilter, StackOrder
+from orchestrator.model.stack_filter import StackFilter, StackOrder, split_state
 
 #: Heat's words for the orders of a list.
 _SORTS: Final = {
@@ -43,7 +43,6 @@ _QUERY: Final = {
 _NESTED: Final = {"show_nested": SAID_FLAG}
 _LISTED: Final = fields({"stacks": many(named("StackItem"))}, {"count": NUMBER, "links": LINKS})
 _CREATED: Final = wrapped("stack", fields({"id": TEXT, "links": LINKS}))
-_STATUSES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
 
 
 class Face:
@@ -240,14 +239,6 @@ def _wanted(query: Query, hidden_tags: Sequence[str]) -> StackFilter:
         nested=query.flag("show_nested"),
         deleted=query.flag("show_deleted"),
     )
-
-
-def split_state(state: str) -> tuple[str, str] | None:
-    """Return the action and the status of a state such as ``CREATE_COMPLETE``; None if it is no such."""
-    for status in _STATUSES:
-        if state.endswith(f"_{status}"):
-            return state.removesuffix(f"_{status}"), status
-    return None
 
 
 def _order(query: Query) -> StackOrder:

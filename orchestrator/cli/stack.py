@@ -1,7 +1,7 @@
 """``isotherm stack``: create, list, show, follow, draw and delete stacks."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import click
 
@@ -21,6 +21,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, stack_job
+from orchestrator.cli.times import AGE
 
 if TYPE_CHECKING:
     from orchestrator.views.stacks import StackView
@@ -68,19 +69,65 @@ def create(
         follow_or_leave(shell, service, made, action="CREATE", wait=wait, form=form, after=0)
 
 
+#: The words of ``--sort``, and the keys that they stand for.
+_SORTS: Final = {
+    "created": ("created_at", "name"),
+    "updated": ("updated_at", "name"),
+    "name": ("name",),
+    "state": ("status", "action", "name"),
+}
+
+
 @shell_command(
     "isotherm stack list",
-    "isotherm stack list --nested",
-    "isotherm stack list --tags prod,eu",
+    "isotherm stack list --state FAILED --name 'web*' --older-than 7d",
+    "isotherm stack list --tags prod,eu --sort updated --reverse --limit 10",
     "isotherm stack list --drifted",
     "isotherm stack list -f json",
     group=stack,
     name="list",
 )
 @click.option("--nested", "is_nested", is_flag=True, help="Show nested stacks as well.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    metavar="STATE",
+    help="Only stacks in this state, such as CREATE_FAILED, FAILED or UPDATE. May be repeated.",
+)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only stacks of this name; * and ? match any characters. May be repeated.",
+)
 @tags_option("Only the stacks that have all of these tags.")
 @tags_option("Only the stacks that have any of these tags.", "--tags-any")
+@click.option(
+    "--older-than",
+    "older_than_seconds",
+    type=AGE,
+    metavar="AGE",
+    help="Only stacks that were created longer ago: 7d, 12h.",
+)
+@click.option(
+    "--newer-than",
+    "newer_than_seconds",
+    type=AGE,
+    metavar="AGE",
+    help="Only stacks that were created since then: 7d, 12h.",
+)
 @click.option("--drifted", "is_drifted", is_flag=True, help="Only the stacks with drift on record.")
+@click.option(
+    "--sort",
+    type=click.Choice(tuple(_SORTS)),
+    default="created",
+    show_default=True,
+    help="What to sort by, ascending.",
+)
+@click.option("--reverse", "descending", is_flag=True, help="Sort descending.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show this many at most.")
 def list_stacks(
     shell: Shell,
     *,
@@ -88,12 +135,20 @@ def list_stacks(
     is_drifted: bool,
     tags: tuple[str, ...] | None,
     tags_any: tuple[str, ...] | None,
+    sort: str,
     form: str,
+    **wanted: Any,
 ) -> None:
     """List the stacks of the project."""
     with shell.service() as service:
-        chosen = {"drifted": True} if is_drifted else {}
-        stacks = service.stacks(nested=is_nested, tags=tags or (), tags_any=tags_any or (), **chosen)
+        stacks = service.stacks(
+            nested=is_nested,
+            drifted=is_drifted,
+            tags=tags or (),
+            tags_any=tags_any or (),
+            sort=_SORTS[sort],
+            **wanted,
+        )
     show(form, [view.to_dict() for view in stacks], _stacks_table(stacks, is_nested=is_nested))
 
 

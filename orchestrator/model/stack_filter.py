@@ -1,10 +1,15 @@
 """The filter and the order of a list of stacks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from hooks.values.nearest import nearest
+from hooks.values.states import ACTIONS, OF_ACTIONS
+from orchestrator.errors import InvalidInput, Problem
+
 #: What a list of stacks can be sorted by.
-SORT_KEYS: Final = ("name", "status", "created_at", "updated_at")
+SORT_KEYS: Final = ("name", "action", "status", "created_at", "updated_at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +20,8 @@ class StackFilter:
     #: Of the projects that are listed, these.
     projects: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    #: Patterns of names, in which ``*`` and ``?`` match any characters.
+    name_patterns: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
     #: Action and status together, such as ``("CREATE", "FAILED")``.
@@ -26,6 +33,9 @@ class StackFilter:
     tags_any: tuple[str, ...] = ()
     not_tags: tuple[str, ...] = ()
     not_tags_any: tuple[str, ...] = ()
+    #: The least and the greatest age in seconds, since the creation; None for any.
+    older_than_seconds: float | None = None
+    newer_than_seconds: float | None = None
     #: Whether stacks in other stacks, and deleted ones, are included.
     nested: bool = False
     deleted: bool = False
@@ -41,3 +51,56 @@ class StackOrder:
     after: str = ""
     #: The most stacks; None for all.
     limit: int | None = None
+
+
+def split_state(state: str) -> tuple[str, str] | None:
+    """Return the action and the status of a state such as ``CREATE_COMPLETE``; None if it is no such."""
+    for status in OF_ACTIONS:
+        if state.endswith(f"_{status}"):
+            return state.removesuffix(f"_{status}"), status
+    return None
+
+
+def states_of(words: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return the states that words mean, in any case: a state, a status or an action of any.
+
+    Raises:
+        InvalidInput: a word is none of these; the nearest one is given.
+    """
+    states: dict[tuple[str, str], None] = {}
+    problems = []
+    known: dict[str, tuple[tuple[str, str], ...]] = {
+        f"{action}_{status}": ((action, status),) for action in ACTIONS for status in OF_ACTIONS
+    }
+    known |= {action: tuple((action, status) for status in OF_ACTIONS) for action in ACTIONS}
+    known |= {status: tuple((action, status) for action in ACTIONS) for status in OF_ACTIONS}
+    for word in words:
+        found = known.get(word.strip().upper())
+        if found is None:
+            message = f"expected a state such as CREATE_FAILED, a status such as FAILED or an action, found {word!r}"
+            problems.append(Problem(path="state", message=message, hint=nearest(word.strip().upper(), known)))
+        states |= dict.fromkeys(found or ())
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(states)
+
+
+def check_sort(keys: Iterable[str]) -> tuple[str, ...]:
+    """Return keys to sort by, each once.
+
+    Raises:
+        InvalidInput: one is none of :data:`SORT_KEYS`; the nearest one is given.
+    """
+    given = tuple(dict.fromkeys(keys))
+    problems = [
+        Problem(
+            path="sort",
+            message=f"expected one of {', '.join(SORT_KEYS)}, found {key!r}",
+            hint=nearest(key, SORT_KEYS),
+        )
+        for key in given
+        if key not in SORT_KEYS
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    return given

@@ -11,7 +11,6 @@ from orchestrator.errors import NotFound, Problem
 from orchestrator.model.breakpoints import paused_until
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.model.operation_filter import ALL_OPERATIONS, OperationFilter
-from orchestrator.model.tags import has_tags
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
 from orchestrator.queries.history import event_view, traversal_view
 from orchestrator.views.stacks import (
@@ -56,17 +55,43 @@ class StackQueries:
         tags: Collection[str] = (),
         tags_any: Collection[str] = (),
         drifted: bool = False,
+        states: Collection[str] = (),
+        names: Collection[str] = (),
+        older_than_seconds: float | None = None,
+        newer_than_seconds: float | None = None,
+        sort: Collection[str] = ("created_at", "name"),
+        descending: bool = False,
+        limit: int | None = None,
     ) -> list[StackView]:
-        """Return the stacks that are not deleted, oldest first, with nested stacks only if ``nested``.
+        """Return the stacks that are not deleted, at most ``limit``, oldest first unless ``sort`` says otherwise.
 
-        They have all of ``tags``, and at least one of ``tags_any``, if given; with ``drifted``, a resource in the
-        outermost stack or within differs from its object.
+        They have all of ``tags``, at least one of ``tags_any``, one of ``states`` and one of ``names``, if given; with
+        ``drifted``, a resource in the outermost stack or within differs from its object. A state may also be a status
+        or an action alone; in a name, ``*`` and ``?`` match any characters. Ages count from the creation. Nested stacks
+        are listed only if ``nested``.
+
+        Raises:
+            InvalidInput: a state, or a key to sort by, is none.
         """
-        rows = self._store.stacks.all(project=self.settings.project, nested=nested)
+        from orchestrator.model.stack_filter import StackFilter, StackOrder, check_sort, states_of
+
+        wanted = StackFilter(
+            nested=nested,
+            tags=tuple(tags),
+            tags_any=tuple(tags_any),
+            states=states_of(states),
+            name_patterns=tuple(names),
+            older_than_seconds=older_than_seconds,
+            newer_than_seconds=newer_than_seconds,
+        )
+        # What has drifted is found out afterwards.
+        of_rows = None if drifted else limit
+        order = StackOrder(keys=check_sort(sort), descending=descending, limit=of_rows)
+        rows = self._store.stack_lists.page(wanted, order, project=self.settings.project)
         if drifted:
             found = self._store.drifts.drifted(sorted({row.root_id for row in rows}))
-            rows = [row for row in rows if row.root_id in found]
-        return [stack_view(row) for row in rows if has_tags(row.tags, every=tags, some=tags_any)]
+            rows = [row for row in rows if row.root_id in found][:limit]
+        return [stack_view(row) for row in rows]
 
     def listed(
         self, wanted: "StackFilter", order: "StackOrder", *, everywhere: bool = False

@@ -26,3 +26,17 @@ def chunked(values: Sequence[T], most: int = 500) -> Iterator[Sequence[T]]:
     """Yield parts of a list, each short enough for one statement."""
     for start in range(0, len(values), most):
         yield values[start : start + most]
+
+
+def matches(column: sa.ColumnElement[str], pattern: str, *, postgres: bool) -> sa.ColumnElement[bool]:
+    """Return the condition that a text matches a pattern with ``*`` and ``?``, case-sensitively.
+
+    SQLite's LIKE is not.
+    """
+    if not any(mark in pattern for mark in "*?"):
+        return column == pattern
+    if postgres:
+        literal = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        return column.like(literal.replace("*", "%").replace("?", "_"), escape="\\")
+    matching: sa.ColumnElement[bool] = column.op("GLOB", is_comparison=True)(pattern.replace("[", "[[]"))
+    return matching

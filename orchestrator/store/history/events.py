@@ -11,7 +11,7 @@ from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.horizon import Horizon
-from orchestrator.store.rows import Query
+from orchestrator.store.rows import Query, matches
 
 #: How long a read waits for open transactions that may still write an event with a lower id.
 _PATIENCE_SECONDS = 0.5
@@ -99,9 +99,11 @@ class Events:
     def _fits(self, wanted: EventFilter) -> Iterator[sa.ColumnElement[bool]]:
         event = tables.event
         if wanted.resources:
-            yield sa.or_(*(self._matches(event.c.resource, each) for each in wanted.resources))
+            yield sa.or_(
+                *(matches(event.c.resource, each, postgres=self._db.postgres) for each in wanted.resources)
+            )
         if wanted.types:
-            yield sa.or_(*(self._matches(event.c.type, each) for each in wanted.types))
+            yield sa.or_(*(matches(event.c.type, each, postgres=self._db.postgres) for each in wanted.types))
         if wanted.actions:
             yield event.c.action.in_(wanted.actions)
         if wanted.statuses:
@@ -110,16 +112,6 @@ class Events:
             yield event.c.at >= wanted.since
         if wanted.traversal_id is not None:
             yield event.c.traversal_id == wanted.traversal_id
-
-    def _matches(self, column: sa.Column[str], pattern: str) -> sa.ColumnElement[bool]:
-        """Return the condition that a text matches a pattern, case-sensitively, unlike SQLite's LIKE."""
-        if not any(mark in pattern for mark in "*?"):
-            return column == pattern
-        if self._db.postgres:
-            literal = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-            return column.like(literal.replace("*", "%").replace("?", "_"), escape="\\")
-        matches: sa.ColumnElement[bool] = column.op("GLOB", is_comparison=True)(pattern.replace("[", "[[]"))
-        return matches
 
     def _settled(self) -> sa.ColumnElement[bool]:
         """Return the condition that no event can appear before an event any more."""

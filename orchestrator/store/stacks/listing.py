@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from orchestrator.errors import NotFound
 from orchestrator.model.stack_filter import StackFilter, StackOrder
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
+from orchestrator.store.database import database_time, retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.rows import matches
 from orchestrator.store.stacks.stacks import StackRow, stack_rows
 
 
@@ -26,8 +27,8 @@ class StackLists(Repository):
         """
         stack = tables.stack
         columns = [*(stack.c[key] for key in order.keys), stack.c.id]
-        sql = stack_rows().where(*self._conditions(wanted, project))
         with self._db.read() as connection:
+            sql = stack_rows().where(*self._conditions(connection, wanted, project))
             if order.after:
                 # Of any project: what is behind it is of the project all the same.
                 last = connection.execute(sa.select(*columns).where(stack.c.id == order.after)).first()
@@ -41,11 +42,14 @@ class StackLists(Repository):
     @retrying
     def count(self, wanted: StackFilter, *, project: str | None) -> int:
         """Return how many stacks there are, of a project, or of all if it is None."""
-        sql = sa.select(sa.func.count()).select_from(tables.stack).where(*self._conditions(wanted, project))
+        sql = sa.select(sa.func.count()).select_from(tables.stack)
         with self._db.read() as connection:
+            sql = sql.where(*self._conditions(connection, wanted, project))
             return connection.execute(sql).scalar_one()
 
-    def _conditions(self, wanted: StackFilter, project: str | None) -> Iterator[sa.ColumnElement[bool]]:
+    def _conditions(
+        self, connection: sa.Connection, wanted: StackFilter, project: str | None
+    ) -> Iterator[sa.ColumnElement[bool]]:
         stack = tables.stack
         yield sa.true() if project is None else stack.c.project == project
         if not wanted.nested and not wanted.parents:
@@ -64,6 +68,14 @@ class StackLists(Repository):
                 yield column.in_(values)
         if wanted.states:
             yield sa.tuple_(stack.c.action, stack.c.status).in_(wanted.states)
+        if wanted.name_patterns:
+            yield sa.or_(
+                *(matches(stack.c.name, each, postgres=self._db.postgres) for each in wanted.name_patterns)
+            )
+        if wanted.older_than_seconds is not None:
+            yield stack.c.created_at <= database_time(connection, self._db) - wanted.older_than_seconds
+        if wanted.newer_than_seconds is not None:
+            yield stack.c.created_at > database_time(connection, self._db) - wanted.newer_than_seconds
         yield from self._tag_conditions(wanted)
 
     def _tag_conditions(self, wanted: StackFilter) -> Iterator[sa.ColumnElement[bool]]:

@@ -324,7 +324,12 @@ class FakeService:
         yield self._progress(view, finished=True)
 
     def stacks(
-        self, *, nested: bool = False, tags: Collection[str] = (), tags_any: Collection[str] = ()
+        self,
+        *,
+        nested: bool = False,
+        tags: Collection[str] = (),
+        tags_any: Collection[str] = (),
+        **_: Any,
     ) -> list[StackView]:
         return [view for view in self.stacks_held.values() if has_tags(view.tags, every=tags, some=tags_any)]
 

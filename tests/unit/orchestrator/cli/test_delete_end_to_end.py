@@ -84,3 +84,19 @@ def test_several_are_deleted_and_each_is_reported_also_where_one_is_refused() ->
     assert done.exit_code == 0, done.output
     assert done.stdout.count("DELETE_COMPLETE") == 2
     assert states() == {}
+
+
+def test_lists_are_filtered_sorted_and_cut() -> None:
+    def listed(*words: str) -> list[str]:
+        done = run("stack", "list", *words, "-f", "json")
+        assert done.exit_code == 0, done.output
+        return [each["name"] for each in json.loads(done.stdout)]
+
+    assert listed() == ["web", "shop"]
+    assert listed("--sort", "name") == ["shop", "web"]
+    assert listed("--reverse", "--limit", "1") == ["shop"]
+    assert listed("--name", "w*", "--state", "complete", "--newer-than", "1h") == ["web"]
+    assert listed("--state", "FAILED") == listed("--older-than", "1h") == []
+    refused = run("stack", "list", "--state", "CRETE_COMPLETE")
+    assert refused.exit_code == 2
+    assert "did you mean 'CREATE_COMPLETE'?" in refused.stderr

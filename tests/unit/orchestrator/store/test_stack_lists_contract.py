@@ -53,6 +53,11 @@ def test_list_has_the_stacks_of_one_project_or_of_all(some: Bench) -> None:
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
+        ({"name_patterns": ("w*", "d?")}, {"web", "db"}),
+        ({"name_patterns": ("W*", "*[ab]*", "it's")}, {"it's"}),
+        ({"older_than_seconds": 30}, {"web", "db"}),
+        ({"older_than_seconds": 30, "newer_than_seconds": 40}, {"db"}),
+        ({"newer_than_seconds": 0}, set()),
         ({"tags": ("red",)}, {"web", "db"}),
         ({"tags": ("red", "big")}, {"web"}),
         ({"tags_any": ("big", "blue")}, {"web", "cache"}),
