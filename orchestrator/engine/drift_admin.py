@@ -11,7 +11,7 @@ from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.model.observation_times import next_due
 from orchestrator.planning.comparison import refuse_deleted, refuse_nested
 from orchestrator.planning.repairing import still_counted
-from orchestrator.store.stacks.drifts import DriftRow
+from orchestrator.queries.drift import drift_view
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.drift import DriftView, ObservationView
@@ -105,21 +105,3 @@ class DriftAdmin:
             f"no worker has observed stack {stack.name!r} within {PATIENCE_SECONDS:g} seconds; "
             "'isotherm stack drift show' shows what comes of it"
         )
-
-
-def drift_view(row: DriftRow) -> DriftView:
-    """Return the view of a difference."""
-    finding = row.finding
-    return DriftView(
-        resource=row.path,
-        type=row.type,
-        key=row.key,
-        recorded=finding.recorded,
-        observed=finding.observed,
-        hidden=finding.hidden,
-        since_at=row.since,
-        seen_at=row.seen_at,
-        times=row.times,
-        standing=row.standing.value,
-        why=row.why,
-    )

@@ -7,6 +7,7 @@ from orchestrator.config.console_links import console_link
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.queries.attempts import attempts_of
+from orchestrator.queries.drift import drift_view
 from orchestrator.queries.step_logs import logs_of
 from orchestrator.views.facts import Facts, NodeFact
 from orchestrator.views.operations import ResourceDetails
@@ -71,6 +72,7 @@ def resource_page(
         attempts=tuple(reversed(attempts_of(events, operations.get))),
         more=len(read) == EVENTS,
         deployment=_deployment(store, row.id, stack.project) if is_now and row is not None else None,
+        drift=tuple(map(drift_view, store.drifts.of_resource(row.id))) if is_now and row is not None else (),
         logs=logs_of(store, observer.settings, stack.id, name, traversal_id) if shows_values else (),
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.views.drift import DriftView
 from orchestrator.views.operations import OperationView, ResourceDetails
 from orchestrator.views.stacks import ResourceView, View
 
@@ -92,5 +93,7 @@ class ResourcePage(View):
     attempts: tuple[AttemptView, ...]
     more: bool
     deployment: DeploymentOutput | None = None
+    #: How its object differs from what is recorded; empty where values are not shown.
+    drift: tuple[DriftView, ...] = ()
     #: The newest step first; none for visitors who see no values.
     logs: tuple[StepLogView, ...] = ()

@@ -3,6 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from orchestrator.model.drift import Finding, Standing
+from orchestrator.store.stacks.drifts import DriftedResource, Observed
+from orchestrator.store.stacks.observation_turns import TurnEnd
 from tests.browser.conftest import Visiting
 from tests.browser.site import BROKEN, ROOT, Site, nothing
 
@@ -62,3 +65,40 @@ def test_the_page_follows_what_happens_to_the_resource(site: Site, visit: Visiti
         expect(seen.page.locator("#resource-attempts-rows .state")).to_have_attribute("data-state", "done")
         expect(seen.page.locator("#resource-facts")).not_to_contain_text("Waits for")
     site.ended(stack.id)
+
+
+def test_what_others_changed_is_on_the_page_of_the_resource_and_among_what_needs_a_person(
+    site: Site, visit: Visiting
+) -> None:
+    stack = site.made("paged-drift", {"one": nothing()})
+    store = site.service._store
+    row = store.stacks.resource(stack.id, "one")
+    store.observation_turns.begin(stack.id)
+    turn = store.observation_turns.read(stack.id)
+    assert turn is not None
+    drifted = DriftedResource(
+        row=row,
+        path="one",
+        findings=[
+            Finding(key="size", recorded="s", observed={"large": True}),
+            Finding(key="word", hidden=True),
+        ],
+        standing=Standing.LEFT_ALONE,
+        why="another system changes it",
+        words="size differs",
+    )
+    observed = Observed(
+        stacks=store.families.in_tree(stack.id), drifted=[drifted], sound=(), present=(row.id,)
+    )
+    assert store.drifts.record(TurnEnd(turn=turn, due_at=None), observed)
+    with visit() as seen:
+        seen.open("/stack/paged-drift/resource/one")
+        panel = seen.page.get_by_role("region", name="Changed by others")
+        expect(panel.locator("tr")).to_have_count(2)
+        expect(panel).to_contain_text("left alone: another system changes it")
+        expect(panel).to_contain_text("its values are secrets")
+        assert not [word for word in ("NaN", "undefined", "[object") if word in seen.text(".stacks-page")]
+        seen.open("/stacks/attention")
+        finding = seen.page.locator(".attention-group[data-kind=drift]")
+        expect(finding).to_contain_text("paged-drift")
+        expect(finding).to_contain_text("1 resource differs from what is recorded, 1 of them again and again")

@@ -7,11 +7,12 @@ import { badge, lookOf } from "./states.js";
 const HIDDEN = "Values of a resource are shown only to users who have logged in: start the dashboard with --basic_auth or --auth.";
 
 /** The panels with the values of what the page shows; none of what has no values. */
-export function valueParts({ resource, deployment, shows_values: shows, operation }) {
+export function valueParts({ resource, deployment, drift, shows_values: shows, operation }) {
   if (!shows) return [el("p", { class: "note", text: HIDDEN })];
   if (!operation.in_force) return [];
   if (!resource) return [el("p", { class: "note", text: "It is gone, and has no values any more." })];
   return [
+    drift.length > 0 && driftPanel(drift),
     deployment && deploymentPanel(deployment),
     panel("Properties", "as they were applied last; what may be secret is masked", resource.properties),
     panel("Attributes", "as they were last recorded: those that others refer to", resource.attributes),
@@ -44,6 +45,26 @@ function valueElement(value) {
   if (value === null || value === "") return el("span", { class: "muted", text: value === null ? "no value" : "empty" });
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   return el("pre", { class: "value", text });
+}
+
+// How the object differs from what is recorded, a line for each property.
+function driftPanel(drift) {
+  const title = "Changed by others";
+  const rows = drift.map(({ key, hidden, recorded, observed, standing, why, since_at: since }) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row", class: "wrap", text: key || "the object is gone" }),
+      el(
+        "td",
+        {},
+        key && !hidden ? el("div", {}, "recorded ", valueElement(recorded), " observed ", valueElement(observed)) : null,
+        hidden ? el("div", { class: "muted", text: "its values are secrets" }) : null,
+        el("p", { class: "muted small", text: `since ${dateTime(since)}; ${standing}${why ? `: ${why}` : ""}` }),
+      ),
+    ),
+  );
+  return el("section", { class: "panel" }, head(title, "how the object differs from what is recorded"), frame(title, rows));
 }
 
 function deploymentPanel(deployment) {
