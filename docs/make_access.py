@@ -77,8 +77,9 @@ thread.
 
 `isotherm stack history` and the dashboard show who began each operation; events say who signalled a resource, marked it
 or cleared its hook. With `--comment` a command says why: `isotherm stack suspend web --comment 'ticket 4711'`;
-the history shows the comment. What the engine does by itself, such as a rollback after a failure, or an operation on a
-nested stack, has no user.
+the history shows the comment, and the audit log has that of what begins no operation, such as a signal. Requests to the
+API say so in a header ([api.md](api.md#callers)). What the engine does by itself, such as a rollback after a failure,
+or an operation on a nested stack, has no user.
 
 The audit log has a record of every job that is taken, of commands that change the installation, of what was refused for
 lack of a role, of logins to the dashboard by tokens (a user's first request from an address within an hour), and of
