@@ -83,7 +83,8 @@ class PlanKeys:
         The user is that of the key; a plan that the installation's own key signed says itself for whom.
 
         Raises:
-            InvalidInput: no key of this installation signed it, it was changed, is over, or is of another project.
+            InvalidInput: no key of this installation signed it, its user has no role in the project, it was changed, is
+                over, or is of another project.
         """
         try:
             envelope, key = Envelope.open(seal, self.ring, uses=(JOB,), now=time.time())
@@ -93,6 +94,8 @@ class PlanKeys:
             binding = PlanBinding.of_bytes(envelope.content)
         except (Refused, UnreadablePlan) as error:
             raise _refused(file, f"this plan is not accepted: {error}") from error
+        if not key.identity.role_in(project):
+            raise _refused(file, f"{key.user!r}, who made this plan, has no role in the project {project!r}")
         return replace(binding, user=key.user) if key.user else binding
 
     def read(self, seal: bytes, *, project: str, installation: str, file: str) -> tuple[PlanBinding, bool]:

@@ -101,6 +101,15 @@ def test_the_user_of_a_plan_is_the_one_of_the_key(tmp_path: Path) -> None:
     )
 
 
+def test_who_has_no_role_in_a_project_makes_no_plan_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    settings = settings_of(tmp_path)
+    write_keys(file, [Key.generate(JOB, state=ACTIVE, user="eve", projects="other", role="administrator")])
+    content = PlanKeys(settings).seal(BINDING, BODY, installation="i")
+    with pytest.raises(InvalidInput, match="'eve', who made this plan, has no role in the project 'default'"):
+        opened(PlanKeys(settings), content)
+
+
 def test_a_client_without_the_key_of_a_plan_reads_it_unverified(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     users = [Key.generate(JOB, state=ACTIVE, user=each, projects="default", role="operator") for each in "ab"]
