@@ -74,14 +74,14 @@ COMMANDS = {
     "--help": Limits({"click"}, 58, 127),
     "--version": Limits({"click"}, 19, 136),
     "stack --help": Limits({"click"}, 68, 136),
-    "stack list": Limits(SETTINGS | DATABASE, 101, 477),
-    "stack list -f json": Limits(SETTINGS | DATABASE, 101, 477),
+    "stack list": Limits(SETTINGS | DATABASE, 104, 477),
+    "stack list -f json": Limits(SETTINGS | DATABASE, 104, 477),
     "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 193, 600),
     "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 174, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
         383,
-        791,
+        793,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
 }
