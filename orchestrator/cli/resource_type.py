@@ -1,6 +1,7 @@
 """``isotherm resource-type``: the installed resource types and their schemas."""
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 import click
@@ -15,9 +16,18 @@ def resource_type() -> None:
     """Show the installed resource types."""
 
 
-@resource_type.command("list", epilog=example("isotherm resource-type list"))
+@resource_type.command(
+    "list",
+    epilog=example("isotherm resource-type list", "isotherm resource-type list --filter 'OS::Nova::*'"),
+)
+@click.option(
+    "--filter",
+    "pattern",
+    metavar="TYPE",
+    help="Only types with this in their name, in any case; * and ? match any characters.",
+)
 @format_option()
-def list_types(form: str) -> None:
+def list_types(pattern: str | None, form: str) -> None:
     """List the installed types.
 
     Hidden types, which exist for old templates only, are left out; `show` knows them.
@@ -33,10 +43,18 @@ def list_types(form: str) -> None:
             "support_status": describe_support(found.support_status),
         }
         for name, found in ResourceTypes.load().items()
-        if not found.support_status.is_hidden
+        if not found.support_status.is_hidden and _fits(name, pattern)
     ]
     table = Table(columns=("name", "description"), rows=[_listed(**entry) for entry in types])
     show(form, types, table)
+
+
+def _fits(name: str, pattern: str | None) -> bool:
+    if pattern is None:
+        return True
+    whole = pattern if set(pattern) & set("*?") else f"*{pattern}*"
+    # Brackets have no meaning of their own.
+    return fnmatchcase(name.lower(), whole.lower().replace("[", "[[]"))
 
 
 def _listed(name: str, description: str, support_status: Mapping[str, str]) -> tuple[str, str]:

@@ -3,12 +3,19 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
+from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotFound
 from orchestrator.queries.changes import changes_of
 from orchestrator.queries.comparison import comparison_of
 from orchestrator.queries.definition_source import source_of
-from orchestrator.queries.definitions import DefinitionView, definition_of
+from orchestrator.queries.definitions import (
+    DefinitionView,
+    EnvironmentView,
+    definition_of,
+    environments_of,
+    file_of,
+)
 from orchestrator.queries.details import Recorded, details_of, node_of
 from orchestrator.queries.failure import failure_of
 from orchestrator.queries.graph import MOST_VERTICES, picture_of
@@ -293,6 +300,18 @@ class Observer:
         stack = self._past(name)
         traversal = self._store.past.traversal(stack.id, traversal_id or stack.traversal_id)
         return definition_of(self._store, traversal, shows_values=shows_values)
+
+    def environments(self, name: str, traversal_id: str | None = None) -> tuple[EnvironmentView, ...]:
+        """Return the environments of one operation on a stack, as in :meth:`facts`, without hidden values."""
+        stack = self._past(name)
+        traversal = self._store.past.traversal(stack.id, traversal_id or stack.traversal_id)
+        return environments_of(self._store, traversal, Limits.of(self.settings))
+
+    def file(self, name: str, file: str, traversal_id: str | None = None) -> str:
+        """Return the content of a file of one operation's definition, which may hold secrets."""
+        stack = self._past(name)
+        traversal = self._store.past.traversal(stack.id, traversal_id or stack.traversal_id)
+        return file_of(self._store, traversal, file)
 
     def stacks_in(self, name: str) -> dict[str, str]:
         """Return the ids of the stacks nested in a stack, at any depth, by the ids of their resources."""

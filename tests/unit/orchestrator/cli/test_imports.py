@@ -73,7 +73,7 @@ WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 COMMANDS = {
     "--help": Limits({"click"}, 58, 127),
     "--version": Limits({"click"}, 19, 136),
-    "stack --help": Limits({"click"}, 68, 136),
+    "stack --help": Limits({"click"}, 69, 136),
     "stack list": Limits(SETTINGS | DATABASE, 104, 477),
     "stack list -f json": Limits(SETTINGS | DATABASE, 104, 477),
     "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 193, 600),
