@@ -125,7 +125,9 @@ def test_a_page_says_that_the_broker_is_away_and_that_the_database_is(
         redis_server.launch()
         expect(notice).to_be_hidden()
         postgres_server.stop()
-        expect(trouble).to_have_text("The database does not answer.")
+        expect(trouble).to_have_text(
+            re.compile(r"The database does not answer: start it, .*'isotherm doctor'")
+        )
         seen.until_data("reconnecting", "stale")
         # Plain words, and what was known stays in sight.
         assert not re.search(r"psycopg|sqlalchemy|127\.0\.0\.1|Traceback|port \d", seen.text("#stacks-page"))

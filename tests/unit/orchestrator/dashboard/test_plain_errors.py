@@ -19,9 +19,12 @@ def raised(sentence: str, cause: Exception) -> IsothermError:
 
 
 @pytest.mark.parametrize("cause", [OperationalError("SELECT 1", {}, sqlite3.Error(RAW)), OSError(RAW)])
-def test_the_message_of_a_server_is_left_out(cause: Exception) -> None:
+def test_the_message_of_a_server_is_left_out_and_what_to_do_is_said(cause: Exception) -> None:
     error = raised(f"the database does not answer: {RAW}", cause)
-    assert plain_sentence(error) == "the database does not answer"
+    assert plain_sentence(error) == (
+        "the database does not answer: start it, or run 'isotherm doctor', which says why; "
+        "open pages go on by themselves"
+    )
 
 
 def test_a_sentence_of_our_own_is_kept_whole() -> None:
