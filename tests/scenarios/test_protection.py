@@ -12,6 +12,8 @@ from orchestrator.errors import Conflict, IsothermError
 from orchestrator.model.messages import CancelJob, DeleteJob, RestoreJob, StackJob
 from orchestrator.model.purge import Purge
 from orchestrator.planning.decision import NOT_REPLACED
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.steps import ResourceFailure
 from orchestrator.queries.observer import Observer
 from orchestrator.store.traversals.starting import TraversalStarts
 from tests.scenarios.deaths import die_everywhere
@@ -106,17 +108,27 @@ def test_what_is_gone_is_not_replaced() -> None:
     assert story.update(BEFORE, "UPDATE_FAILED", refresh=True) == []
 
 
-def test_an_update_under_way_that_fails_and_is_superseded_replaces_nothing() -> None:
+def test_an_update_under_way_that_fails_after_it_was_superseded_replaces_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     story = Story(BEFORE)
-    guard(story.world, "a")
     world = story.world
-    world.cloud.polls["a"] = 2
+    guard(world, "a")
+    world.cloud.polls["a"] = 5
     world.update(template({**BEFORE, "a": value("1", "m")}))
     world.deliver()
-    world.cloud.failing_updates["a"] = True
     world.update(template({**BEFORE, "a": value("1", "l")}))
+
+    def failing(_self: Resource, _token: object) -> bool:
+        raise ResourceFailure("no luck")
+
+    monkeypatch.setattr(world.checker._types["Cloud::Object"], "check_update_complete", failing)
     world.settle()
-    assert ids(world, story.id)["a"] == story.before["a"]
+    assert world.state() == "UPDATE_FAILED"
+    row = world.store.stacks.resource(story.id, "a")
+    # What the update made of it is not known.
+    assert (row.physical_id, row.action, row.status) == (story.before["a"], "UPDATE", "FAILED")
+    assert row.reason == f"{NOT_REPLACED}; it would be needed because no luck"
     assert ("unmake", "a") not in done(world)
 
 
