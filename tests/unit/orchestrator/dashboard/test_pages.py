@@ -107,6 +107,17 @@ def test_the_title_of_a_stacks_page_says_its_state(asked: httpx.Client) -> None:
     assert "<title>web · CREATE_COMPLETE · Events · Isotherm</title>" in asked.get("/stack/web/events").text
 
 
+def test_the_page_of_a_stack_says_whether_it_is_protected(asked: httpx.Client, service: Service) -> None:
+    badge = '<span class="tag" id="stack-protected"{}>protected</span>'
+    assert badge.format(" hidden") in asked.get("/stack/web/events").text
+    service.protect("web")
+    try:
+        assert badge.format("") in asked.get("/stack/web/events").text
+        assert told(asked, "/stack/web/head.json")["protected"] is True
+    finally:
+        service.protect("web", protected=False)
+
+
 def test_a_head_says_how_far_the_operation_is_and_what_the_visitor_may_do(asked: httpx.Client) -> None:
     head = told(asked, "/stack/pair/head.json")
     assert (head["operation"]["action"], head["operation"]["status"]) == ("UPDATE", "COMPLETE")
