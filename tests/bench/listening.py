@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 from urllib.parse import urlsplit
 
 
@@ -36,7 +37,8 @@ class Listener:
         for message in messages:
             if message.startswith(b"event: events"):
                 for event in json.loads(message.rpartition(b"\ndata: ")[2]):
-                    self.delays.setdefault(event["id"], now - event["at"])
+                    happened = datetime.fromisoformat(event["at"]).timestamp()
+                    self.delays.setdefault(event["id"], now - happened)
             elif message.startswith(b"event: resync"):
                 self.resyncs += 1
 
@@ -62,7 +64,11 @@ class Audience:
 
         Raises:
             TimeoutError: some have not, in time.
+            Exception: a listener could not go on.
         """
         async with asyncio.timeout(seconds):
             while not all(newest in each.delays for each in self.listeners):
                 await asyncio.sleep(0.02)
+                for task in self._tasks:
+                    if task.done():
+                        task.result()
