@@ -62,7 +62,7 @@ class EnvironmentView(View):
 
 #: The sections of an environment that hold values by the names of parameters, and those that hold no values.
 _BY_NAME: Final = ("parameters", "parameter_defaults")
-_OPEN: Final = ("resource_registry", "parameter_merge_strategies", "encrypted_param_names")
+_OPEN: Final = ("resource_registry", "parameter_merge_strategies", "encrypted_param_names", "observation")
 
 
 def environments_of(

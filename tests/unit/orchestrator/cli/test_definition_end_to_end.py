@@ -14,6 +14,7 @@ ENVIRONMENT = """\
 parameters: {word: moon, password: gue55}
 parameter_defaults: {inner_password: 1nner}
 resource_registry: {"My::Test": "OS::Heat::TestResource"}
+observation: {mode: detect}
 """
 
 
@@ -45,6 +46,7 @@ def test_environments_show_what_is_known_to_be_open() -> None:
         "parameters": {"word": "moon", "password": "******"},
         "parameter_defaults": {"inner_password": "******"},
         "resource_registry": {"My::Test": "OS::Heat::TestResource"},
+        "observation": {"mode": "detect"},
     }
     (one,) = json.loads(run("stack", "environment", "show", "web", "-f", "json").stdout)
     assert one["file"] == "env.yaml"
