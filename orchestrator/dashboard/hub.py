@@ -47,7 +47,7 @@ class Pace:
     """Intervals of the hub, in seconds."""
 
     #: Between two reads with listeners, and without. A wake-up causes a read at once.
-    listened: float = 0.1
+    listened: float = 0.05
     idle: float = 1.0
     #: The least pause between two reads, however often the hub is woken.
     rest: float = 0.02

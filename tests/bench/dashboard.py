@@ -195,6 +195,8 @@ def installed(directory: Path) -> Iterator[Installed]:
                 f"--port={port}",
                 f"--address={HOST}",
                 f"--max_tasks={MAX_TASKS}",
+                # All of them come from this machine.
+                f"--max_streams_per_client={sum(STREAMS) + OPEN_PAGES}",
                 "--logging=warning",
             ),
         )
@@ -350,7 +352,7 @@ def updated(here: Installed) -> Iterator[Updated]:
             page.evaluate(FRAMES)
             started = time.perf_counter()
             here.service.operate("CHECK", stack_id)
-            page.wait_for_function("document.title.includes('CHECK_COMPLETE')", timeout=120_000)
+            page.wait_for_function("() => document.title.includes('CHECK_COMPLETE')", timeout=120_000)
             seconds = time.perf_counter() - started
             frames = sorted(page.evaluate("window.frameTimes"))
             tasks = page.evaluate("window.longTasks")

@@ -16,6 +16,7 @@ from orchestrator.queries.findings import (
     QUIET_SECONDS,
     broker_finding,
     database_finding,
+    drift_findings,
     ended_findings,
     grouped,
     held_findings,
@@ -26,7 +27,13 @@ from orchestrator.queries.findings import (
 )
 from orchestrator.service import Service
 from orchestrator.store.installation.sink_cursors import LateCursor
-from orchestrator.store.stacks.attention import AttentionRows, EndedStack, HeldNode, QuietOperation
+from orchestrator.store.stacks.attention import (
+    AttentionRows,
+    DriftedStack,
+    EndedStack,
+    HeldNode,
+    QuietOperation,
+)
 from orchestrator.store.store import Store
 from orchestrator.views.attention import KINDS, AttentionView
 from orchestrator.views.caches import CacheView
@@ -87,6 +94,9 @@ def one_of_each(dashboard: Dashboard) -> AttentionView:
                 since=now - QUIET_SECONDS - 60,
             ),
         ),
+        drifted=(
+            DriftedStack(id="d", name="mail", traversal_id="t", resources=2, left_alone=1, since=now - 5000),
+        ),
         in_progress=3,
         oldest=("reports", "q", now - 9000),
     )
@@ -108,6 +118,7 @@ def one_of_each(dashboard: Dashboard) -> AttentionView:
         *held_findings(rows),
         *stuck_findings([stuck], now),
         *quiet_findings(rows, (), {}),
+        *drift_findings(rows),
         *sink_findings([late]),
     ]
     view = AttentionView(project="default", as_of=now, groups=grouped(findings, {"sink": 70}))
@@ -144,7 +155,10 @@ def test_each_finding_has_one_action_and_none_keeps_anybody_out(
     dashboard: Dashboard, browser: Browser, told: Told
 ) -> None:
     user: HttpCredentials = {"username": "ann", "password": "secret"}
-    context = browser.new_context(http_credentials=user, bypass_csp=True, color_scheme="light")
+    # Colours that are on their way from one theme to the other are nobody's.
+    context = browser.new_context(
+        http_credentials=user, bypass_csp=True, color_scheme="light", reduced_motion="reduce"
+    )
     errors: list[str] = []
     page = context.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -50,7 +50,9 @@ MISTAKES = {
     "no name": Mistake("stack create -t t.yaml", (r"Missing argument 'NAME'",)),
     "a command without its group": Mistake("delete shop", (r"Did you mean 'isotherm stack delete'\?",)),
     "a misspelled command": Mistake("stack creat shop -t t.yaml", (r"Did you mean 'create'\?",)),
-    "a misspelled option": Mistake("stack list --formt json", (r"Did you mean '--format'\?",)),
+    "a misspelled option": Mistake(
+        "stack list --formt json", (r"Did you mean one of: '--format', '--sort'\?",)
+    ),
     "a format there is not": Mistake("stack list -f jsn", (r"'jsn' is not one of 'table', 'json'",)),
     "a timeout that is no number": Mistake(
         f"{CREATE} t.yaml --timeout soon", (r"'--timeout'.*'soon' is not a valid number of minutes",)
