@@ -25,7 +25,7 @@ def examples(ordinarily: int) -> int:
 
 
 def some_of(instants: range, one_of: int = 5) -> Sequence[int]:
-    """Return the instants at which a test kills or interrupts: ordinarily one of so many, beginning with any."""
+    """Return the instants at which a test interrupts: in an ordinary run every ``one_of``-th, from a random one."""
     if is_thorough():
         return instants
     first = random.randrange(one_of)

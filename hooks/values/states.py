@@ -5,7 +5,9 @@ from typing import Final
 #: The actions of protection, which change no state.
 PROTECT: Final = "PROTECT"
 UNPROTECT: Final = "UNPROTECT"
-PROTECTION: Final = frozenset({PROTECT, UNPROTECT})
+#: The actions of events that record no work of an operation: a resource waits for an operator, was signalled, was
+#: observed, or was protected. They may come at any time.
+ASIDE: Final = frozenset({"HOOK", "SIGNAL", "DRIFT", PROTECT, UNPROTECT})
 #: Every action that an event may have.
 ACTIONS: Final = (
     *("CREATE", "ADOPT", "UPDATE", "REPLACE", "ROLLBACK", "DELETE", "CHECK", "SUSPEND", "RESUME"),

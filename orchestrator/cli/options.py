@@ -203,6 +203,18 @@ rollback_again_option = click.option(
     help="If the operation fails, roll back to the last complete state. With --existing the default is the choice "
     "of the operation before.",
 )
+existing_option = click.option(
+    "--existing",
+    "is_upon_existing",
+    is_flag=True,
+    help="Keep what is not given: template, environments, values.",
+)
+refresh_option = click.option(
+    "--refresh",
+    "refresh",
+    is_flag=True,
+    help="Compare every resource with its real state, and repair differences.",
+)
 unprotect_option = click.option(
     "--unprotect",
     "unprotect",

@@ -13,7 +13,9 @@ from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import FORMS
 from orchestrator.cli.options import (
     comment_option,
+    existing_option,
     optional_template_options,
+    refresh_option,
     rollback_again_option,
     shell_command,
     tags_option,
@@ -66,18 +68,8 @@ class _PlanCommand(click.Command):
 )
 @click.argument("name")
 @optional_template_options
-@click.option(
-    "--existing",
-    "is_upon_existing",
-    is_flag=True,
-    help="Keep what is not given: template, environments, values.",
-)
-@click.option(
-    "--refresh",
-    "refresh",
-    is_flag=True,
-    help="Compare every resource with its real state, and repair differences.",
-)
+@existing_option
+@refresh_option
 @click.option("--delete", "is_delete", is_flag=True, help="Plan the deletion of the stack.")
 @click.option(
     "-o", "--output", "output", metavar="FILE", help="Write the plan to this file, to apply it later."

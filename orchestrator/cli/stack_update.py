@@ -11,7 +11,9 @@ from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import show
 from orchestrator.cli.options import (
     comment_option,
+    existing_option,
     optional_template_options,
+    refresh_option,
     rollback_again_option,
     shell_command,
     tags_option,
@@ -33,18 +35,8 @@ from orchestrator.cli.source import Given, existing_job, stack_job
 )
 @click.argument("name")
 @optional_template_options
-@click.option(
-    "--existing",
-    "is_upon_existing",
-    is_flag=True,
-    help="Keep what is not given: template, environments, values.",
-)
-@click.option(
-    "--refresh",
-    "refresh",
-    is_flag=True,
-    help="Compare every resource with its real state, and repair differences.",
-)
+@existing_option
+@refresh_option
 @click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
 )

@@ -10,13 +10,12 @@ from orchestrator.model.event_filter import EventFilter
 from orchestrator.model.operation_filter import STATUSES, OperationFilter
 from orchestrator.model.tags import read_tags
 from orchestrator.queries.observer import StackQuery
+from orchestrator.store.stacks.pages import MOMENTS, SORTS
 
 #: The greatest number of rows in a page of a list.
 LONGEST_PAGE: Final = 500
 #: Larger than any id that a database gives.
 _LARGEST: Final = 2**53
-SORTS: Final = ("name", "state", "created", "updated", "last_event")
-MOMENTS: Final = ("created", "begun", "updated")
 _YES, _NO = ("1", "true", "yes"), ("0", "false", "no", "")
 
 

@@ -15,10 +15,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from cache.constraints.counters import Counts
-from hooks.values.states import ACTIONS, OF_ACTIONS
+from hooks.values.states import ACTIONS, ASIDE, OF_ACTIONS
 from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
-from orchestrator.dashboard.tally import ASIDE, REPLACE, Tally
+from orchestrator.dashboard.tally import REPLACE, Tally
 from orchestrator.errors import IsothermError
 from orchestrator.keys.envelope import REASONS
 from orchestrator.model.drift import Standing

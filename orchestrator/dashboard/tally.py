@@ -7,17 +7,12 @@ from typing import Final
 from prometheus_client import Counter, Histogram
 from prometheus_client.core import Metric
 
-from hooks.values.states import ACTIONS, PROTECTION
-from orchestrator.model.breakpoints import HOOK
-from orchestrator.model.drift import DRIFT
+from hooks.values.states import ACTIONS, ASIDE
 from orchestrator.store.history.observing import ObservedEvent
 from orchestrator.views.facts import LOST, RETRY
 
 #: The greatest number of actions in progress whose beginning is kept.
 MOST_BEGUN: Final = 50_000
-#: Actions in events that are not a worker's: a resource held at a hook waits for an operator, a signal can arrive
-#: while another action is in progress, and drift is found by an observation.
-ASIDE: Final = frozenset({HOOK, "SIGNAL", DRIFT, *PROTECTION})
 #: The action in the event of an update that ends because the resource has to be replaced.
 REPLACE: Final = "REPLACE"
 #: Actions on resources.

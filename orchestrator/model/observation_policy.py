@@ -68,7 +68,7 @@ class ObservationPolicy:
 
 
 def window_of(text: str) -> tuple[float, float] | None:
-    """Return the beginning and the length of a window of the day, in seconds; None if the text is no window."""
+    """Return when a window begins, in seconds since midnight UTC, and its length in seconds; None if malformed."""
     match = _WINDOW.fullmatch(text)
     if match is None:
         return None

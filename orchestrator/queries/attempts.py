@@ -8,18 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from hooks.values.states import PROTECTION
+from hooks.values.states import ASIDE
 from orchestrator.model.actions import CHECK
-from orchestrator.model.breakpoints import HOOK
-from orchestrator.model.drift import DRIFT
 from orchestrator.views.resource_page import AttemptView
 
 if TYPE_CHECKING:
     from orchestrator.store.history.events import EventRow
     from orchestrator.store.history.past import TraversalRow
-
-#: The actions of events that record no attempt.
-_ASIDE: Final = frozenset({"SIGNAL", HOOK, DRIFT, *PROTECTION})
 
 
 def attempts_of(
@@ -56,7 +51,7 @@ class _Attempts:
 
     def add(self, event: "EventRow") -> None:
         """Add the next event."""
-        if event.action in _ASIDE or self._is_mark(event):
+        if event.action in ASIDE or self._is_mark(event):
             return
         if event.action == "REPLACE":
             self._end(event, "replaced")

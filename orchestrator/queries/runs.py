@@ -4,11 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from hooks.values.states import PROTECTION
+from hooks.values.states import ASIDE
 from orchestrator.errors import cut
 from orchestrator.model.actions import CHECK
-from orchestrator.model.breakpoints import HOOK
-from orchestrator.model.drift import DRIFT
 from orchestrator.model.messages import CLEANUP
 from orchestrator.views.facts import NodeFact
 from orchestrator.views.runs import (
@@ -50,9 +48,8 @@ _BY_ACTION: Final = {
 }
 _UNDER_WAY: Final = frozenset({IS_RUNNING, WAITING, RETRYING, HELD})
 _AT_REST: Final = frozenset({DONE, IS_UNCHANGED})
-#: Events that are not part of what an operation does: signals, breakpoints, drift, and the note that a replacement is
-#: needed.
-_ASIDE: Final = frozenset({"SIGNAL", HOOK, DRIFT, "REPLACE", *PROTECTION})
+#: The actions of events that are not part of what an operation does: the last notes that a replacement is needed.
+_NO_PART: Final = ASIDE | {"REPLACE"}
 
 
 def runs_of(operations: Sequence[TraversalView], facts: RunFacts, *, more: bool) -> RunsView:
@@ -91,7 +88,7 @@ def runs_of(operations: Sequence[TraversalView], facts: RunFacts, *, more: bool)
 
 def _counts(done: RunWork, action: str) -> bool:
     """Whether an action is part of an operation; health marks are checks at any time."""
-    return done.action not in _ASIDE and (done.action != CHECK or action == CHECK)
+    return done.action not in _NO_PART and (done.action != CHECK or action == CHECK)
 
 
 def _row(

@@ -28,6 +28,12 @@ def chunked(values: Sequence[T], most: int = 500) -> Iterator[Sequence[T]]:
         yield values[start : start + most]
 
 
+def like_pattern(pattern: str) -> str:
+    """Return a pattern with ``*`` and ``?`` as one of LIKE, whose escape is a backslash."""
+    literal = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return literal.replace("*", "%").replace("?", "_")
+
+
 def matches(column: sa.ColumnElement[str], pattern: str, *, postgres: bool) -> sa.ColumnElement[bool]:
     """Return the condition that a text matches a pattern with ``*`` and ``?``, case-sensitively.
 
@@ -36,7 +42,6 @@ def matches(column: sa.ColumnElement[str], pattern: str, *, postgres: bool) -> s
     if not any(mark in pattern for mark in "*?"):
         return column == pattern
     if postgres:
-        literal = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        return column.like(literal.replace("*", "%").replace("?", "_"), escape="\\")
+        return column.like(like_pattern(pattern), escape="\\")
     matching: sa.ColumnElement[bool] = column.op("GLOB", is_comparison=True)(pattern.replace("[", "[[]"))
     return matching

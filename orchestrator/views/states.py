@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from hooks.values.states import PROTECTION
+from hooks.values.states import ASIDE
 from orchestrator.model.actions import CHECK
 from orchestrator.model.breakpoints import HOOK, paused_until
-from orchestrator.model.drift import DRIFT
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE
 from orchestrator.views.facts import LOST, RETRY, EventFact, Facts, NodeFact
 from orchestrator.views.vertex_states import (
@@ -27,8 +26,8 @@ from orchestrator.views.vertex_states import (
 if TYPE_CHECKING:
     from orchestrator.views.operations import OperationView
 
-#: The actions of events that come at any time: of signals, and of observations.
-_ASIDE: Final = frozenset({"SIGNAL", DRIFT, *PROTECTION})
+#: Of the actions that record no work, those that come at any time; that of a breakpoint is a state of its own.
+_ASIDE: Final = ASIDE - {HOOK}
 #: The reason of a cleanup that was planned and held back.
 _HELD_BACK: Final = "not deleted: something that requires it could not be"
 #: The reason of an action that was begun and not done when its operation was over.

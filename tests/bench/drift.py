@@ -90,7 +90,7 @@ class Bench:
             self.waiting.append(batch)
 
     def backlog(self) -> int:
-        """Return nothing: nobody else works."""
+        """Return 0: no other checks wait."""
         return 0
 
     def carry_out(self) -> None:

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.services.process import MissingServer
 
-#: What the program is called; Debian's, and what others call theirs. The first has no window at all, and takes half the
-#: processor time for a page: that of a whole browser goes into what nobody sees.
+#: The names of the program, in Debian and elsewhere. The first draws no window, menus or extensions, and takes half the
+#: processor time for a page.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     # Where tests run as root, in a container, there is no other way.

@@ -155,7 +155,7 @@ def test_each_finding_has_one_action_and_none_keeps_anybody_out(
     dashboard: Dashboard, browser: Browser, told: Told
 ) -> None:
     user: HttpCredentials = {"username": "ann", "password": "secret"}
-    # Colours that are on their way from one theme to the other are nobody's.
+    # Without transitions: in the middle of one, a button has the colours of neither theme.
     context = browser.new_context(
         http_credentials=user, bypass_csp=True, color_scheme="light", reduced_motion="reduce"
     )

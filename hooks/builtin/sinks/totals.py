@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import msgpack
 
 from hooks.events import Event
-from hooks.values.states import PROTECTION
+from hooks.values.states import ASIDE
 
 #: Bounds of the histogram of operations' durations, in seconds.
 BUCKETS: Final = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0)
@@ -67,7 +67,7 @@ class Totals:
                 continue
             if event.resource:
                 self.resources[event.action, event.status, self._kind(event.type)] += 1
-            elif event.action not in PROTECTION and (event.status != "IN_PROGRESS" or not event.reason):
+            elif event.action not in ASIDE and (event.status != "IN_PROGRESS" or not event.reason):
                 # A reason at the beginning marks a warning about an operation that was counted already.
                 self.stacks[event.action, event.status] += 1
                 self._time(event)

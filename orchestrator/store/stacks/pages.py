@@ -10,7 +10,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
-from orchestrator.store.rows import AnyRow, chunked
+from orchestrator.store.rows import AnyRow, chunked, like_pattern
 from orchestrator.store.stacks.listing import has_tag
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.operations import StackPage, StackSummary
@@ -184,9 +184,8 @@ def _protected() -> sa.ColumnElement[bool]:
 
 def _named(name: str) -> sa.ColumnElement[bool]:
     """Return the condition that the name contains a text, or matches a pattern with ``*`` and ``?``, in any case."""
-    literal = name.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    pattern = literal.replace("*", "%").replace("?", "_") if set(name) & set("*?") else f"%{literal}%"
-    return sa.func.lower(tables.stack.c.name).like(pattern, escape="\\")
+    pattern = name.lower() if set(name) & set("*?") else f"*{name.lower()}*"
+    return sa.func.lower(tables.stack.c.name).like(like_pattern(pattern), escape="\\")
 
 
 def _aged(

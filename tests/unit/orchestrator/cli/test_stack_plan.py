@@ -189,7 +189,7 @@ def test_a_plan_may_override_the_protection_that_its_reviewer_saw() -> None:
     refused = run("stack", "plan", "web", "--delete")
     assert refused.exit_code == 2
     assert "stack 'web' is protected" in refused.stderr
-    # Whoever reviewed the earlier plan did not know that it would override something.
+    # The reviewer of the earlier plan did not see that it would override protection.
     refused = run("stack", "apply", "early.plan")
     assert refused.exit_code == 2
     assert "changed resources: stack web" in refused.stderr
