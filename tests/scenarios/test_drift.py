@@ -141,6 +141,15 @@ def test_a_hidden_value_is_recorded_nowhere(world: World) -> None:
     assert "leaked" not in reason
 
 
+def test_a_default_is_shown_beside_a_reference_and_a_secret(world: World) -> None:
+    beside = TEMPLATE.replace(", size: m", "")
+    world.update(beside)
+    world.settle()
+    for name in "bc":
+        world.cloud.sizes[object_of(world, name)] = "l"
+    assert shown(observe(world)) == [("b", "size", "", "l"), ("c", "size", "", "l")]
+
+
 def test_what_the_policy_ignores_is_no_drift_and_earlier_drift_of_it_is_over(world: World) -> None:
     world.cloud.sizes[object_of(world, "a")] = "l"
     world.cloud.sizes[object_of(world, "b")] = "l"

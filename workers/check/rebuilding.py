@@ -219,7 +219,18 @@ class Attempt:
         definition = self.applied_definition
         if definition is None or is_sensitive(self._schema, path):
             return False
-        return definition.properties_expression.covered(path, self.check.context.get("hidden", ())) is None
+        expression = definition.properties_expression
+        # Beside a reference, what the template leaves out is hidden, but for the defaults of the schema.
+        if path and (given := expression.entries()) and path[0] not in given and self._has_default(path[0]):
+            return True
+        return expression.covered(path, self.check.context.get("hidden", ())) is None
+
+    def _has_default(self, name: object) -> bool:
+        """Whether the value of a property, after translations, is the default of the schema, which is no secret."""
+        prop = self._schema.get(str(name))
+        if prop is None or prop.default is None or self.resource is None:
+            return False
+        return bool(self.resource.properties.get(str(name)) == prop.default)
 
     @cached_property
     def applied_definition(self) -> ResourceDefinition | None:
