@@ -35,9 +35,9 @@ def _items_as_given(given: list[Any], found: list[Any]) -> list[Any]:
 
 
 def spelled_as_given(given: Any, found: Any) -> Any:
-    """Return what was found, with each address that is also given as it is spelled there.
+    """Return what was found, with each address or network that is also given as it is spelled there.
 
-    Services write addresses of IPv6 and of hardware in their own way.
+    Services write addresses of IPv6 and of hardware in their own way, and a network by its first address.
     """
     spelled = {address: text for text in _texts(given) if (address := _address(text))}
     return _spelled(found, spelled) if spelled else found
@@ -64,7 +64,7 @@ def _address(text: str) -> object:
     if _MAC.fullmatch(text):
         return text.lower().replace("-", ":")
     try:
-        return ipaddress.ip_interface(text), "/" in text
+        return ipaddress.ip_network(text, strict=False) if "/" in text else ipaddress.ip_address(text)
     except ValueError:
         return None
 
