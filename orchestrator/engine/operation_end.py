@@ -109,6 +109,11 @@ class OperationEnds:
 
             with tried_once("deletion of the stack's snapshots", ending):
                 let_go_of_all(self._store, ending, self._types, self._settings, clients=self._clients)
+        if ending.parent_resource is None and ending.status == "COMPLETE":
+            from orchestrator.engine.output_marks import mark_readers
+
+            with tried_once("marks of stacks that read the outputs", ending):
+                mark_readers(self._store, self._settings, ending)
         if ending.parent_resource is not None:
             from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 

@@ -298,7 +298,8 @@ class TraversalStarter:
         ``applies`` is the saved plan that the job applies; None for none.
 
         Raises:
-            Conflict: the stack, or something in it, is protected, or a lifecycle plugin refused.
+            Conflict: the stack, or something in it, is protected, other stacks read its outputs, or a lifecycle plugin
+                refused.
         """
         from orchestrator.engine.protection import change_of_delete
 
@@ -306,6 +307,10 @@ class TraversalStarter:
             from orchestrator.engine.applied_plan import require_unchanged
 
             require_unchanged(self._store, applies, stack)
+        # Nested stacks are never read.
+        unread = not job.force and stack.parent_id is None and stack.action != "DELETE"
+        if unread:
+            self._store.output_readers.refuse_read(stack.id, stack.project)
         rows = self._store.stacks.resources(stack.id)
         held = self._store.protections.held(stack, rows)
         protection = change_of_delete(stack, rows, held, unprotect=job.unprotect)
@@ -322,6 +327,7 @@ class TraversalStarter:
             options={"abandon": True} if job.abandon else {},
             job_id=job.job_id,
             protection=protection,
+            unread=unread,
         )
         return self.operate(stack, _applying(new, applies), {row.type for row in rows})
 

@@ -141,7 +141,7 @@ _Environments = Annotated[
 ]
 
 #: The fields of jobs that do not travel while they are empty.
-_NOT_ALWAYS: Final = frozenset({"user", "comment", "credential", "plan", "unprotect"})
+_NOT_ALWAYS: Final = frozenset({"user", "comment", "credential", "plan", "unprotect", "force"})
 #: Every kind of job, by the name of the task that carries it.
 JOBS: Final[dict[str, type["Job"]]] = {}
 
@@ -281,6 +281,8 @@ class DeleteJob(Job):
     abandon: _Flag = False
     #: Whether it may delete what is protected.
     unprotect: _Flag = False
+    #: Whether the stack is deleted although other stacks read its outputs.
+    force: _Flag = False
     #: The seal of the saved plan that it applies, in base64; empty for none.
     plan: _Text = ""
 

@@ -16,6 +16,7 @@ from orchestrator.plugins.clients import Clients
 from orchestrator.store.stacks.resource_history import History
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
+from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
 
 
@@ -97,7 +98,7 @@ def compare(
         types,
         values_before=context["parameters"],
         refresh=job.refresh,
-        doubted=store.drifts.under_repair(stack.id),
+        doubted=store.drifts.under_repair(stack.id) | _stale(store, stack, rows, types),
         # Restored values are not renewed.
         renews=keeps_immutable,
         protected=protected,
@@ -118,6 +119,15 @@ def compare(
         protected=protected,
         unprotect=job.unprotect,
     )
+
+
+def _stale(store: Store, stack: StackRow, rows: Sequence[ResourceRow], types: Types) -> frozenset[str]:
+    """Return the ids of the rows whose values, read from outputs of other stacks, are outdated."""
+    kinds = (kind_of_type(types, name) for name in {row.type for row in rows})
+    if not any(kind is not None and kind.reads_outputs for kind in kinds):
+        # As in most stacks: nothing is read for it.
+        return frozenset()
+    return store.output_readers.stale_in_tree(stack.root_id)
 
 
 def refuse_deleted(stack: StackRow) -> None:

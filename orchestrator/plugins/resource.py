@@ -16,6 +16,7 @@ from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugin, Clients, ProjectClients
 from orchestrator.plugins.groups import PropertiesGroup
 from orchestrator.plugins.machine_requirements import MachineRequirements
+from orchestrator.plugins.outputs import StackOutputs, no_outputs
 from orchestrator.plugins.properties import Attribute, Property, PropertyError
 from orchestrator.plugins.resource_declarations import checked_groups
 from orchestrator.plugins.siblings import Sibling, Siblings
@@ -84,6 +85,9 @@ class Resource:
     #: have them (a multipart message reads the texts of configs, where the template gives only their ids):
     #: ``self.stack.resource(NAME).attributes()`` returns them.
     reads: ClassVar[frozenset[str]] = frozenset()
+    #: Whether its resources read outputs of other stacks (:attr:`outputs`): an update then visits those whose value is
+    #: outdated.
+    reads_outputs: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Check the contract, the schemas and the translation rules when the class is defined.
@@ -124,6 +128,8 @@ class Resource:
         self.update_policy: Mapping[str, Any] = {}
         #: Returns :attr:`software`; set by the engine.
         self.software_of: Callable[[], Software] = no_software
+        #: Returns :attr:`outputs`; set by the engine.
+        self.outputs_of: Callable[[], StackOutputs] = no_outputs
         #: Whether this step has had a client, and why it could not have the first.
         self._has_client = False
         self._without_client: Exception | None = None
@@ -160,6 +166,15 @@ class Resource:
             PluginMistake: there is no action.
         """
         return self.software_of()
+
+    @property
+    def outputs(self) -> StackOutputs:
+        """The outputs of other stacks, in an action or an observation.
+
+        Raises:
+            PluginMistake: there is neither.
+        """
+        return self.outputs_of()
 
     def made_nothing(self, error: Exception) -> bool:
         """Return whether a failed step certainly had no effect, as it had no first client; for the engine."""

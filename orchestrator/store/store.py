@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from orchestrator.store.stacks.listing import StackLists
     from orchestrator.store.stacks.nested_stacks import Families
     from orchestrator.store.stacks.observation_turns import ObservationTurns
+    from orchestrator.store.stacks.output_readers import OutputReaders
+    from orchestrator.store.stacks.output_shares import OutputShares
     from orchestrator.store.stacks.pages import StackPages
     from orchestrator.store.stacks.presences import Presences
     from orchestrator.store.stacks.protections import Protections
@@ -77,6 +79,8 @@ class Store:
     protections: "Protections" = part("stacks.protections:Protections")
     observation_turns: "ObservationTurns" = part("stacks.observation_turns:ObservationTurns")
     drifts: "Drifts" = part("stacks.drifts:Drifts")
+    output_readers: "OutputReaders" = part("stacks.output_readers:OutputReaders")
+    output_shares: "OutputShares" = part("stacks.output_shares:OutputShares")
     families: "Families" = part("stacks.nested_stacks:Families")
     stacks: "Stacks" = part("stacks.stacks:Stacks")
     row_marks: "RowMarks" = part("stacks.row_marks:RowMarks")

@@ -45,6 +45,7 @@ from workers.check.remembered import Remembered
 from workers.check.step import take_step
 
 if TYPE_CHECKING:
+    from orchestrator.engine.stack_outputs import OutputSource
     from workers.check.observing import StackObserver
 
 log = structlog.get_logger()
@@ -178,6 +179,13 @@ class Checker:
             files=self._files,
             source=self._source,
         )
+
+    @cached_property
+    def _outputs(self) -> "OutputSource":
+        # Few stacks read outputs of others.
+        from orchestrator.engine.stack_outputs import OutputSource
+
+        return OutputSource(self._store, self._settings)
 
     def _observe(self, orders: Sequence[CheckOrder]) -> None:
         """Observe some stacks, one after the other; an error with one stops no other."""
@@ -328,6 +336,7 @@ class Checker:
             child_of=self._children.of,
             clients=self._clients,
             software=lambda: self._store.resource_software.of_claim(claim, context["project"]),
+            outputs=lambda: self._outputs.of_claim(claim, context["project"]),
             source=partial(self._source, order.traversal_id),
             applied=partial(self._store.histories.applied, claim.resource_id),
             rows=self._rows,

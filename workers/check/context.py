@@ -9,6 +9,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, StackSource
 from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.outputs import StackOutputs, no_outputs
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.software import Software, no_software
 from orchestrator.plugins.stack_resource import ChildStack
@@ -40,6 +41,8 @@ class CheckContext:
     clients: Clients
     #: Returns the software of the claim's project, for its resource alone to change.
     software: Callable[[], Software] = no_software
+    #: Returns the outputs of other stacks, as the claim's stack may read them.
+    outputs: Callable[[], StackOutputs] = no_outputs
     #: Reads the template and the environment of the stack, when one of them is first used.
     source: Callable[[], StackSource] = StackSource
     #: Reads rows of the stack, by their ids.

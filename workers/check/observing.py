@@ -4,8 +4,8 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any, Final
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -38,6 +38,9 @@ from workers.check.drift import drift_of, findings_of
 from workers.check.mending import prevents_repair, repairs_in_place
 from workers.check.rebuilding import Attempt
 from workers.check.secrets import AttemptSecrets
+
+if TYPE_CHECKING:
+    from orchestrator.engine.stack_outputs import OutputSource
 
 log = structlog.get_logger()
 
@@ -82,6 +85,13 @@ class StackObserver:
         self._store, self._types, self._settings, self._clients = store, types, settings, clients
         self._limits = Limits.of(settings)
         self._children, self._context, self._files, self._source = children, context, files, source
+
+    @cached_property
+    def _outputs(self) -> "OutputSource":
+        # As in the checker.
+        from orchestrator.engine.stack_outputs import OutputSource
+
+        return OutputSource(self._store, self._settings)
 
     def observe(self, order: CheckOrder) -> None:
         """Carry an order out, unless it is outdated: nothing is recorded that an operation has come in between."""
@@ -257,6 +267,7 @@ class StackObserver:
             clients=self._clients,
             source=partial(self._source, stack.traversal_id),
             applied=applied,
+            outputs=lambda: self._outputs.of_project(context["project"]),
         )
         return Attempt(claim, check), is_external
 

@@ -93,6 +93,7 @@ class Attempt:
         )
         resource.clients = self.clients
         resource.software_of = self.check.software
+        resource.outputs_of = self.check.outputs
         resource.annotations = self.check.annotations_of(claim.order.key)
         if self.definition is not None:
             resource.update_policy = convert_properties(

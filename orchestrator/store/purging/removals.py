@@ -79,7 +79,7 @@ class Removals(Repository):
 
     @retrying
     def remove_stack(self, stack_id: str, traversal_id: str) -> tuple[int, int]:
-        """Remove a stack's row together with its last traversal, annotations, sink cursors and observation.
+        """Remove a stack's row together with its last traversal, annotations, sink cursors, observation and shares.
 
         Return how many stacks and traversals were removed: none if another purge was faster.
         """
@@ -95,8 +95,8 @@ class Removals(Repository):
             gone = connection.execute(traversal.delete().where(traversal.c.id == traversal_id)).rowcount
             cursor = tables.sink_cursor
             connection.execute(cursor.delete().where(cursor.c.stack_id == stack_id))
-            for observed in (tables.observation, tables.drift):
-                connection.execute(observed.delete().where(observed.c.stack_id == stack_id))
+            for other in (tables.observation, tables.drift, tables.output_reader, tables.output_share):
+                connection.execute(other.delete().where(other.c.stack_id == stack_id))
         return stacks, gone
 
     def templates(self) -> Iterator[tuple[str, StoredTemplate]]:

@@ -140,18 +140,21 @@ class Families(Repository):
         """Return the ids of a stack's rows whose nested stacks need a visit, at any depth.
 
         Such a stack has an operation of its own that failed or is in progress, or a resource that is unhealthy, not
-        complete, or to be repaired.
+        complete, or to be repaired, or whose value of another stack's output is outdated.
         """
         # A new stack has neither nested ones nor drift.
         from orchestrator.model.drift import Standing
 
-        stack, resource, drift = tables.stack, tables.resource, tables.drift
+        stack, resource, drift, reader = tables.stack, tables.resource, tables.drift, tables.output_reader
         in_tree = drift.c.root_id == stack_row.root_id
         repaired = sa.select(drift.c.resource_id).where(in_tree, drift.c.standing == Standing.REPAIRING.value)
+        outdated = sa.select(reader.c.resource_id).where(
+            reader.c.root_id == stack_row.root_id, reader.c.stale
+        )
         tree = (stack.c.root_id == stack_row.root_id) & stack.c.deleted_at.is_(None)
         inside = sa.select(stack.c.id, stack.c.parent_id, stack.c.parent_resource, stack.c.status)
         is_wrong = resource.c.unhealthy | (resource.c.status != "COMPLETE") | resource.c.id.in_(repaired)
-        wrong = is_wrong & ~tables.is_gone()
+        wrong = (is_wrong | resource.c.id.in_(outdated)) & ~tables.is_gone()
         with self._db.read() as connection:
             rows = connection.execute(inside.where(tree, stack.c.depth > stack_row.depth)).all()
             if not rows:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         software_deployment,
     )
     from orchestrator.store.tables.observations import drift, observation
+    from orchestrator.store.tables.outputs import output_reader, output_share
     from orchestrator.store.tables.schema import metadata
     from orchestrator.store.tables.stacks import (
         annotation,
@@ -81,6 +82,8 @@ __all__ = [
     "observation",
     "operation",
     "operation_call",
+    "output_reader",
+    "output_share",
     "place_of_node_data",
     "process",
     "project_evaluation",
@@ -104,7 +107,7 @@ __all__ = [
 ]
 
 #: Those that most commands use come first.
-_MODULES: Final = ("stacks", "traversals", "installation", "observations")
+_MODULES: Final = ("stacks", "traversals", "installation", "observations", "outputs")
 
 
 def __getattr__(name: str) -> Any:

@@ -75,6 +75,8 @@ class NewTraversal:
     fence: Fence | AtRest | None = None
     #: The protection by which it was planned; None where it can take nothing away.
     protection: "ProtectionChange | None" = None
+    #: Whether it begins only if no other stack reads an output of this one.
+    unread: bool = False
     #: Why a lifecycle plugin refused to have the stack made: it is FAILED at once; empty if none did.
     refused: str = ""
     #: The operation that lifecycle plugins agreed to; None if there are no plugins.

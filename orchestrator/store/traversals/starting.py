@@ -112,7 +112,7 @@ class TraversalStarts(Repository):
         new afterwards; its running steps end, and release their resources.
 
         Raises:
-            Conflict: the project would have more than a limit allows.
+            Conflict: the project would have more than a limit allows, or other stacks read outputs of what it deletes.
             Fenced: the attempt that begins it is over.
             TakenOver: another process holds the operation of the lifecycle plugins by now.
         """
@@ -139,6 +139,10 @@ class TraversalStarts(Repository):
             )
             if swapped.rowcount != 1:
                 return None
+            if new.unread:
+                from orchestrator.store.stacks.output_readers import refuse_read
+
+                refuse_read(connection, new.stack_id, new.project)
             end_old, *end_nodes = _superseding()
             connection.execute(end_old, {"of_traversal_id": expected, "now": now})
             hold_nodes(connection, self._db, "traversal_id = :traversal_id", {"traversal_id": expected})

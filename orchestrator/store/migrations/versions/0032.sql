@@ -517,4 +517,28 @@ CREATE INDEX ix_drift_root_id ON drift (root_id)
 
 CREATE INDEX ix_drift_stack_id ON drift (stack_id)
 
-INSERT INTO alembic_version VALUES ('0028')
+CREATE TABLE output_reader (
+	resource_id TEXT NOT NULL, 
+	stack_id TEXT NOT NULL, 
+	root_id TEXT NOT NULL, 
+	source_id TEXT NOT NULL, 
+	output TEXT NOT NULL, 
+	stale BOOLEAN DEFAULT 0 NOT NULL, 
+	CONSTRAINT pk_output_reader PRIMARY KEY (resource_id)
+)
+
+CREATE INDEX ix_output_reader_root_id ON output_reader (root_id)
+
+CREATE INDEX ix_output_reader_source_id ON output_reader (source_id)
+
+CREATE INDEX ix_output_reader_stale ON output_reader (stack_id) WHERE stale
+
+CREATE TABLE output_share (
+	stack_id TEXT NOT NULL, 
+	output TEXT NOT NULL, 
+	project TEXT NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	CONSTRAINT pk_output_share PRIMARY KEY (stack_id, output, project)
+)
+
+INSERT INTO alembic_version VALUES ('0032')
