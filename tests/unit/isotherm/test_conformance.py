@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
     "Isotherm::Placement::Group": {"properties": {"policy": "same_host"}},
 }
 #: Tried by classes of their own below.
-BELOW = {"Isotherm::Node::File", "Isotherm::Http::Object"}
+BELOW = {"Isotherm::Node::File", "Isotherm::Http::Object", "Isotherm::Stack::Output"}
 #: What these run takes programs that not every machine has, and time.
 ELSEWHERE = {"Isotherm::Node::Instance", "Isotherm::Node::Process", "Isotherm::Node::Volume"}
 
@@ -173,6 +174,22 @@ class TestHttpObject(conformance("Isotherm::Http::Object", {"exists_outside": Tr
 
     def objects(self) -> Collection[str]:
         return set(self.api.objects("/things"))
+
+
+READ = {
+    "properties": {"stack": "source", "output": "a"},
+    "changes": {"output": "b", "stack": "other", "project": "default"},
+}
+
+
+class TestStackOutput(conformance("Isotherm::Stack::Output", READ)):  # type: ignore[misc]  # made here
+    @contextmanager
+    def _engine(self) -> Iterator[Any]:
+        outputs = "outputs: {a: {value: 1}, b: {value: {c: [2]}}}"
+        with super()._engine() as engine:
+            for name in ("source", "other"):
+                engine.create(name, f"heat_template_version: 2021-04-16\n{outputs}\n")
+            yield engine
 
 
 class TestHttpClient(ClientConformance):
