@@ -335,21 +335,28 @@ class Service(Administration):
         left = [each for each in self._store.snapshots.all(stack.id) if each.id == row.id]
         return SnapshotView.of(left[0]) if left else None
 
-    def abandon(self, name: str, *, unprotect: bool = False) -> StackView | None:
+    def abandon(self, name: str, *, unprotect: bool = False, force: bool = False) -> StackView | None:
         """Begin to delete a stack without the objects that it made; None if it is deleted already.
 
-        Raises:
-            Conflict: the stack, or something in it, is protected, or a lifecycle plugin refused.
-        """
-        return self.delete(name, abandon=True, unprotect=unprotect)
+        ``unprotect`` and ``force`` are as for :meth:`delete`.
 
-    def delete(self, name: str, *, abandon: bool = False, unprotect: bool = False) -> StackView | None:
+        Raises:
+            Conflict: the stack, or something in it, is protected, other stacks read its outputs, or a lifecycle plugin
+                refused.
+        """
+        return self.delete(name, abandon=True, unprotect=unprotect, force=force)
+
+    def delete(
+        self, name: str, *, abandon: bool = False, unprotect: bool = False, force: bool = False
+    ) -> StackView | None:
         """Begin to delete a stack, with ``abandon`` as :meth:`abandon` does; None if it is deleted already.
 
-        With ``unprotect``, the stack and what is in it may be protected.
+        With ``unprotect``, the stack and what is in it may be protected; with ``force``, other stacks may read its
+        outputs.
 
         Raises:
-            Conflict: the stack, or something in it, is protected, or a lifecycle plugin refused.
+            Conflict: the stack, or something in it, is protected, other stacks read its outputs, or a lifecycle plugin
+                refused.
         """
         from orchestrator.model.messages import DeleteJob
 
@@ -357,7 +364,7 @@ class Service(Administration):
         if stack.deleted_at is not None:
             return None
         project = self.settings.project
-        job = DeleteJob(name=stack.id, project=project, abandon=abandon, unprotect=unprotect)
+        job = DeleteJob(name=stack.id, project=project, abandon=abandon, unprotect=unprotect, force=force)
         return self._begun(self._jobs.submit(job, stack=stack.name), job.job_id)
 
     def _begun(self, stack_id: str, job_id: str) -> StackView:

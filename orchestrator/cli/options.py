@@ -221,6 +221,12 @@ unprotect_option = click.option(
     is_flag=True,
     help="Delete and replace what is protected as well, this once.",
 )
+force_option = click.option(
+    "--force",
+    "force",
+    is_flag=True,
+    help="Delete it although other stacks read its outputs.",
+)
 wait_option = click.option(
     "--wait/--no-wait",
     default=True,

@@ -9,7 +9,14 @@ from orchestrator.cli.ending import follow_or_leave, refuse_to_leave, wait_for_e
 from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import as_json, as_yaml, fields_table, printable, show
-from orchestrator.cli.options import comment_option, shell_command, unprotect_option, wait_option, yes_option
+from orchestrator.cli.options import (
+    comment_option,
+    force_option,
+    shell_command,
+    unprotect_option,
+    wait_option,
+    yes_option,
+)
 from orchestrator.cli.shell import Shell
 from orchestrator.config.secret_file import write_secret_file
 
@@ -51,10 +58,19 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
 @output_option
 @yes_option
 @unprotect_option
+@force_option
 @comment_option
 @wait_option
 def abandon(
-    shell: Shell, name: str, *, output: str | None, yes: bool, unprotect: bool, wait: bool, form: str
+    shell: Shell,
+    name: str,
+    *,
+    output: str | None,
+    yes: bool,
+    unprotect: bool,
+    force: bool,
+    wait: bool,
+    form: str,
 ) -> None:
     """Delete a stack, but keep its objects.
 
@@ -72,7 +88,7 @@ def abandon(
         document = service.export(present.id)
         _write(document, output, form)
         after = last_event(service, present.id) if wait else 0
-        going = service.abandon(present.id, unprotect=unprotect)
+        going = service.abandon(present.id, unprotect=unprotect, force=force)
         if going is None:
             if output:
                 show(

@@ -10,7 +10,14 @@ from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.errors import BAD_INPUT, CHANGES, DONE, STACK_FAILED, exit_code, report, warn
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, fields_table, printable, show
-from orchestrator.cli.options import comment_option, shell_command, unprotect_option, wait_option, yes_option
+from orchestrator.cli.options import (
+    comment_option,
+    force_option,
+    shell_command,
+    unprotect_option,
+    wait_option,
+    yes_option,
+)
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import IsothermError
 
@@ -57,6 +64,7 @@ class _Deletion:
 )
 @yes_option
 @unprotect_option
+@force_option
 @comment_option
 @wait_option
 def delete(
@@ -67,6 +75,7 @@ def delete(
     is_exit_code: bool,
     yes: bool,
     unprotect: bool,
+    force: bool,
     wait: bool,
     form: str,
 ) -> None:
@@ -97,16 +106,23 @@ def delete(
             click.echo("Nothing was deleted.", err=True)
             raise click.exceptions.Exit(BAD_INPUT)
         if len(views) == 1:
-            _delete_one(shell, service, views[0], unprotect=unprotect, wait=wait, form=form)
+            _delete_one(shell, service, views[0], unprotect=unprotect, force=force, wait=wait, form=form)
         else:
-            _delete_all(shell, service, views, unprotect=unprotect, wait=wait, form=form)
+            _delete_all(shell, service, views, unprotect=unprotect, force=force, wait=wait, form=form)
 
 
 def _delete_one(
-    shell: Shell, service: "Service", view: "StackView", *, unprotect: bool, wait: bool, form: str
+    shell: Shell,
+    service: "Service",
+    view: "StackView",
+    *,
+    unprotect: bool,
+    force: bool,
+    wait: bool,
+    form: str,
 ) -> None:
     after = last_event(service, view.id) if wait else 0
-    going = service.delete(view.id, unprotect=unprotect)
+    going = service.delete(view.id, unprotect=unprotect, force=force)
     if going is None:
         show(form, view.to_dict(), fields_table({"name": view.name, "state": "already deleted"}))
         return
@@ -119,10 +135,11 @@ def _delete_all(
     views: Sequence["StackView"],
     *,
     unprotect: bool,
+    force: bool,
     wait: bool,
     form: str,
 ) -> None:
-    deletions = [_begun(service, view, unprotect=unprotect, wait=wait) for view in views]
+    deletions = [_begun(service, view, unprotect=unprotect, force=force, wait=wait) for view in views]
     if wait:
         from orchestrator.cli.progress import follow, resumable
 
@@ -139,11 +156,11 @@ def _delete_all(
     raise click.exceptions.Exit(max(_code(each, wait=wait) for each in deletions))
 
 
-def _begun(service: "Service", view: "StackView", *, unprotect: bool, wait: bool) -> _Deletion:
+def _begun(service: "Service", view: "StackView", *, unprotect: bool, force: bool, wait: bool) -> _Deletion:
     """Begin a deletion; a refusal keeps the others from nothing."""
     try:
         after = last_event(service, view.id) if wait else 0
-        return _Deletion(view=service.delete(view.id, unprotect=unprotect) or view, after=after)
+        return _Deletion(view=service.delete(view.id, unprotect=unprotect, force=force) or view, after=after)
     except IsothermError as error:
         return _Deletion(view=view, error=error)
 

@@ -13,6 +13,7 @@ from orchestrator.queries.stacks import StackQueries
 if TYPE_CHECKING:
     from orchestrator.caches.admin import CacheAdmin
     from orchestrator.config.settings import Settings
+    from orchestrator.engine.output_sharing import OutputSharing
     from orchestrator.engine.project_admin import ProjectAdmin
     from orchestrator.engine.resource_keys import ResourceKeys
     from orchestrator.engine.software import SoftwareAdmin
@@ -168,6 +169,13 @@ class Administration(StackQueries):
             self._record(action, f"{stack.name}/{target}" if target else stack.name)
         protect(self._store, stack, resources, protected=protected, reason=caller().comment)
         return self.head(stack.id)
+
+    @cached_property
+    def sharing(self) -> "OutputSharing":
+        """The outputs that stacks read of each other, and the projects that may."""
+        from orchestrator.engine.output_sharing import OutputSharing
+
+        return OutputSharing(self.settings, self._store, find=self._find, record=self._record)
 
     @cached_property
     def software(self) -> "SoftwareAdmin":

@@ -58,6 +58,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "stack.mark_unhealthy": Operation("Mark a resource unhealthy, or healthy.", OPERATOR),
     "stack.protect": Operation("Protect a stack, or resources of it.", OPERATOR),
     UNPROTECT: Operation("Take protection off, or override it in an order.", OPERATOR),
+    "stack.share": Operation("Share outputs of a stack with another project.", OPERATOR),
+    "stack.unshare": Operation("Share outputs of a stack no more.", OPERATOR),
     "software.list": Operation("List software configs, without their contents.", READER),
     "software.read": Operation("See what is in software configs and deployments.", OPERATOR),
     "software.create": Operation("Create a software config or deployment.", OPERATOR),

@@ -233,9 +233,7 @@ def _lock_arrows(connection: sa.Connection, database: Database) -> None:
         connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK}, 0)"))
 
 
-def _refuse_circle(
-    connection: sa.Connection, root: AnyRow, source: StackRow, project: str
-) -> None:
+def _refuse_circle(connection: sa.Connection, root: AnyRow, source: StackRow, project: str) -> None:
     """Refuse that ``root`` reads ``source``, if that reads outputs of ``root``, directly or through others.
 
     Raises:
