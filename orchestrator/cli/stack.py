@@ -158,6 +158,9 @@ def _stacks_table(stacks: Sequence["StackView"], *, is_nested: bool) -> Table:
     rows = [
         [view.name, view.state, moment(view.created_at), moment(view.updated_at), view.id] for view in stacks
     ]
+    if any(view.stale for view in stacks):
+        columns.append("stale")
+        rows = [[*row, "yes" if view.stale else ""] for row, view in zip(rows, stacks, strict=True)]
     if is_nested:
         columns.append("in")
         rows = [[*row, names.get(view.parent_id or "", "")] for row, view in zip(rows, stacks, strict=True)]
@@ -221,6 +224,8 @@ def _tables(view: "StackView") -> list[Table]:
         **({"rolled back": view.rolled_back} if view.rolled_back else {}),
         "in service": "yes" if view.in_service else "no",
         **({"protected": "yes"} if view.protected else {}),
+        **({"stale": "a value of another stack's output is outdated"} if view.stale else {}),
+        **({"stale in": ", ".join(view.stale_readers)} if view.stale_readers else {}),
         "created": moment(view.created_at),
         "updated": moment(view.updated_at),
         "timeout": f"{view.timeout_minutes:g} min",

@@ -37,6 +37,7 @@ from orchestrator.model.plan_binding import (
 from orchestrator.placement.joining import engine_of
 from orchestrator.planning.comparison import refuse_nested
 from orchestrator.planning.decision import Action
+from orchestrator.store.stacks.output_readers import sentence_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.plans import PlannedResource, PlanView, counts_of
@@ -195,7 +196,11 @@ class StackPlans:
                 for row_id in graph.in_order()
             ],
             tags=tuple(stack.tags),
-            warnings=(*_protected(stack, unprotect=unprotect), *advice.warnings),
+            warnings=(
+                *_protected(stack, unprotect=unprotect),
+                *_of_readers(self._store, stack),
+                *advice.warnings,
+            ),
             annotations=advice.annotations,
         )
         job = DeleteJob(name=stack.id, project=stack.project, unprotect=unprotect)
@@ -324,6 +329,14 @@ def _protected(stack: StackRow, *, unprotect: bool) -> tuple[Problem, ...]:
     if not stack.protected or unprotect:
         return ()
     return (Problem(message=f"stack {stack.name!r} is protected: its deletion will be refused"),)
+
+
+def _of_readers(store: Store, stack: StackRow) -> tuple[Problem, ...]:
+    readers = store.output_readers.of_source(stack.id)
+    if not readers:
+        return ()
+    read = sentence_of(readers, stack.project)
+    return (Problem(message=f"the deletion will be refused without --force: {read}"),)
 
 
 def _types() -> Any:

@@ -9,7 +9,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.engine.project_limits import refuse_to_add
 from orchestrator.engine.stack_actions import refuse_suspended
 from orchestrator.engine.update_preview import DryRun
-from orchestrator.errors import IsothermError
+from orchestrator.errors import IsothermError, Problem
 from orchestrator.lifecycle.engine_plugin import joined
 from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown
 from orchestrator.lifecycle.previews import advice_of
@@ -22,6 +22,7 @@ from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.examination_clients import ExaminationClients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.sandbox.budget import shared_time
+from orchestrator.store.stacks.output_readers import sentence_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.template import Template
@@ -82,10 +83,38 @@ def _compared_plan(
     advised = replace(
         plan,
         has_changes=_has_changes(store, stack, compared, plan),
-        warnings=(*plan.warnings, *advice.warnings),
+        warnings=(*plan.warnings, *_of_readers(store, stack, compared, plan), *advice.warnings),
         annotations=advice.annotations,
     )
     return advised, compared
+
+
+def _of_readers(store: Store, stack: StackRow, compared: Comparison, plan: UpdatePlan) -> tuple[Problem, ...]:
+    """Return a warning for each output that other stacks read and that may have another value after the update."""
+    readers = store.output_readers.of_source(stack.id)
+    if not readers:
+        return ()
+    earlier = load_template(store, stack.template_id, compared.context, compared.settings).outputs
+    outputs, values = compared.prepared.template.outputs, compared.prepared.parameters.values
+    changed = {each.name for each in plan.resources if each.action != Action.KEEP}
+    has_other_values = values != compared.context["parameters"]
+    warnings = []
+    for name in sorted({each.output for each in readers}):
+        new, old = outputs.get(name), earlier.get(name)
+        if new is None:
+            what = "is no output of the new definition"
+        elif (
+            has_other_values
+            or old is None
+            or new.expression.plain != old.expression.plain
+            or not changed.isdisjoint(new.requirements)
+        ):
+            what = "may change"
+        else:
+            continue
+        read = sentence_of([each for each in readers if each.output == name], stack.project)
+        warnings.append(Problem(path=f"outputs.{name}", message=f"it {what}, and {read}"))
+    return tuple(warnings)
 
 
 def _has_changes(store: Store, stack: StackRow, compared: Comparison, plan: UpdatePlan) -> bool:

@@ -18,6 +18,7 @@ from orchestrator.queries.findings import (
     process_findings,
     quiet_findings,
     sink_findings,
+    stale_findings,
     stuck_findings,
     totals_of,
 )
@@ -47,7 +48,13 @@ def stored_attention(store: "Store", settings: "Settings") -> AttentionView:
     processes = process_findings(store.processes.all(project=project), rows, embedded=settings.embedded)
     # Without workers everything stands still: that is one finding, not one for each operation.
     others = [] if processes else [*stuck, *quiet_operations(store, rows, stuck)]
-    of_stacks = [*ended_findings(rows), *held_findings(rows), *others, *drift_findings(rows)]
+    of_stacks = [
+        *ended_findings(rows),
+        *held_findings(rows),
+        *others,
+        *drift_findings(rows),
+        *stale_findings(rows),
+    ]
     findings = [*processes, *of_stacks, *sink_findings(sinks)]
     return AttentionView(project=project, as_of=rows.as_of, groups=grouped(findings, totals_of(rows, sinks)))
 

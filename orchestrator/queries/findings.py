@@ -16,6 +16,7 @@ from orchestrator.store.stacks.attention import (
     EndedStack,
     HeldNode,
     QuietOperation,
+    StaleStack,
 )
 from orchestrator.views.attention import KINDS, Finding, FindingGroup
 from orchestrator.views.caches import CacheView
@@ -68,6 +69,7 @@ def totals_of(rows: AttentionRows, sinks: Sequence[LateCursor]) -> dict[str, int
         "rolled_back": rows.rolled_back_total,
         "held": rows.held_total,
         "drift": rows.drifted_total,
+        "stale": rows.stale_total,
         "sink": sinks[0].total if sinks else 0,
     }
 
@@ -217,6 +219,27 @@ def _drifted(row: DriftedStack) -> Finding:
         since=row.since,
         page=f"stack/{row.id}/events",
         command=f"isotherm stack drift show {shlex.quote(row.name)}",
+        stack=row.name,
+        stack_id=row.id,
+        traversal_id=row.traversal_id,
+    )
+
+
+def stale_findings(rows: AttentionRows) -> list[Finding]:
+    """Return the stacks with values of other stacks' outputs that are outdated."""
+    return [_outdated(row) for row in rows.stale]
+
+
+def _outdated(row: StaleStack) -> Finding:
+    name = shlex.quote(row.name)
+    number = "1 value" if row.resources == 1 else f"{row.resources} values"
+    return Finding(
+        kind="stale",
+        subject=row.name,
+        what=f"{number} of other stacks' outputs may be outdated",
+        why="The stack that it reads was changed or deleted since: an update reads the outputs again.",
+        page=f"stack/{row.id}",
+        command=f"isotherm stack update {name} --existing",
         stack=row.name,
         stack_id=row.id,
         traversal_id=row.traversal_id,

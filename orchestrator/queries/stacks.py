@@ -91,7 +91,8 @@ class StackQueries:
         if drifted:
             found = self._store.drifts.drifted(sorted({row.root_id for row in rows}))
             rows = [row for row in rows if row.root_id in found][:limit]
-        return [stack_view(row) for row in rows]
+        outdated = self._store.output_readers.stale_roots(sorted({row.root_id for row in rows}))
+        return [replace(stack_view(row), stale=row.root_id in outdated) for row in rows]
 
     def listed(
         self, wanted: "StackFilter", order: "StackOrder", *, everywhere: bool = False
@@ -124,9 +125,17 @@ class StackQueries:
             in_service=self._store.stacks.in_service(row),
             annotations=self._store.annotations.of(row.id),
             rolled_back=self._rolled_back(row),
+            stale=bool(self._store.output_readers.stale_roots([row.root_id])),
+            stale_readers=self._stale_readers(row),
         )
         standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
         return replace(view, reason=waits_for(standing)) if standing else view
+
+    def _stale_readers(self, stack: "StackRow") -> tuple[str, ...]:
+        readers = self._store.output_readers.of_source(stack.id)
+        return tuple(
+            dict.fromkeys(each.root for each in readers if each.stale and each.project == stack.project)
+        )
 
     def _rolled_back(self, stack: "StackRow") -> str:
         """Return what a rollback of a stack takes back, and why; empty for another operation, or if it is purged."""

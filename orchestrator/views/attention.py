@@ -17,6 +17,7 @@ KINDS: Final = {
     "quiet": "Operations without progress",
     "rolled_back": "Stacks that were rolled back",
     "drift": "Stacks changed by others",
+    "stale": "Stacks with outdated values",
     "sink": "Event sinks that are behind",
     "cache": "Caches",
 }

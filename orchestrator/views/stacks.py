@@ -105,6 +105,10 @@ class StackView(StatefulView):
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Of a rollback: the operation that it takes back, and why; only for a single stack. Empty otherwise.
     rolled_back: str = ""
+    #: Whether it, or a stack nested in it, has read a value of another stack's output that is outdated.
+    stale: bool = False
+    #: The stacks of the project whose values of its outputs are outdated; only for a single stack.
+    stale_readers: tuple[str, ...] = ()
     #: Warnings about deprecated parts of its definition; only for a single stack, or as an operation begins.
     warnings: tuple[Problem, ...] = ()
 

@@ -58,6 +58,17 @@ class DriftedStack(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StaleStack(Record):
+    """A stack with values that it, or a stack within, has read of other stacks, and that are outdated."""
+
+    id: str
+    name: str
+    traversal_id: str
+    #: How many resources have such a value.
+    resources: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuietOperation(Record):
     """An operation in progress without a recent event, neither of its stack nor of those nested in it."""
 
@@ -85,6 +96,8 @@ class AttentionRows:
     quiet: Sequence[QuietOperation] = field(default=())
     drifted: Sequence[DriftedStack] = field(default=())
     drifted_total: int = 0
+    stale: Sequence[StaleStack] = field(default=())
+    stale_total: int = 0
     #: The number of outermost stacks in progress, and the one that began first: its name, id and time.
     in_progress: int = 0
     oldest: tuple[str, str, float] | None = None
@@ -109,6 +122,7 @@ class AttentionStacks(Repository):
             held = connection.execute(_held(project).limit(limit)).all()
             under_way = connection.execute(_in_progress(project)).first()
             drifted = connection.execute(_drifted(project).limit(limit)).all()
+            stale = connection.execute(_stale(project).limit(limit)).all()
             quiet = connection.execute(_quiet(project, now - quiet_seconds).limit(MOST_QUIET)).all()
         return AttentionRows(
             as_of=now,
@@ -121,6 +135,8 @@ class AttentionStacks(Repository):
             quiet=tuple(QuietOperation.of(row) for row in quiet),
             drifted=tuple(DriftedStack.of(row) for row in drifted),
             drifted_total=_total(drifted),
+            stale=tuple(StaleStack.of(row) for row in stale),
+            stale_total=_total(stale),
             in_progress=under_way.total if under_way else 0,
             oldest=(under_way.name, under_way.id, under_way.begun_at) if under_way else None,
         )
@@ -165,6 +181,23 @@ def _drifted(project: str) -> Query:
         .where(_outermost(project))
         .group_by(stack.c.id, stack.c.name, stack.c.traversal_id)
         .order_by(since, stack.c.name)
+    )
+
+
+def _stale(project: str) -> Query:
+    stack, reader, resource = tables.stack, tables.output_reader, tables.resource
+    names = (stack.c.id, stack.c.name, stack.c.traversal_id)
+    return (
+        sa.select(
+            *names,
+            sa.func.count(reader.c.resource_id).label("resources"),
+            sa.func.count().over().label("total"),
+        )
+        .join(reader, reader.c.root_id == stack.c.id)
+        .join(resource, resource.c.id == reader.c.resource_id)
+        .where(_outermost(project), reader.c.stale, ~tables.is_gone())
+        .group_by(*names)
+        .order_by(stack.c.name)
     )
 
 

@@ -15,6 +15,7 @@ const LINKS = {
   quiet: "See the timeline",
   rolled_back: "See why it failed",
   drift: "See its events",
+  stale: "See the stack",
   sink: "See its events",
   cache: "See the caches",
 };
