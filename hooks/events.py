@@ -5,12 +5,13 @@ event's id marks where to continue.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from hooks.errors import Fault
 from hooks.hook import Hook, HookOptions
 from hooks.loading.installed import Installed, InstalledHook, find_hooks
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import nearest
 
 #: The entry point group of event sinks.

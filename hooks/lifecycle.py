@@ -6,7 +6,7 @@ process: the operation's id identifies it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Final
 
 from hooks.errors import HookNotLoaded
@@ -14,6 +14,7 @@ from hooks.hook import Hook
 from hooks.loading.installed import Installed, find_hooks
 from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack
+from hooks.values.dataclass import dataclass
 from hooks.values.frozen import FrozenDict
 
 #: The entry point group of lifecycle plugins.

@@ -5,9 +5,10 @@ tags and the state of each resource. Values of hidden parameters are masked wher
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from hooks.values.frozen import FrozenDict
 from hooks.values.nearest import did_you_mean
 

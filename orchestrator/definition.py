@@ -5,10 +5,11 @@ are present; access to another resource raises :class:`~orchestrator.errors.Plug
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final, Self
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import did_you_mean
 from hooks.values.unknown import UNKNOWN as UNKNOWN  # noqa: PLC0414  # functions and plugins find it here
 from hooks.values.unknown import Unknown as Unknown  # noqa: PLC0414  # as above

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
@@ -26,6 +26,7 @@ from hooks.http.options import HttpOptions
 from hooks.http.outcome import NEVER_SENT, Answer, RequestFailed, of_transport
 from hooks.http.permitted import PermittedTransport
 from hooks.http.targets import NotATarget, Targets
+from hooks.values.dataclass import dataclass
 
 # httpx logs whole URLs and headers, which may hold secrets.
 for _name in ("httpx", "httpcore"):

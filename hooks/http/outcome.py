@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, NoReturn
@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 import httpx
 
 from hooks.errors import HookError
+from hooks.values.dataclass import dataclass
 
 #: Errors after which the server has certainly received nothing.
 NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)

@@ -15,7 +15,6 @@ permits every port.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -27,6 +26,7 @@ from ipaddress import (
 from typing import Final
 
 from hooks.errors import HookError
+from hooks.values.dataclass import dataclass
 
 #: Address ranges that are not the public Internet (the special-purpose registries of IANA): this host, private and
 #: shared networks, link-local, documentation, benchmarks, relays, multicast and reserved. Of IPv6 that is all but

@@ -8,7 +8,7 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any, Final, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from hooks.hook import MOST_SECONDS, AnyHook, Hook, HookOptions, HookSettings
 from hooks.loading.entries import installed_entries, load_entries, rivalry
 from hooks.loading.origin import line_of, origin_of
 from hooks.loading.overrides import override_mistakes
+from hooks.values.dataclass import dataclass
 from hooks.values.masking import sentence_of, without_secrets
 from hooks.values.nearest import nearest
 

@@ -10,12 +10,13 @@ import json
 import secrets
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
 
 from cache.stores.private_files import make_private_directory, narrow
+from hooks.values.dataclass import dataclass
 from orchestrator.config.secret_file import write_secret_file
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.model.identity import ROLES, Identity

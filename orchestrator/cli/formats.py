@@ -5,12 +5,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+
+from hooks.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.cli.fitting import columns_of, fitted
 from orchestrator.cli.formats import printable
 from orchestrator.cli.state_marks import MARKS, SPAN_MARKS, Mark

@@ -6,10 +6,10 @@ retried, held at a hook, running, waiting, in the queue. Finished and unbegun re
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.cli.fitting import shortened
 from orchestrator.cli.formats import printable
 from orchestrator.cli.state_marks import MARKS

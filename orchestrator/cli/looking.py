@@ -3,9 +3,10 @@
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import NotFound
 from orchestrator.views.operations import GraphPicture
 from orchestrator.views.vertex_states import FAILED, OVER

@@ -5,10 +5,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.cli.errors import warn
 from orchestrator.cli.logs import configure_logs
 from orchestrator.errors import NotAllowed, Problem, Unavailable

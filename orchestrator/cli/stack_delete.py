@@ -1,11 +1,11 @@
 """``isotherm stack delete``: delete stacks, or show what that would do."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
+from hooks.values.dataclass import dataclass
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.errors import BAD_INPUT, CHANGES, DONE, STACK_FAILED, exit_code, report, warn
 from orchestrator.cli.events import last_event

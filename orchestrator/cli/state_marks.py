@@ -1,8 +1,8 @@
 """Marks of the states of a resource in an operation on a terminal: a sign and a colour beside the word."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.views import vertex_states
 
 

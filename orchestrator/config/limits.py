@@ -1,8 +1,8 @@
 """Limits of templates, taken from the settings: size, depth, number of resources, evaluation time."""
 
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.settings import Settings
 
 #: The depth limit of documents and values, whatever the settings: functions over data are recursive.

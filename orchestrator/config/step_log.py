@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from hooks.values.words import storable
 from orchestrator.config.log_masking import masked_line, masks
 from orchestrator.errors import typed_message

@@ -1,9 +1,10 @@
 """Which attributes of a nested stack are secrets for the stack around it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import AttributePath, NodeData, ResourceProxy, StackDefinition
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource, member_path

@@ -4,10 +4,11 @@ import math
 import re
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.settings import Settings
 from orchestrator.definition import AttributePath, LazyFiles, StackDefinition
 from orchestrator.engine.child_secrets import ChildSecrets

@@ -1,8 +1,8 @@
 """The secrets of a resource outside of a check, where its type runs in a coordinator or a command."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition

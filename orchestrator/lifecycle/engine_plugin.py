@@ -6,10 +6,10 @@ without resources of their types, and are called for nested stacks whatever ``li
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hooks.lifecycle import LifecyclePlugin
+from hooks.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from cache.node_state.errors import NodeError

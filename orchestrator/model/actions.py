@@ -3,8 +3,9 @@
 The rules are data, because claims apply them in SQL, and steps in Python.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from hooks.values.dataclass import dataclass
 
 CHECK: Final = "CHECK"
 SUSPEND: Final = "SUSPEND"

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from hooks.values.words import storable
 from orchestrator.errors import cut
 from orchestrator.model.identity import Caller

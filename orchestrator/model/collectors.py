@@ -1,9 +1,10 @@
 """What a machine is given to read the metadata of its resource with os-collect-config, or cfn-init."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.ec2_signatures import SignedResource, secret_key
 
 #: Marks the data of a resource whose metadata are polled by the machine that it is.

@@ -1,9 +1,10 @@
 """Drift: a property of an object that differs from its record, or an object that is gone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+from hooks.values.dataclass import dataclass
 
 #: The key of the finding that the whole object is gone.
 GONE_KEY: Final = ""

@@ -11,12 +11,12 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
 
+from hooks.values.dataclass import dataclass
 from hooks.values.words import storable
 from orchestrator.model.signed_signals import EXPIRES, KEY
 

@@ -1,7 +1,8 @@
 """The filter of a stack's events, for reads of the history."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from hooks.values.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """The dependency graph of a stack's resources: its order, its edges, and its cycles as errors."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import IsothermError
 
 

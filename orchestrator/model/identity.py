@@ -1,8 +1,9 @@
 """Identities of callers: a name, and a role by project."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Self
+
+from hooks.values.dataclass import dataclass
 
 #: The roles; each may do what those before it may.
 READER, OPERATOR, ADMINISTRATOR = "reader", "operator", "administrator"

@@ -7,9 +7,10 @@ kombu.
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, field, fields
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self, get_type_hints
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.model.breakpoints import UNSET_HOOK

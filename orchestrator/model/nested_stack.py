@@ -1,9 +1,10 @@
 """Nested stacks: the place of one in its tree, the fence of its operations, and the job that makes it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import AttributePath, ParentResourceProxy
 from orchestrator.model.messages import StackJob
 

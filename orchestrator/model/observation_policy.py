@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any, Final, Self
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import nearest
 from orchestrator.errors import InvalidInput, Problem
 

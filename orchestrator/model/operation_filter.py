@@ -1,7 +1,8 @@
 """The filter of a stack's operations, for reads of the history."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from hooks.values.dataclass import dataclass
 
 #: The statuses of operations as the history shows them.
 STATUSES: Final = ("IN_PROGRESS", "COMPLETE", "FAILED", "SUPERSEDED")

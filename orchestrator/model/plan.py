@@ -8,9 +8,10 @@ other's row lock.
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import AttributePath, NodeData
 from orchestrator.model.actions import RESUME, SUSPEND
 from orchestrator.model.graph import Graph

@@ -4,9 +4,10 @@ A job's operation has the name of its task. Operations on the installation need 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Self
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import nearest
 from orchestrator.errors import InvalidInput, NotAllowed, Problem
 from orchestrator.model.identity import ADMINISTRATOR, EVERY_PROJECT, OPERATOR, READER, ROLES, Identity

@@ -1,7 +1,8 @@
 """Purges: the request for one, and its results."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from hooks.values.dataclass import dataclass
 
 #: The kinds of rows that a purge counts, in the order of its output.
 KINDS: Final = (

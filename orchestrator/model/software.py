@@ -5,9 +5,9 @@ A *software config* is a text or a map, such as a script, with declared inputs a
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import nearest
 from orchestrator.errors import LONGEST_NAME, InvalidInput, Problem
 from orchestrator.model.plain import NotPlain, refuse_not_plain

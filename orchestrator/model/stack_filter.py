@@ -1,9 +1,9 @@
 """The filter and the order of a list of stacks."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import nearest
 from hooks.values.states import ACTIONS, OF_ACTIONS
 from orchestrator.errors import InvalidInput, Problem

@@ -1,9 +1,10 @@
 """Hosts: machines as the solver sees them, with size, free capacity, labels, and why they may be unusable."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.plugins.machine_requirements import MachineRequirements
 
 #: The kinds of capacity; storage has one for each unit: ``disk:NAME``.

@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, Final
 
 from hooks.stack import FrozenResource, FrozenStack
+from hooks.values.dataclass import dataclass
 from hooks.values.unknown import UNKNOWN
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, is_unknown

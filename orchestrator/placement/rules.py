@@ -3,9 +3,10 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from hooks.values.dataclass import dataclass
 
 #: The resource type of groups.
 GROUP_TYPE: Final = "Isotherm::Placement::Group"

@@ -2,9 +2,10 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.garbage import paused_collection
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict

@@ -5,10 +5,11 @@ record: values that do not exist yet are ``UNKNOWN``, and the decision says what
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from hooks.values.unknown import UNKNOWN
 from orchestrator.definition import AttributePath, is_unknown
 from orchestrator.errors import cut, typed_message

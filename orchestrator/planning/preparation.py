@@ -6,9 +6,10 @@ Nothing is stored; other systems are queried only by the ``clients`` given. All 
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.garbage import paused_collection
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings

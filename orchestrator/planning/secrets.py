@@ -1,12 +1,13 @@
 """The secrets of a resource: everything that no text about it may show, such as the reason of a failure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any
 
 import structlog
 
+from hooks.values.dataclass import dataclass
 from hooks.values.secret_texts import masked, texts_in
 from orchestrator.config.secrets import secrets_of_settings
 from orchestrator.config.settings import Settings

@@ -5,8 +5,10 @@ Versions are compared by their numbers, part by part: 2.9 comes before 2.10, and
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
+
+from hooks.values.dataclass import dataclass
 
 # Slow to import, and needed by types that depend on API versions alone.
 if TYPE_CHECKING:

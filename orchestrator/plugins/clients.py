@@ -7,13 +7,14 @@ project, when first needed, from the settings under ``[clients.NAME]``.
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar, Final, Protocol
 
 import structlog
 
 from hooks.loading.overrides import override_mistakes, place_of
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from hooks.values.secret_texts import texts_in
 from orchestrator.config.settings import Settings

@@ -7,9 +7,10 @@ value; it converts nothing: it checks values that already have their type.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Final, TypeGuard
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from orchestrator.errors import NotVerified
 from orchestrator.plugins.asking import NamedClients

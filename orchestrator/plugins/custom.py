@@ -5,11 +5,11 @@ class's ``name``.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
 from hooks.loading.overrides import override_mistakes
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake, message_of
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound, NamedClients
 from orchestrator.plugins.constraints import CannotEvaluate, Constraint, shown

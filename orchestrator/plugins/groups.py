@@ -5,11 +5,11 @@ properties are given, never on their values. The API version of a client plugin 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import partial
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import NotVerified, PluginMistake, message_of
 from orchestrator.plugins.api_versions import AllowedVersions, is_allowed

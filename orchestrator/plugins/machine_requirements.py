@@ -1,8 +1,10 @@
 """Requirements of a resource on the node that it is placed on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from hooks.values.dataclass import dataclass
 
 #: The built-in agent of embedded mode.
 LOCAL_NODE: Final = "local"

@@ -6,10 +6,11 @@ Checking and converting are one walk, so they cannot disagree: :func:`check_prop
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, NoReturn
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import NotVerified

@@ -5,9 +5,9 @@ process can continue.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hooks.values.dataclass import dataclass
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
 

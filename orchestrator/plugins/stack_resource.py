@@ -8,11 +8,12 @@ progress, so operations for an old definition are not waited for.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Final, Protocol
 
 import msgpack
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import AttributePath, follow
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.plugins.resource import Resource

@@ -1,9 +1,11 @@
 """The values that pass between the engine and a resource type in one step of an action."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, Final
+
+from hooks.values.dataclass import dataclass
 
 
 class CannotTell(Enum):

@@ -1,9 +1,9 @@
 """Support status of resource types, properties and attributes: supported, deprecated, unsupported or hidden."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import PluginMistake
 
 

@@ -1,9 +1,10 @@
 """Application of translation rules to the properties of a resource; see :mod:`orchestrator.plugins.translation`."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from hooks.values.dataclass import dataclass
 from hooks.values.frozen import thawed
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import PluginMistake, message_of

@@ -8,9 +8,9 @@ A path leads from the properties down through maps and into every item of lists:
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.properties import (
     Property,

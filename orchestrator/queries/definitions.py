@@ -1,9 +1,9 @@
 """The definition of a stack by one operation, for faces; hidden values are masked."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.views.stacks import View
 

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import DEEPEST, Limits
 from orchestrator.errors import InvalidInput, Problem
 

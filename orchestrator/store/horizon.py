@@ -8,10 +8,10 @@ so its visible events are complete.
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 

@@ -1,7 +1,8 @@
 """The base of the store's parts: a repository is the operations on some of the tables."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from hooks.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from orchestrator.model.codec import Codec

@@ -6,11 +6,12 @@ rebuilds it without the template.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.definition import AttributePath, StackDefinition
 from orchestrator.errors import PluginMistake, Position, Problem

@@ -1,8 +1,8 @@
 """Dialects: the names of sections and keys in the two formats, HOT and CFN."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.template.versions import CFN_AWS, HOT, NEWTON, TemplateVersion
 
 

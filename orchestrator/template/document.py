@@ -1,8 +1,8 @@
 """Documents: YAML or JSON texts as plain data, with the position of each part."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Position, Problem, cut
 from orchestrator.template.reader import read

@@ -1,9 +1,10 @@
 """Environments: values of parameters, aliases of resource types, and event sinks for a template."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Problem
 from orchestrator.template.document import dotted
 from orchestrator.template.given import Given

@@ -4,10 +4,10 @@ A map with exactly one key that names a function of the template's version is a 
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, StackDefinition, is_unknown
 from orchestrator.errors import MOST_PROBLEMS, Problem, cut

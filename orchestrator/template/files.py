@@ -3,9 +3,10 @@
 import posixpath
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path as FilePath
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import EnvironmentSource

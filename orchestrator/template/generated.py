@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.stack_resource import Child
 from orchestrator.template.functions.registry import all_functions

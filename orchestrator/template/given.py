@@ -1,8 +1,8 @@
 """Given values: values with their source."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Position, Problem
 
 

@@ -5,11 +5,12 @@ The first file that sets a parameter decides how it is merged: by the entry for 
 """
 
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Problem
 from orchestrator.sandbox.budget import check_time
 from orchestrator.template.document import dotted

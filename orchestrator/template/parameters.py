@@ -1,10 +1,11 @@
 """Parameters of a template: their declarations, and their values for one stack."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import NotVerified, Problem

@@ -1,8 +1,8 @@
 """Regular expressions of templates, matched within bounds: a hostile one would otherwise take years."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.plugins.constraints import AllowedPattern, CannotEvaluate, shown
 from orchestrator.sandbox.budget import too_long

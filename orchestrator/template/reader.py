@@ -5,11 +5,12 @@ can exhaust the interpreter's stack or the memory. Knows nothing of templates.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import yaml
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import DEEPEST
 from orchestrator.errors import MOST_PROBLEMS, cut
 from orchestrator.template.reading import Fault, Reading, Unreadable, Where

@@ -2,11 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from operator import neg
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.template.given import Given
 from orchestrator.template.locations import base_of_key, is_template, key_of
 

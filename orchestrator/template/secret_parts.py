@@ -5,9 +5,9 @@ Plain values of other attributes, such as addresses, are none.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import AttributePath, StackDefinition
 from orchestrator.template.functions.base import Function
 from orchestrator.template.functions.references import ALL_ATTRIBUTES

@@ -1,8 +1,8 @@
 """Versions of the template language, in one order: those of CFN's two formats before those of HOT."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 
 #: The keys of a template's version, one for each format.

@@ -5,10 +5,11 @@ and values that depend on a parameter without a value stay open.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings

@@ -1,10 +1,11 @@
 """Validation rules: a function for each kind of problem with a parsed template; all are pure."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import NotVerified, PluginMistake, Problem, cut, typed_message

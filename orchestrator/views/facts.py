@@ -1,9 +1,9 @@
 """Facts of one operation as the store reads them, from which views are made; without values of resources."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.record import Record
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Views of machines, which the command line calls nodes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.views.stacks import View
 
 

@@ -1,9 +1,9 @@
 """Views of software configs and deployments."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.views.stacks import View
 
 

@@ -4,9 +4,10 @@ Times are seconds since the epoch by the database's clock, and ISO 8601 in what 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Problem
 from orchestrator.model.record import Record
 from orchestrator.views.times import time_or_value

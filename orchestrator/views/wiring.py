@@ -6,10 +6,10 @@ to no resource are left out.
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.messages import CLEANUP, END, JOIN
 from orchestrator.views.facts import NodeFact
 

@@ -7,10 +7,10 @@ everything; with one it allows nothing.
 
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.nodes import ProjectSettings
 from orchestrator.config.settings import Settings
 

@@ -2,9 +2,9 @@
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, StackSource

@@ -8,10 +8,10 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import structlog
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 

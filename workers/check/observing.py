@@ -3,12 +3,13 @@
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.settings import Settings

@@ -4,7 +4,6 @@ import base64
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ import httpx
 from pydantic import ConfigDict
 
 from hooks.http.options import HttpOptions, web_url
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Problem
 from orchestrator.plugins.clients import ClientMisconfigured, option_fault
 from orchestrator.plugins.constraints import Range

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet, WeakValueDictionary
@@ -20,6 +20,7 @@ from weakref import WeakSet, WeakValueDictionary
 import structlog
 
 from cache.stores.shared_calls import SharedCalls
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 
 if TYPE_CHECKING:

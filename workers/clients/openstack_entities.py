@@ -8,10 +8,10 @@ found, which may be a fault between client and service.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from hooks.values.dataclass import dataclass
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import structlog
 from hooks.http import outcome
 from hooks.http.client import BoundedClient, Request
 from hooks.http.outcome import RequestFailed, phrase, words_of_system
+from hooks.values.dataclass import dataclass
 from hooks.values.secret_texts import texts_in
 from orchestrator.model.codec import plain
 from workers.clients.http_failures import (

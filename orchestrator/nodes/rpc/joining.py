@@ -1,13 +1,13 @@
 """Transport and cache of a process's machine client: over the broker, or to its own agent in embedded mode."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
 from cache.node_state.requests import MachineState, MachineStateRequest
 from hooks.loading.entries import load_named
+from hooks.values.dataclass import dataclass
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.calls import fetch_machine_state

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Self
 
 from cache.node_state.requests import SCHEMA_VERSION
+from hooks.values.dataclass import dataclass
 
 
 def node_queue(node: str) -> str:

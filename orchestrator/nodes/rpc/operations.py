@@ -1,10 +1,10 @@
 """Operations: the state of a mutation in its agent's journal, as the RPC ``operation`` returns it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
+from hooks.values.dataclass import dataclass
 from orchestrator.nodes.rpc.messages import Fault
 
 

@@ -5,13 +5,13 @@ A package adds RPCs by an entry point in the group ``isotherm.node_rpcs`` that n
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from itertools import chain
 from typing import Any, Final
 
 from hooks.loading.entries import installed_entries, load_entries
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import PluginMistake
 
 #: The entry point group of modules with RPCs.

@@ -4,8 +4,10 @@ An agent keeps it with each object that it makes, and refuses the object to othe
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final, Self
+
+from hooks.values.dataclass import dataclass
 
 #: The argument that holds it, which is no name of a parameter; agents take it off before an RPC receives the others.
 REQUESTER: Final = "@requester"

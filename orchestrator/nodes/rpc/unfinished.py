@@ -2,9 +2,9 @@
 
 import threading
 import time
-from dataclasses import dataclass
 from typing import Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.nodes.rpc.operations import OperationState
 
 #: A mutation that is not in the agent's journal is sent again after so long.

@@ -1,11 +1,11 @@
 """Events of one stack: append-only, read in the order of their ids."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables

@@ -3,10 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import NotFound
 from orchestrator.model.operation_filter import ALL_OPERATIONS, OperationFilter
 from orchestrator.model.record import Record

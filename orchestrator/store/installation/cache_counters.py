@@ -5,11 +5,12 @@ they are then counted twice.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 import sqlalchemy as sa
 
 from cache.constraints.counters import Counts
+from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying, tried_once
 from orchestrator.store.repository import Repository

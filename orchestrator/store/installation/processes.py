@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.messages import END
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying, tried_once

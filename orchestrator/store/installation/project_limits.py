@@ -1,10 +1,10 @@
 """Limits that administrators set for projects, and what projects use of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.project_limits import EVALUATION, JOBS, SOFTWARE, ProjectLimits
 from orchestrator.store import tables
 from orchestrator.store.database import retrying

@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from hooks.events import Event
+from hooks.values.dataclass import dataclass
 from orchestrator.model.codec import Codec, UnreadableSecret, UnreadableValue
 from orchestrator.model.record import Record
 from orchestrator.store import tables

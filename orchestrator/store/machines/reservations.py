@@ -7,12 +7,13 @@ whether there is room, under the lock of the machines.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from hooks.lifecycle import REFUSED
+from hooks.values.dataclass import dataclass
 from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from hooks.values.dataclass import dataclass
 
 #: The columns that identify a reservation of a stack.
 KEY: Final = ("resource", "node", "kind", "operation_id")

@@ -1,10 +1,10 @@
 """Breakpoints: the nodes that stand at a hook, and how a hook is cleared."""
 
 import json
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.breakpoints import HOOK
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder

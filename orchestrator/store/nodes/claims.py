@@ -1,10 +1,11 @@
 """The values that pass between a check and the store: claims, outcomes of steps, and results of finishes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.step_log import StepLines
 from orchestrator.model.actions import CHECK
 from orchestrator.model.messages import CheckOrder

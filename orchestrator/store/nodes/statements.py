@@ -6,8 +6,8 @@ clock.
 """
 
 import functools
-from dataclasses import dataclass
 
+from hooks.values.dataclass import dataclass
 from orchestrator.store.nodes.clauses import (
     ALREADY,
     CLAIMED_COLUMNS,

@@ -1,10 +1,10 @@
 """Log lines of steps, kept with their resources: one row for a step that wrote any."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.config.step_log import LogLine, StepLines
 from orchestrator.model.codec import Place
 from orchestrator.store import tables

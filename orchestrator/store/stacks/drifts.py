@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.drift import DETECTED, DRIFT, RESOLVED, Finding, Standing
 from orchestrator.model.record import Record
 from orchestrator.store import tables

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.model.observation_times import next_due
 from orchestrator.store import tables

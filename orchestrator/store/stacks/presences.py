@@ -1,11 +1,11 @@
 """Short rows of a stack's resources: without properties, attributes and other packed values."""
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
 from orchestrator.store.repository import Repository
 

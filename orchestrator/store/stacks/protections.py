@@ -1,10 +1,11 @@
 """Protection of stacks and resources: an operator's marks, recorded under the stacks' locks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from hooks.values.states import PROTECT, UNPROTECT
 from orchestrator.config.caller import caller
 from orchestrator.store import tables

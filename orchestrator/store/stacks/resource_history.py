@@ -6,11 +6,11 @@ was updated.
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
 from orchestrator.store.repository import Repository

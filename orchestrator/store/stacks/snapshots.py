@@ -1,11 +1,11 @@
 """Snapshots of stacks: each begins and ends in the transactions of its traversal, and is deleted outside of one."""
 
 import functools
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.codec import Codec, Place, UnreadableSecret, UnreadableValue

@@ -3,11 +3,12 @@
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import did_you_mean
 from orchestrator.errors import NotFound
 from orchestrator.model.codec import UnreadableValue

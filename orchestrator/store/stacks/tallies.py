@@ -5,10 +5,11 @@ All counts of resources by state come from here, so that they agree.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
 from orchestrator.store.rows import AnyRow
 from orchestrator.views.facts import NodeFact

@@ -1,9 +1,10 @@
 """A new traversal: everything that its start writes in one transaction."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.nested_stack import AtRest, Family, Fence
 from orchestrator.model.plan import Plan
 from orchestrator.model.project_limits import ProjectLimits

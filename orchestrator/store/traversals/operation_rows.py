@@ -1,9 +1,10 @@
 """Rows of the ledger: an operation with its state, and its calls of lifecycle plugins."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Unavailable
 from orchestrator.model.record import Record
 

@@ -1,7 +1,6 @@
 """Stacks that are FAILED because of a lifecycle plugin: before an operation began, or after it was complete."""
 
-from dataclasses import dataclass
-
+from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
 from orchestrator.store.nodes.failing import hold_stack

@@ -7,13 +7,13 @@ that no other has locked.
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 import structlog
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Unavailable
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder

@@ -2,12 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgpack
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.nested_stack import Nesting
 from orchestrator.store import tables
 from orchestrator.store.database import retrying

@@ -7,11 +7,11 @@ Each ends in two steps: its status is written, and then a coordinator claims its
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Conflict
 from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import END, CheckOrder

@@ -6,10 +6,11 @@ that calls it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.definition import (

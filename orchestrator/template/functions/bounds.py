@@ -1,8 +1,8 @@
 """Bounds on the size of function results: only hostile templates reach them."""
 
-from dataclasses import dataclass
 from typing import Final, Self
 
+from hooks.values.dataclass import dataclass
 from orchestrator.template.functions.base import LONGEST_TEXT, FunctionError
 
 #: The most parts (items of lists and entries of maps) in the result of one function.

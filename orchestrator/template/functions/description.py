@@ -5,10 +5,11 @@ The classes of the functions are the only source: their docstrings, lifetimes an
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from inspect import cleandoc
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from hooks.values.nearest import Nearest
 from orchestrator.definition import ParentResourceProxy
 from orchestrator.errors import InvalidInput, Problem

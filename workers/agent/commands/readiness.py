@@ -9,10 +9,11 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from hooks.values.dataclass import dataclass
 from workers.agent.commands.reach import Reach
 
 #: The time-out of one probe; the next poll probes again.

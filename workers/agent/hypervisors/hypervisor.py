@@ -3,13 +3,15 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import psutil
 from pydantic import BaseModel, ConfigDict
+
+from hooks.values.dataclass import dataclass
 
 
 class InstanceState(StrEnum):

@@ -4,9 +4,9 @@ Pure: from the source config, the values and the action to the derived config, a
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.views.software import SoftwareConfigView
 from workers.resources.core.software_config import UNGROUPED
 

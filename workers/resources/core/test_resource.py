@@ -1,10 +1,10 @@
 """``OS::Heat::TestResource``: takes time and fails on demand, to try out stacks and the engine itself."""
 
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.plugins.constraints import Constraint, Range
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, Wait

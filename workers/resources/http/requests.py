@@ -3,10 +3,11 @@
 import re
 from collections.abc import Collection, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+from hooks.values.dataclass import dataclass
 from orchestrator.plugins.steps import ResourceFailure
 from workers.clients.http_options import plain_header
 

@@ -1,9 +1,9 @@
 """The disks of an instance: volumes of other resources, and disks that live and die with it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.custom import Custom

@@ -1,10 +1,10 @@
 """Readiness of processes and instances: running, a port or a page that answers, or a successful end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.groups import AT_MOST_ONE

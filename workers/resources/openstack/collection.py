@@ -1,10 +1,10 @@
 """A collection of a service's API, such as ``/networks``: its address and the names in its requests and answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from hooks.values.dataclass import dataclass
 from workers.clients.openstack import OpenStack
 
 

@@ -4,9 +4,10 @@ Pure: from the present and the wanted members to the members to change, make and
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from hooks.values.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

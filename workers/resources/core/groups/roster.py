@@ -1,9 +1,10 @@
 """The roster of a group: its members and their definitions, kept between two steps."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Self
 
+from hooks.values.dataclass import dataclass
 from orchestrator.definition import UNKNOWN
 from workers.resources.core.groups.batches import Batch, Present
 

@@ -4,9 +4,10 @@ Each function is called until it returns True; it sends its request only where t
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from hooks.values.dataclass import dataclass
 from orchestrator.plugins.steps import Busy, ResourceFailure, Wait
 from workers.clients.openstack import OpenStack
 from workers.resources.openstack.cinder.cinder_object import VOLUMES

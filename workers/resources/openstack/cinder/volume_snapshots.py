@@ -6,9 +6,9 @@ request for a backup, fails it later, and then cannot delete it either.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.plugins.steps import ResourceFailure, Wait
 from workers.clients.openstack import OpenStack
 from workers.resources.openstack.cinder.cinder_object import BACKUPS, SNAPSHOTS

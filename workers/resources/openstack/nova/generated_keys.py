@@ -1,8 +1,9 @@
 """Keys that are generated here: for SSH, and certificates for servers that log in by these."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
+
+from hooks.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey

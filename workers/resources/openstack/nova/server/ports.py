@@ -1,9 +1,9 @@
 """The ports of a server: those that are made for its networks, and its cards."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from hooks.values.dataclass import dataclass
 from orchestrator.plugins.clients import ClientPlugin
 from workers.clients.openstack import OpenStack
 from workers.resources.openstack.neutron.neutron_object import neutron_collection

@@ -4,10 +4,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from hooks.values.dataclass import dataclass
 from workers.clients.openstack import OpenStack
 from workers.resources.openstack.collection import Collection
 
