@@ -53,6 +53,9 @@ def _made(cls: type, options: dict[str, bool]) -> Any:
     inherits = any(map(dataclasses.is_dataclass, bases))
     own = vars(cls)
     has_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
+    if cls.__doc__ is None:
+        # The standard decorator would describe a signature, which takes as long as all the rest.
+        cls.__doc__ = cls.__name__
     methods = [name for name in ("__init__", "__repr__", *(["__eq__"] if eq else [])) if name not in own]
     made: Any = dataclasses.dataclass(
         init=False,

@@ -4,7 +4,6 @@
 """
 
 import base64
-import html
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -89,6 +88,9 @@ def _encoded(secret: str) -> Iterator[str]:
         yield escaped.replace("/", "\\/")
     yield repr(secret)[1:-1]
     yield ascii(secret)[1:-1]
+    # Most commands mask nothing.
+    import html
+
     yield html.escape(secret)
     yield html.escape(secret, quote=False)
     # In single quotes of a shell, and of YAML.

@@ -6,7 +6,6 @@ from ``ISOTHERM_*`` variables, which win.
 
 import os
 from pathlib import Path
-from tomllib import TOMLDecodeError
 from typing import Any
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
@@ -503,8 +502,6 @@ def load_settings(**overrides: Any) -> Settings:
         raise InvalidInput([Problem(message=f"{file} cannot be read: {error.strerror}")]) from error
     except UnicodeDecodeError as error:
         raise InvalidInput([Problem(message=f"{file} is no TOML: it is no UTF-8")]) from error
-    except TOMLDecodeError as error:
-        raise InvalidInput([Problem(message=f"{file} is no TOML: {error}")]) from error
     except SettingsError as error:
         # The value is not shown: it may be a password.
         name = str(error).partition('"')[2].partition('"')[0]
@@ -514,3 +511,10 @@ def load_settings(**overrides: Any) -> Settings:
         ) from error
     except ValidationError as error:
         raise InvalidInput(settings_problems(error, Settings, os.environ, str(file))) from error
+    except ValueError as error:
+        # Imported by now, if there is a file; it takes a while.
+        from tomllib import TOMLDecodeError
+
+        if not isinstance(error, TOMLDecodeError):
+            raise
+        raise InvalidInput([Problem(message=f"{file} is no TOML: {error}")]) from error
