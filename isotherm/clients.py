@@ -8,9 +8,19 @@
     raised from ``look_up`` if the system has no such entity, or several
 ``ClientMisconfigured``
     returned by ``self.misconfigured(option, message)``: raised from ``__init__`` if options contradict each other
+``RATE_OPTIONS``
+    options that limit requests: part of ``options_schema`` of a client that calls ``self.request_rate(target).take()``
 """
 
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 from orchestrator.plugins.clients import ClientContext, ClientMisconfigured, ClientPlugin
+from orchestrator.plugins.request_rates import RATE_OPTIONS
 
-__all__ = ["AmbiguousName", "ClientContext", "ClientMisconfigured", "ClientPlugin", "EntityNotFound"]
+__all__ = [
+    "RATE_OPTIONS",
+    "AmbiguousName",
+    "ClientContext",
+    "ClientMisconfigured",
+    "ClientPlugin",
+    "EntityNotFound",
+]

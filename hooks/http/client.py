@@ -80,6 +80,7 @@ class BoundedClient:
         max_retry_after_seconds: float = math.inf,
         passing: Collection[int] = PASSING,
         sleep: Callable[[float], None] = time.sleep,
+        before: Callable[[], None] = lambda: None,
     ) -> None:
         """Prepare the connections; nothing is sent yet.
 
@@ -93,11 +94,12 @@ class BoundedClient:
             max_retry_after_seconds: A longer Retry-After is not waited for.
             passing: The statuses after which a request may be retried.
             sleep: Pauses between attempts.
+            before: Called before each request is sent, retries and redirects included; what it raises ends the call.
 
         Raises:
             ValueError: certificates cannot be loaded.
         """
-        self._options, self._passing, self._sleep = options, passing, sleep
+        self._options, self._passing, self._sleep, self._before = options, passing, sleep, before
         self._read_seconds, self._max_retry_after_seconds = read_seconds, max_retry_after_seconds
         self._targets = targets
         self._headers = {
@@ -155,6 +157,7 @@ class BoundedClient:
         headers = {**request.headers, **request.signed()}
         url = request.url
         for _ in range(_REDIRECTS + 1):
+            self._before()
             try:
                 answer, onwards = self._exchange(request, url, headers, deadline)
             except NotATarget as error:

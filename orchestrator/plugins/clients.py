@@ -31,6 +31,7 @@ from orchestrator.plugins.properties import (
     convert_properties,
     dotted,
 )
+from orchestrator.plugins.request_rates import RequestRates, SystemRate
 from orchestrator.plugins.sensitive import sensitive_values
 from orchestrator.sandbox.budget import outside
 
@@ -62,6 +63,8 @@ class ClientContext:
     settings: Settings | None = field(default=None, repr=False, compare=False)
     #: The id of the delegated credential that it acts by; empty: it acts as the settings say.
     credential: str = ""
+    #: The limits of requests of the process.
+    rates: RequestRates = field(default_factory=lambda: RequestRates(None), repr=False, compare=False)
 
 
 class LookupCache(Protocol):
@@ -167,6 +170,14 @@ class ClientPlugin(ABC):
         """
         if self._cache is not None:
             self._cache.forget(entity, name, (self.context.project, *self.scope(entity)))
+
+    def request_rate(self, target: str, options: Mapping[str, Any] | None = None) -> SystemRate:
+        """Return the limit of requests to one of its systems; ``target`` tells them apart, such as by their addresses.
+
+        Before each request, the client calls its ``take``. The limit is in ``options``, by default those of the client,
+        whose schema then has those of :data:`orchestrator.plugins.request_rates.RATE_OPTIONS`.
+        """
+        return self.context.rates.of(self.section(), target, self.options if options is None else options)
 
     @abstractmethod
     def look_up(self, entity: str, name: str) -> str:
@@ -359,6 +370,7 @@ class Clients:
         self._settings = settings
         self._plugins = None if plugins is None else ClientPlugins(plugins)
         self._given_caches = caches
+        self._rates = RequestRates(settings)
         self._projects: dict[tuple[str, str], ProjectClients] = {}
         self._lock = threading.Lock()
 
@@ -381,7 +393,9 @@ class Clients:
             found = self._projects.pop(key, None)
             is_new = found is None
             if found is None:
-                found = ProjectClients(ClientContext(project, self._settings, credential), self._build)
+                found = ProjectClients(
+                    ClientContext(project, self._settings, credential, self._rates), self._build
+                )
             # The last is that which was used last.
             self._projects[key] = found
             delegated = [each for each in self._projects if each[1]] if is_new and credential else []

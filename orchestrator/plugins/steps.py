@@ -58,6 +58,13 @@ class Busy(RetryableFailure):
         self.seconds = seconds
 
 
+class RateLimited(Busy):
+    """A request was not sent, because of the limit of requests to its system.
+
+    The ``seconds`` are known. A client raises it, see :meth:`orchestrator.plugins.clients.ClientPlugin.request_rate`.
+    """
+
+
 class NothingDone(RetryableFailure):
     """A failure after which the step is retried, and which certainly had no effect.
 

@@ -17,6 +17,7 @@ from hooks.values.nearest import Nearest
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import PROJECTS, ClientContext, ClientPlugin, LookupCache
 from orchestrator.plugins.properties import Property
+from orchestrator.plugins.request_rates import RATE_OPTIONS
 from workers.clients.http_failures import HttpError, HttpUnavailable, fault_of_path
 from workers.clients.http_options import DEFAULT, OPTIONS_SCHEMA, ApiOptions, apis_of, misconfigured
 from workers.clients.rest import RestApi
@@ -75,7 +76,8 @@ class HttpClient(ClientPlugin):
                     hint = Nearest().hint(name, self._options, known)
                     raise misconfigured("apis", f"the settings know no HTTP API {name!r}", hint)
                 self._refuse_shared(options)
-                self._apis[name] = RestApi(options, self.context.project)
+                rate = self.request_rate(str(options.base_url), options.model_dump(include={*RATE_OPTIONS}))
+                self._apis[name] = RestApi(options, self.context.project, rate.take)
             return self._apis[name]
 
     def _refuse_shared(self, options: ApiOptions) -> None:

@@ -17,6 +17,7 @@ from orchestrator.errors import Problem
 from orchestrator.plugins.clients import ClientMisconfigured, option_fault
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyError, PropertyType, convert_properties
+from orchestrator.plugins.request_rates import RATE_OPTIONS
 
 #: The name of the API that ``[clients.http]`` itself configures.
 DEFAULT: Final = "default"
@@ -101,6 +102,7 @@ PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
         Range(0, 3600),
     ),
     "max_response_bytes": _integer(4 * 1024 * 1024, "Longer answers are refused.", Range(1, 1024**3)),
+    **RATE_OPTIONS,
 }
 API_SCHEMA: Final[Mapping[str, Property]] = {**IDENTITY_SCHEMA, **PATIENCE_SCHEMA}
 OPTIONS_SCHEMA: Final[Mapping[str, Property]] = {
@@ -255,6 +257,8 @@ class ApiOptions(HttpOptions):
     read_seconds: float
     max_connections: int
     max_retry_after_seconds: float
+    requests_per_second: float
+    burst: int
 
     @classmethod
     def parse(cls, name: str, given: Mapping[str, Any]) -> "ApiOptions":

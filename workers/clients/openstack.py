@@ -12,6 +12,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.request_rates import RATE_OPTIONS
 from workers.clients import openstack_errors
 from workers.clients.openstack_cloud import Access, BadAccess, Cloud
 from workers.clients.openstack_entities import KINDS, look_up
@@ -69,6 +70,7 @@ class OpenStack(ClientPlugin):
             "snapshots of their volumes, and volumes cannot have the deletion policy Snapshot.",
             default=True,
         ),
+        **RATE_OPTIONS,
     }
     entities = frozenset(KINDS)
     #: The service whose version is reported, by openstacksdk's name.
@@ -93,9 +95,11 @@ class OpenStack(ClientPlugin):
             application_credential_secret=options.get("application_credential_secret") or "",
             timeout_seconds=float(options["timeout_seconds"]),
             shared_seconds=self.shared_seconds,
+            requests_per_second=float(options["requests_per_second"]),
+            burst=int(options["burst"]),
         )
         try:
-            self._cloud = Cloud.shared(access)
+            self._cloud = Cloud.shared(access, lambda target: self.request_rate(target).take)
         except BadAccess as error:
             raise self.misconfigured(error.option, error.message, error.hint) from error
         self._version: str | None = None

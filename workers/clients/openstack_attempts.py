@@ -63,20 +63,28 @@ def attempted(call: Callable[[], Answer]) -> Answer:
 class AttemptAdapter(HTTPAdapter):
     """Sends requests, and raises at once for a server that did not answer before in the same attempt."""
 
+    def __init__(self, before: Callable[[], None] = lambda: None, **given: Any) -> None:
+        """Keep what is called before each request that is sent, logins and discoveries included."""
+        self._before = before
+        super().__init__(**given)
+
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         """Send a request, with the operation that it is made for as its global id, which the services keep in logs.
 
         Raises:
             requests.RequestException: the server did not answer, now or before.
+            Exception: what is called before each request raised.
         """
         if traversal := current_traversal():
             request.headers.setdefault(_GLOBAL_ID, f"req-{traversal}")
         attempt = _UNDER_WAY.get()
         if attempt is None:
+            self._before()
             return super().send(request, *args, **kwargs)
         server = urlsplit(str(request.url)).netloc
         if (before := attempt.silent.get(server)) is not None:
             raise before
+        self._before()
         try:
             response = super().send(request, *args, **kwargs)
         except (requests.ConnectionError, requests.Timeout) as error:

@@ -36,6 +36,8 @@ _WHO: Final = frozenset({"username", "user_id", "application_credential_id"})
 _LOGIN: Final = "login"
 #: Makes a call, in one attempt or several.
 Patiently = Callable[[Callable[[], Any]], Any]
+#: Returns, for the address and the region of a cloud, what is called before each request to it.
+Rate = Callable[[str], Callable[[], None]]
 #: The number of connections kept for further requests; any above are closed after their answer.
 _MOST_AT_ONCE: Final = 64
 # keystoneauth's warnings are raised as errors too, or do not matter. Where a process keeps logs they are there; they
@@ -67,6 +69,14 @@ class Access:
     timeout_seconds: float = 10.0
     #: How long the outcome of a login or a discovery, a failure included, serves those who ask later.
     shared_seconds: float = 1.0
+    #: The limit of requests, without which clients would share a connection whose limits differ.
+    requests_per_second: float = 0.0
+    burst: int = 0
+
+
+def unlimited(_target: str) -> Callable[[], None]:
+    """Return what limits no requests."""
+    return lambda: None
 
 
 def once(call: Callable[[], Any]) -> Any:
@@ -83,13 +93,13 @@ def once(call: Callable[[], Any]) -> Any:
 class Cloud:
     """A cloud as one user sees it; connected on first use, once per process. Safe for threads and forks."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, rate: Rate = unlimited) -> None:
         """Read the file; nothing is connected.
 
         Raises:
             BadAccess: openstacksdk is not installed, or the file does not define how to reach the cloud.
         """
-        self._access = access
+        self._access, self._rate = access, rate
         #: Held for a moment only, never while the cloud is called.
         self._lock = threading.Lock()
         self._region: CloudRegion | None = _load(access)
@@ -103,15 +113,15 @@ class Cloud:
         _ALL.add(self)
 
     @classmethod
-    def shared(cls, access: Access) -> "Cloud":
-        """Return the cloud that all callers with this access share.
+    def shared(cls, access: Access, rate: Rate = unlimited) -> "Cloud":
+        """Return the cloud that all callers with this access share, and with it the ``rate`` of the first.
 
         Raises:
             BadAccess: see ``__init__``.
         """
         with _SHARING:
             if (cloud := _SHARED.get(access)) is None:
-                cloud = _SHARED[access] = cls(access)
+                cloud = _SHARED[access] = cls(access, rate)
             return cloud
 
     def proxy(self, service: str, patiently: Patiently = once) -> Any:
@@ -263,8 +273,11 @@ class Cloud:
         with self._lock:
             if self._connection is None:
                 self._connection = Connection(config=region)
+                address = region.get_auth_args().get("auth_url") or self._access.cloud
+                before = self._rate(f"{address} {region.get_region_name() or ''}".rstrip())
                 for scheme in ("http://", "https://"):
-                    self._connection.session.mount(scheme, AttemptAdapter(pool_maxsize=_MOST_AT_ONCE))
+                    adapter = AttemptAdapter(before, pool_maxsize=_MOST_AT_ONCE)
+                    self._connection.session.mount(scheme, adapter)
                 # The file may have openstacksdk cache answers; callers here need the present state.
                 self._connection.cache_enabled = False
             return self._connection, self._calls

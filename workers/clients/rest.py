@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
@@ -58,8 +58,8 @@ class Answer(outcome.Answer):
 class RestApi:
     """One API, as one project sees it; thread-safe."""
 
-    def __init__(self, options: ApiOptions, project: str) -> None:
-        """Prepare the connection; nothing is sent yet.
+    def __init__(self, options: ApiOptions, project: str, before: Callable[[], None] = lambda: None) -> None:
+        """Prepare the connection; nothing is sent yet. ``before`` is called before each request.
 
         Raises:
             ClientMisconfigured: a certificate or a secret cannot be loaded, or the project's name cannot be sent.
@@ -79,6 +79,7 @@ class RestApi:
                 max_connections=options.max_connections,
                 max_retry_after_seconds=options.max_retry_after_seconds,
                 passing=PASSING,
+                before=before,
             )
         except ValueError as error:
             message = f"the certificates of the API {options.name!r} cannot be loaded from {error}"

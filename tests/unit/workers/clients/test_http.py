@@ -10,6 +10,7 @@ from orchestrator.errors import NotVerified
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugins, Clients
 from orchestrator.plugins.custom import Custom, CustomConstraints
+from orchestrator.plugins.steps import RateLimited
 from tests.services.http_api import Fault, HttpApi
 from workers.clients.http import API, PATH, HttpClient, split_path
 from workers.clients.http_failures import HttpError
@@ -234,3 +235,23 @@ def test_a_probe_says_whether_it_answers(http_api: HttpApi, clients: Callable[..
     http_api.close()
     with pytest.raises(HttpError, match="Connection refused"):
         client.probe()
+
+
+def test_every_request_takes_from_the_limit_of_its_api(
+    http_api: HttpApi, clients: Callable[..., Clients]
+) -> None:
+    http_api.put("/images/cirros")
+    http_api.fail(Fault(status=503), path="/images/cirros", times=2)
+    other = {"base_url": f"{http_api.url}/v2", "burst": 1}
+    limit = {"requests_per_second": 0.01, "burst": 4}
+    client = http(clients(base_url=http_api.url, apis={"other": other}, **limit))
+    # Two retries, and two requests.
+    assert client.find(PATH, "/images/cirros") == "default:/images/cirros"
+    client.find(PATH, "/images/cirros")
+    with pytest.raises(RateLimited, match="http: the limit of requests is reached"):
+        client.find(PATH, "/images/cirros")
+    assert http_api.count("GET") == 4
+    for error in (EntityNotFound, RateLimited):
+        with pytest.raises(error):
+            client.find(PATH, "other:/none")
+    assert http_api.count("GET") == 5

@@ -7,6 +7,7 @@ import pytest
 from openstack.exceptions import BadRequestException, ForbiddenException, NotFoundException
 
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
+from orchestrator.plugins.steps import RateLimited
 from tests.services.http_api import Fault
 from tests.services.openstack_api import OpenStackApi, User, may_be_called, openstack_api
 from tests.unit.workers.clients.openstack import PLACES, client
@@ -244,3 +245,12 @@ def test_an_address_that_is_not_there_is_no_proof_that_a_thing_is_not(
     api.fail(Fault(status=404), path="/compute/*", times=-1)
     with pytest.raises(NotFoundException):
         demo.look_up("keypair", "mine")
+
+
+def test_every_request_takes_from_the_limit_of_the_cloud(api: OpenStackApi, tmp_path: Path) -> None:
+    one = client(api, tmp_path, "root", requests_per_second=0.01, burst=9)
+    with pytest.raises(RateLimited, match="openstack: the limit of requests is reached"):
+        list(map(one.ask, ["GET"] * 9, ["/users"] * 9))
+    # The login and the discovery of the service's versions count, too.
+    assert len(api.requests) == 9
+    assert any(each.path.endswith("/users") for each in api.requests)
