@@ -38,6 +38,7 @@ from orchestrator.model.messages import (
     DeleteJob,
     DeleteSnapshotJob,
     DetectDriftJob,
+    ImportJob,
     Job,
     OperateJob,
     RestoreJob,
@@ -175,6 +176,24 @@ class Coordinator:
         # No saved plan is one of an adoption: each is refused.
         self._plan_of(job)
         return self._begin_adoption(job, job.resources).stack_id
+
+    def import_objects(self, job: ImportJob) -> str:
+        """Begin to take existing objects into a stack (:func:`orchestrator.engine.imports.import_objects`).
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was stored.
+            NotFound: there is no such stack.
+            Conflict: the stack is not complete, or a lifecycle plugin refused.
+        """
+        from orchestrator.engine.imports import ADOPT, import_objects
+
+        # No saved plan is one of an import: each is refused.
+        self._plan_of(job)
+        return import_objects(
+            self._store,
+            job,
+            lambda stack, ready: self._begin.update(stack, ready, action=ADOPT, imports=ready.resources),
+        )
 
     def _begin_adoption(self, job: StackJob, entries: Mapping[str, object]) -> NewTraversal:
         from orchestrator.engine.ownership import refuse_owned

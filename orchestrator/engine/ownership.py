@@ -107,7 +107,8 @@ def is_external(store: Store, stack_id: str, resource_id: str) -> bool:
 
 def _problem(path: str, owner: Owner, project: str) -> Problem:
     if owner.project == project:
-        message, hint = f"the object belongs to the stack {owner.stack!r}", "abandon that stack first"
+        message = f"the object belongs to the stack {owner.stack!r}, as the resource {owner.name!r}"
+        hint = "abandon that stack first, or remove the resource with deletion_policy: Retain"
     else:
         named = cut(repr(owner.physical_id))
         message, hint = (

@@ -13,7 +13,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.log_context import about_operation
 from orchestrator.config.observation import default_policy
 from orchestrator.config.settings import Settings
-from orchestrator.engine.ownership import refuse_foreign
+from orchestrator.engine.ownership import refuse_foreign, refuse_owned
 from orchestrator.engine.project_limits import added_by, limits_of
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.snapshots import with_entries
@@ -24,7 +24,7 @@ from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, 
 from orchestrator.model.messages import END, CheckOrder, DeleteJob, StackJob
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.model.plan import Plan, Row, plan_create, plan_delete, plan_update
-from orchestrator.planning.cleanups import Cleanups
+from orchestrator.planning.cleanups import Cleanups, never_imported
 from orchestrator.planning.comparison import compare
 from orchestrator.planning.matching import plan_row, successors
 from orchestrator.planning.preparation import Prepared
@@ -141,13 +141,15 @@ class TraversalStarter:
         snapshot: SnapshotRow | None = None,
         applies: "PlanBinding | None" = None,
         is_repair: bool = False,
+        imports: Mapping[str, Any] | None = None,
     ) -> NewTraversal | None:
         """Begin to update a stack to a new definition; None if another operation was faster.
 
         With a ``snapshot``, the resources are restored from its entries. With a saved plan that it ``applies``, only
         the actions that the plan lists are taken. A repair is an update to the definition that the stack has: it was
-        accepted before, and nothing is renewed. Other systems are queried for root stacks only: their validation
-        includes the nested ones.
+        accepted before, and nothing is renewed. ``imports`` are entries of existing objects, by the names of their
+        resources: these are adopted, and nothing else may change. Other systems are queried for root stacks only: their
+        validation includes the nested ones.
 
         Raises:
             InvalidInput: something is wrong with the job, or the tree of stacks would have too many resources.
@@ -158,7 +160,7 @@ class TraversalStarter:
             from orchestrator.engine.applied_plan import as_planned, require_unchanged
 
             require_unchanged(self._store, applies, stack)
-        is_new = action == "UPDATE" and not is_repair
+        is_new = action in ("UPDATE", "ADOPT") and not is_repair
         compared = compare(
             self._store,
             stack,
@@ -166,6 +168,7 @@ class TraversalStarter:
             self._types,
             self._settings,
             keeps_immutable=is_new,
+            renews=imports is None,
             # An earlier definition was valid before; resources made again are validated in their checks.
             clients=self._clients if is_new and not isinstance(job, NestedJob) else None,
         )
@@ -178,6 +181,13 @@ class TraversalStarter:
             )
         if applies is not None:
             compared = replace(compared, desired_resources=as_planned(applies, compared))
+        adopted: Mapping[str, Adopted] = {}
+        if imports is not None:
+            from orchestrator.planning.imports import with_imports
+
+            compared, adopted = with_imports(compared, imports, self._types)
+            taken = [each for each in compared.desired_resources if each.resource_id in adopted]
+            refuse_owned(self._store, taken, adopted, job.project)
         prepared, rows, matches = compared.prepared, compared.rows, compared.matches
         desired_resources = compared.desired_resources
         self._refuse_too_many(job, prepared)
@@ -188,9 +198,10 @@ class TraversalStarter:
         )
         if is_new:
             refuse_foreign(self._store, prepared, job.project)
-        # A stack that never was complete does not own the objects that it was to adopt.
-        never_ours = action == "ROLLBACK" and stack.completed_template_id is None
-        kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
+        # A stack does not own the objects that it was to adopt, as long as it has not been complete with them.
+        kept = self._store.stacks.adopted(stack.id) if action == "ROLLBACK" else frozenset[str]()
+        desired_rows = {match.row.id for match in matches.values() if match.row is not None}
+        kept |= never_imported(rows, compared.history.planned, desired_rows)
         # Cached, so that a second plan gets the same cleanups.
         cleanups = functools.cache(
             self._cleanups(
@@ -200,7 +211,12 @@ class TraversalStarter:
         plan_of = _planned_by(
             [plan_row(row) for row in rows],
             lambda planned: plan_update(
-                desired_resources, matches, planned, action=action, cleanup_data=cleanups
+                desired_resources,
+                matches,
+                planned,
+                action=action,
+                cleanup_data=cleanups,
+                makes="ADOPT" if adopted else "CREATE",
             ),
         )
         made = {
@@ -211,6 +227,7 @@ class TraversalStarter:
         new = self._new_traversal(job, prepared, plan_of({}), made)
         new = replace(
             new,
+            adopted=adopted,
             options={**new.options, "snapshot": snapshot.id} if snapshot else new.options,
             known={row.id for row in rows},
             required=_may_change(stack, rows),
@@ -316,7 +333,7 @@ class TraversalStarter:
         protection = change_of_delete(stack, rows, held, unprotect=job.unprotect)
         planned = self._store.histories.planned(stack.id)
         registry = load_registry(self._store, stack.template_id, self._settings)
-        kept = {row.id for row in rows} if job.abandon else frozenset[str]()
+        kept = {row.id for row in rows} if job.abandon else never_imported(rows, planned)
         cleanups = self._cleanups(stack, rows, planned, registry, kept, unprotect=job.unprotect)
         planned_rows = [plan_row(row, cleanups(row.id)) for row in rows]
         plan_of = _planned_by(planned_rows, plan_delete)

@@ -271,6 +271,18 @@ class AdoptJob(StackJob):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportJob(StackJob):
+    """The payload of ``stack.import``: a stack that exists, with its definition, and the objects that it takes in."""
+
+    task: ClassVar[str] = "stack.import"
+    method: ClassVar[str] = "import_objects"
+    what: ClassVar[str] = "an import job"
+
+    #: As in an adopt job, for the resources that are imported.
+    resources: _Map
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteJob(Job):
     """The payload of ``stack.delete``."""
 

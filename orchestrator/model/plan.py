@@ -21,6 +21,8 @@ from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, OPERATE
 FAN_IN = 64
 #: The most joins that a node gets.
 JOINS = 16
+#: The mark, in a node's fragment, of a resource whose object is imported: it is recorded as it is observed.
+IMPORTED = "imported"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class Match:
     row: Row | None = None
     #: Whether the row has the definition already, unless a requirement changes.
     clean: bool = False
+    #: Whether the row is visited only because attributes of it are needed that were not read before.
+    read_only: bool = False
     #: The row's node data, on the wire.
     node_data: Any = None
     #: Whether the template's metadata differ from those before.
@@ -158,6 +162,7 @@ def plan_update(
     *,
     action: str = "UPDATE",
     cleanup_data: Callable[[str], Mapping[str, Any]] | None = None,
+    makes: str = "CREATE",
 ) -> Plan:
     """Plan the change from the existing rows to the desired resources, and the cleanup of other rows.
 
@@ -165,6 +170,7 @@ def plan_update(
     only updated if a requirement turns out to have changed. Every visited row may be replaced, so each has a cleanup
     node too, which waits for those of its dependents. ``cleanup_data`` returns, by the id of a
     row, the additional data for its cleanup in place of ``Row.fragment``; it is called for rows that are cleaned up.
+    ``makes`` is the action for resources without a row.
 
     Raises:
         CircularDependency: resources require each other in a circle.
@@ -184,13 +190,13 @@ def plan_update(
         elif name in visited:
             # Until it is adopted, an object is compared with the definition of its adoption too.
             needs = None if match.adopting else desired.needs
-            weave.add(name, _converging(desired, match), desired.requires, data=True, needs=needs)
+            weave.add(name, _converging(desired, match, makes), desired.requires, data=True, needs=needs)
     desired_rows = {match.row.id: name for name, match in matches.items() if match.row}
     _plan_cleanup(weave, rows, desired_rows, visited, cleanup_data)
     return Plan(action=action, nodes=weave.finished())
 
 
-def _converging(desired: DesiredResource, match: Match, action: str = "CREATE") -> PlannedNode:
+def _converging(desired: DesiredResource, match: Match, makes: str) -> PlannedNode:
     fragment = dict(desired.fragment)
     if match.row:
         fragment |= {"old": True, **match.step_data}
@@ -202,12 +208,17 @@ def _converging(desired: DesiredResource, match: Match, action: str = "CREATE") 
         key=desired.name,
         phase=CONVERGE,
         resource_id=match.row.id if match.row else desired.resource_id,
-        action="UPDATE" if match.row else action,
+        action="UPDATE" if match.row else makes,
         fragment=fragment,
         wanted=tuple(sorted(desired.wanted, key=repr)),
         quiet=match.clean,
         node_data=match.node_data,
     )
+
+
+def is_imported(fragment: Mapping[str, Any]) -> bool:
+    """Return whether a node imports its object, by its own operation or by the one that this took the place of."""
+    return bool(fragment.get(IMPORTED) or (fragment.get("adopting") or {}).get(IMPORTED))
 
 
 def _plan_cleanup(

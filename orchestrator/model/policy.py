@@ -42,6 +42,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "stack.export": Operation("See a stack's definition with its secrets.", OPERATOR),
     "stack.create": Operation("Create a stack.", OPERATOR),
     "stack.adopt": Operation("Make a stack of objects that exist.", OPERATOR),
+    "stack.import": Operation("Take objects that exist into a stack.", OPERATOR),
     "stack.update": Operation("Update a stack.", OPERATOR),
     "stack.delete": Operation("Delete a stack.", OPERATOR),
     "stack.abandon": Operation("Delete a stack, and keep its objects.", OPERATOR),

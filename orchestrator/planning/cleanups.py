@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from orchestrator.definition import NodeData
+from orchestrator.model.plan import is_imported
 from orchestrator.planning.preparation import hooks_of, known_properties
 from orchestrator.planning.rows import definition_of_rows, node_data_of
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
@@ -17,6 +18,23 @@ Fragment = Mapping[str, Any]
 
 #: The fragment of a row whose object stays because its stack is abandoned.
 ABANDONED: Final = {"policy": RETAIN, "abandon": True}
+
+
+def never_imported(
+    rows: Sequence[ResourceRow], planned: Mapping[str, Fragment], desired: Collection[str] = ()
+) -> frozenset[str]:
+    """Return the ids of rows whose import never came to its end: their objects stay when the rows are removed.
+
+    ``planned`` are the fragments of the rows' definitions; rows whose ids are ``desired`` are not removed.
+    """
+    return frozenset(
+        row.id
+        for row in rows
+        if row.action == "ADOPT"
+        and row.status != "COMPLETE"
+        and row.id not in desired
+        and is_imported(planned.get(row.id, {}))
+    )
 
 
 class Cleanups:

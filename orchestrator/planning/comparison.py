@@ -64,11 +64,13 @@ def compare(
     settings: Settings,
     *,
     keeps_immutable: bool = True,
+    renews: bool = True,
     clients: Clients | None = None,
 ) -> Comparison:
     """Validate a new definition of a stack, and match it with the stack's rows; nothing is written.
 
-    Unless ``keeps_immutable``, parameters that are declared immutable may change.
+    Unless ``keeps_immutable``, parameters that are declared immutable may change. Unless ``renews``, what every update
+    replaces stays.
 
     Raises:
         InvalidInput: the job has problems; all are listed.
@@ -101,7 +103,7 @@ def compare(
         refresh=job.refresh,
         doubted=store.drifts.under_repair(stack.id) | _stale(store, stack, rows, types),
         # Restored values are not renewed.
-        renews=keeps_immutable,
+        renews=renews and keeps_immutable,
         protected=protected,
         unprotect=job.unprotect,
     ).matches()

@@ -10,7 +10,7 @@ from orchestrator.definition import ResourceProxy, is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
-from orchestrator.model.plan import DesiredResource, Match, Row
+from orchestrator.model.plan import IMPORTED, DesiredResource, Match, Row
 from orchestrator.planning.decision import (
     PROTECTED,
     WHOLE,
@@ -106,6 +106,7 @@ class Matcher:
         return Match(
             row=plan_row(row),
             clean=is_clean,
+            read_only=not is_clean and not is_taken_back and self._has_all_but_attributes(desired, row),
             node_data=data.to_wire() if _is_complete(row) else None,
             new_metadata=new_metadata,
             adopting=self._adopting(row),
@@ -195,6 +196,7 @@ class Matcher:
             "files": planned.get("files", {}),
             "parameters": dict(self._values_before),
             "certain": True,
+            **({IMPORTED: True} if planned.get(IMPORTED) else {}),
         }
         required = [self._by_id[each] for each in row.requires if each in self._by_id]
         return {**data, "certain": data["certain"] and all(map(_is_as_found, required))}
@@ -261,6 +263,14 @@ class Matcher:
 
     def _is_clean(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
+        return (
+            self._is_sound_as_defined(desired, row)
+            and self._has_attributes(desired, row)
+            and self._is_applied(desired, row)
+        )
+
+    def _is_sound_as_defined(self, desired: DesiredResource, row: ResourceRow) -> bool:
+        """Whether the row is sound, and its definition and requirements are those on record."""
         is_unclear = self._refresh or row.id in self._unclear
         if is_unclear or self._is_renewed(row) or not _is_sound(row):
             return False
@@ -269,10 +279,22 @@ class Matcher:
         required = [self._chosen.get(name) for name in desired.requires]
         if any(each is None or not _is_complete(each) for each in required):
             return False
-        if set(row.requires) != {each.id for each in required if each}:
-            return False
-        if not desired.wanted <= {tuple(path) for path, _ in row.attributes}:
-            return False
+        return set(row.requires) == {each.id for each in required if each}
+
+    @staticmethod
+    def _has_attributes(desired: DesiredResource, row: ResourceRow) -> bool:
+        return desired.wanted <= {tuple(path) for path, _ in row.attributes}
+
+    def _has_all_but_attributes(self, desired: DesiredResource, row: ResourceRow) -> bool:
+        """Whether visiting the row would only read attributes, as long as what it depends on stays as it is."""
+        return (
+            not self._has_attributes(desired, row)
+            and self._is_sound_as_defined(desired, row)
+            and self._is_applied(desired, row)
+        )
+
+    def _is_applied(self, desired: DesiredResource, row: ResourceRow) -> bool:
+        """Whether the desired properties and metadata are those on record."""
         # The fingerprint includes the type: the row's type may be one that was never applied.
         return row.definition_hash == self._wanted_hash(desired) and not self._has_new_metadata(desired, row)
 

@@ -31,6 +31,7 @@ from orchestrator.model.messages import (
     DeleteJob,
     DeleteSnapshotJob,
     DetectDriftJob,
+    ImportJob,
     RestoreJob,
     ResumeJob,
     SnapshotJob,
@@ -302,6 +303,12 @@ class World:
         """Begin a stack of what is there already."""
         adopting = AdoptJob(name=name, template=template, resources=resources, **job)
         return self.coordinator.adopt(adopting)
+
+    def take_in(self, template: str, objects: Mapping[str, Any], name: str = "s", **job: Any) -> str:
+        """Begin to import objects into a stack, by the names of their resources."""
+        entries = {resource: {"resource_id": physical_id} for resource, physical_id in objects.items()}
+        job = {"resources": entries, **job}
+        return self.coordinator.import_objects(ImportJob(name=name, template=template, **job))
 
     def standing(self, name: str = "s") -> list[tuple[str, str]]:
         """Return which resources of a stack stand at which hooks, in order of their names."""

@@ -1,7 +1,8 @@
-"""The properties of an object whose adoption was overtaken by an update: from the definition it was to be adopted by.
+"""The properties that are recorded of an adopted object.
 
-That definition is resolved once more, with the parameters of then. Values that refer to other resources
-are known only as long as those are unchanged.
+Those of an imported object are as it was observed. Those of an object whose adoption was overtaken by an update are
+from the definition it was to be adopted by, which is resolved once more with the parameters of then: values that refer
+to other resources are known only as long as those are unchanged.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,17 @@ def properties_as_found(
         )
 
     return known_properties(claim.order.key, adopting["definition"], stack)
+
+
+def differing(observed: Mapping[str, Any], resource: Resource) -> dict[str, Any]:
+    """Return the observed properties of an imported object that differ from those of its resource.
+
+    They are recorded as what was applied last, so that the next plan compares the template with the object.
+    """
+    properties, schema = resource.properties, resource.properties_schema
+    return {
+        name: value for name, value in observed.items() if name in schema and value != properties.get(name)
+    }
 
 
 def with_observed(

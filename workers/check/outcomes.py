@@ -71,7 +71,9 @@ class Outcomes:
         if is_resumed_first(self._claim) or self._is_restored_first:
             return True
         if self._claim.action == "ADOPT":
-            return bool(self._attempt.unknown) or self._attempt.given != self._attempt.target
+            # An import leaves the object as it is; an update that took the place of one does not.
+            differs = bool(self._attempt.seen) and self._claim.planned != "ADOPT"
+            return differs or bool(self._attempt.unknown) or self._attempt.given != self._attempt.target
         return (
             self._claim.started
             and self._attempt.target is not None
@@ -300,7 +302,9 @@ class Outcomes:
             secrets=secret_paths(resource, attributes, reference),
         )
         drift = [f"changed by others: {self._attempt.drift}"] if self._attempt.drift else []
-        reason = "; ".join([*drift, *(node_data.why_unread(path) for path in unread)])
+        names = ", ".join(sorted(self._attempt.seen))
+        found = [f"the object differs from the template: {names}"] if names and ending is Ending.DONE else []
+        reason = "; ".join([*drift, *found, *(node_data.why_unread(path) for path in unread)])
         return self.left_behind(ending, reason=reason, reference=reference, node_data=node_data)
 
     def _recorded_attributes(self) -> Mapping[AttributePath, Any]:
@@ -364,6 +368,8 @@ class Outcomes:
         applied = self._attempt.given if converging and (done or creating or ending is Ending.NEXT) else None
         if applied is not None and self._attempt.unknown:
             applied = {name: value for name, value in applied.items() if name not in self._attempt.unknown}
+        if applied is not None and self._attempt.seen:
+            applied = {**applied, **self._attempt.seen}
         kind = kind_of_type(self._check.types, claim.type)
         version = kind.type_version if kind else 0
         return Outcome(

@@ -41,6 +41,8 @@ class Attempt:
         self.target: Mapping[str, Any] | None = None
         #: The names of the doubtful properties: an object to be adopted is taken as it is.
         self.unknown: frozenset[str] = frozenset()
+        #: The observed properties of an imported object that differ from those of its definition.
+        self.seen: Mapping[str, Any] = {}
         #: The template's definition; None where the applied one counts.
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None

@@ -15,6 +15,7 @@ from orchestrator.config.step_log import StepLog
 from orchestrator.errors import IsothermError, typed_message
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.plain import NotPlain, refuse_not_plain
+from orchestrator.model.plan import is_imported
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
@@ -22,7 +23,7 @@ from orchestrator.plugins.steps import CannotTell, ResourceFailure, Wait
 from orchestrator.plugins.validating import valid_properties
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN
-from workers.check.adopting import with_observed
+from workers.check.adopting import differing, with_observed
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 from workers.check.context import CheckContext
 from workers.check.contract import refuse_mistakes_of
@@ -153,12 +154,17 @@ class _Step:
         claim = self.claim
         if self.attempt.external_id not in (None, claim.physical_id):
             raise ResourceFailure(f"the template's external_id is another than {claim.physical_id!r}")
-        observed = None if claim.started and not self.attempt.unknown else resource.observe()
+        imports = is_imported(claim.fragment)
+        observes = not claim.started or self.attempt.unknown or imports
+        observed = resource.observe() if observes else None
         if self.attempt.unknown:
             self._refuse_not_plain(observed)
             self.attempt.given, self.attempt.unknown = with_observed(
                 observed, self.attempt.given or {}, self.attempt.unknown, resource
             )
+        if imports and isinstance(observed, Mapping):
+            self._refuse_not_plain(observed)
+            self.attempt.seen = differing(observed, resource)
         if claim.started:
             return claim.token, resource.check_adopt_complete(claim.token)
         if observed is None:

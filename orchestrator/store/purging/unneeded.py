@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from orchestrator.model.messages import CONVERGE, OPERATE
 from orchestrator.store import tables
 from orchestrator.store.rows import Query
+from orchestrator.store.stacks.in_service import is_open_adoption
 from orchestrator.store.traversals.operation_rows import OVER
 
 Condition = sa.ColumnElement[bool]
@@ -136,8 +137,7 @@ def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[Qu
 def old_traversals(stack_id: str, in_force: str, old: float) -> Query:
     """Return the query of a stack's old traversals that cannot change any more, oldest first."""
     stack, traversal = tables.stack, tables.traversal
-    # The rollback of a stack that never was complete reads which rows were adopted.
-    never_complete = sa.exists().where(stack.c.id == stack_id, stack.c.completed_template_id.is_(None))
+    # A rollback reads which rows were to be adopted since the stack was complete.
     # The traversal with the definition tells which rows are left over.
     defining = sa.exists().where(stack.c.id == stack_id, stack.c.defining_traversal_id == traversal.c.id)
     return (
@@ -146,7 +146,7 @@ def old_traversals(stack_id: str, in_force: str, old: float) -> Query:
             traversal.c.stack_id == stack_id,
             traversal.c.id != in_force,
             ~defining,
-            sa.or_(traversal.c.action != "ADOPT", ~never_complete),
+            ~is_open_adoption(),
             traversal.c.status != "IN_PROGRESS",
             traversal.c.ended_at <= old,
             traversal.c.id.not_in(_with_something_due()),

@@ -8,6 +8,18 @@ from orchestrator.store import tables
 DEFINING = ("CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE")
 
 
+def is_open_adoption() -> sa.ColumnElement[bool]:
+    """Return the condition of a traversal that adopts objects, with which its stack has not been complete since."""
+    traversal, later = tables.traversal, tables.traversal.alias("later")
+    completed = sa.exists().where(
+        later.c.stack_id == traversal.c.stack_id,
+        later.c.status == "COMPLETE",
+        later.c.action.in_(DEFINING),
+        later.c.created_at > traversal.c.created_at,
+    )
+    return (traversal.c.action == "ADOPT") & (traversal.c.status != "COMPLETE") & ~completed
+
+
 def serves(connection: sa.Connection, traversal_id: str) -> bool:
     """Return whether a traversal has made all that its definition wants, and only cleans up."""
     # Messages have many parts; a list of stacks needs none.

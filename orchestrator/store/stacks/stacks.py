@@ -18,7 +18,7 @@ from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Row, chunked
 from orchestrator.store.stack_events import insert_resource_event
-from orchestrator.store.stacks.in_service import DEFINING, serves
+from orchestrator.store.stacks.in_service import DEFINING, is_open_adoption, serves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,8 @@ class Owner:
     type: str
     physical_id: str
     on_node: str | None
+    #: The resource's name.
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,7 +359,7 @@ class Stacks(Repository):
         return bool(self._db.change(sql))
 
     def adopted(self, stack_id: str) -> frozenset[str]:
-        """Return the ids of the rows of a stack's adoption, whatever their state."""
+        """Return the ids of the rows that a stack was to adopt and has not been complete with, whatever their state."""
         from orchestrator.model.messages import CONVERGE
 
         node, traversal = tables.node, tables.traversal
@@ -365,14 +367,14 @@ class Stacks(Repository):
             sa.select(node.c.resource_id)
             .select_from(node)
             .join(traversal, tables.in_traversal(traversal.c.id))
-            .where(traversal.c.stack_id == stack_id, traversal.c.action == "ADOPT", node.c.phase == CONVERGE)
+            .where(traversal.c.stack_id == stack_id, is_open_adoption(), node.c.phase == CONVERGE)
         )
         return frozenset(self._db.column(sql))
 
     def owners(self, physical_ids: Sequence[str]) -> list[Owner]:
         """Return the resources of all projects that have these physical ids, unless they are deleted."""
         stack, resource = tables.stack, tables.resource
-        columns = (resource.c[each] for each in ("id", "stack_id", "type", "physical_id", "on_node"))
+        columns = (resource.c[each] for each in ("id", "stack_id", "type", "physical_id", "on_node", "name"))
         sql = (
             sa.select(*columns, stack.c.name.label("stack"), stack.c.project)
             .join(stack, stack.c.id == resource.c.stack_id)

@@ -471,15 +471,17 @@ def test_operations_go_with_their_traversals_and_those_that_never_began_by_their
 
 @pytest.mark.parametrize("was_complete", [True, False])
 def test_adoption_is_forgotten_once_its_stack_was_complete(bench: Bench, was_complete: bool) -> None:
-    """The rollback of a stack that never was complete reads which rows were adopted."""
+    """A rollback reads which rows were to be adopted since the stack was complete."""
     created(bench, {"a": set()})
+    bench.clock.pass_(1)
     update(bench, "a", number=2)
     update(bench, "a", number=3)
     with bench.store.database.write() as connection:
-        adopted = tables.traversal.update().where(tables.traversal.c.id == "s-t1")
-        connection.execute(adopted.values(action="ADOPT"))
+        traversals = tables.traversal.update()
         if not was_complete:
-            connection.execute(tables.stack.update().values(completed_template_id=None))
+            connection.execute(traversals.values(status="SUPERSEDED"))
+        adopted = traversals.where(tables.traversal.c.id == "s-t1")
+        connection.execute(adopted.values(action="ADOPT", status="SUPERSEDED"))
     bench.clock.pass_(31 * DAY)
     purge(bench)
     with bench.store.database.read() as connection:
