@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.formats import Table, show
+from orchestrator.cli.formats import Table, fields_table, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 
@@ -26,7 +26,7 @@ def dependencies(shell: Shell, name: str, form: str) -> None:
 
 
 def show_dependencies(view: "DependenciesView", form: str) -> None:
-    """Write what a stack reads, who reads it, and what it shares."""
+    """Write what a stack reads, who reads it, and what it shares; without lists that are empty."""
     reads = [
         (each.resource, each.source, each.source_project, each.output, "yes" if each.stale else "no")
         for each in view.reads
@@ -38,10 +38,11 @@ def show_dependencies(view: "DependenciesView", form: str) -> None:
         stacks = f"{view.other_readers} stack{'' if view.other_readers == 1 else 's'}"
         readers.append((f"({stacks} of other projects)", "", "", ""))
     shares = [(each.output, each.project) for each in view.shares]
-    show(
-        form,
-        view.to_dict(),
+    tables = (
         Table(columns=("resource", "stack", "project", "output", "stale"), rows=reads, title="reads"),
         Table(columns=("stack", "resource", "output", "stale"), rows=readers, title="read by"),
         Table(columns=("output", "project"), rows=shares, title="shared with"),
     )
+    filled = [table for table in tables if table.rows]
+    nothing = fields_table({"name": view.stack, "reads": "none", "read by": "none", "shared with": "none"})
+    show(form, view.to_dict(), *(filled or [nothing]))

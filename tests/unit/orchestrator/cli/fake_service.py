@@ -193,6 +193,8 @@ class FakeService:
     hooks_held: list[HookView] = field(default_factory=list)
     document_held: dict[str, Any] = field(default_factory=dict)
     abandoned: list[str] = field(default_factory=list)
+    #: The stacks whose outputs others read.
+    read_by_others: set[str] = field(default_factory=set)
     snapshots_held: list[SnapshotView] = field(default_factory=list)
     restored: list[tuple[str, float | None, bool]] = field(default_factory=list)
     caches_held: list[CacheView] = field(default_factory=list)
@@ -296,14 +298,16 @@ class FakeService:
                 return view
         raise NotFound(f"the stack has no snapshot {snapshot!r}")
 
-    def abandon(self, name: str, *, unprotect: bool) -> StackView | None:
+    def abandon(self, name: str, *, unprotect: bool, force: bool) -> StackView | None:
         self.abandoned.append(name)
-        return self.delete(name, unprotect=unprotect)
+        return self.delete(name, unprotect=unprotect, force=force)
 
-    def delete(self, name: str, *, unprotect: bool) -> StackView | None:
+    def delete(self, name: str, *, unprotect: bool, force: bool) -> StackView | None:
         view = self.stack(name)
         if view.protected and not unprotect:
             raise Conflict(f"stack {name!r} is protected")
+        if view.name in self.read_by_others and not force:
+            raise Conflict("nothing was deleted: its outputs are read by stack 'shop'")
         if view.action == "DELETE" and view.status == "COMPLETE":
             return None
         self.stacks_held[view.name] = replace(view, action="DELETE", status="IN_PROGRESS")

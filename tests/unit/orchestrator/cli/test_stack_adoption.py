@@ -79,7 +79,7 @@ def test_the_document_is_there_before_anything_is_touched(tmp_path: Path) -> Non
     path = tmp_path / "web.json"
 
     class Late(FakeService):
-        def abandon(self, name: str, *, unprotect: bool) -> Any:
+        def abandon(self, name: str, *, unprotect: bool, force: bool) -> Any:
             assert json.loads(path.read_text()) == DOCUMENT
             raise Unavailable("nobody there")
 

@@ -49,7 +49,10 @@ def test_list_in_json_and_yaml_hold_the_same(terminal: Terminal, service: FakeSe
     assert (
         as_json
         == as_yaml
-        == [service.stacks_held["web"].to_dict() | {"tags": [], "outputs": [], "warnings": []}]
+        == [
+            service.stacks_held["web"].to_dict()
+            | {"tags": [], "outputs": [], "warnings": [], "stale_readers": []}
+        ]
     )
 
 
@@ -383,6 +386,13 @@ def test_delete_asks_nobody_when_stdin_is_no_terminal(terminal: Terminal, servic
     result = terminal.run("stack", "delete", "web")
     assert result.exit_code == 0
     assert result.stdout.startswith("web DELETE_COMPLETE")
+
+
+def test_force_deletes_what_others_read(terminal: Terminal, service: FakeService) -> None:
+    service.read_by_others = {"web"}
+    refused = terminal.run("stack", "delete", "web")
+    assert (refused.exit_code, "read by stack 'shop'" in refused.stderr) == (2, True)
+    assert terminal.run("stack", "delete", "web", "--force").exit_code == 0
 
 
 def test_delete_shows_only_events_of_its_own(terminal: Terminal) -> None:
