@@ -7,7 +7,7 @@ what the model predicts from them can be compared with rates that were measured 
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,30 +22,37 @@ from tests.bench.installation import CONCURRENCY, environment, isotherm, process
 from tests.bench.shapes import template
 from tests.keys import provided_keys
 from tests.services.servers import PostgresServer, RedisServer
+from workers.check.checker import CARRY_ON, LINKS
 
 #: The file that the model reads.
 COSTS = Path("build") / "costs.json"
-#: Every resource of the one is a message; of the other one in sixteen is.
-SIZES = {"wide": 1000, "chain": 500}
+#: The runs: a name, the shape, the size, and how many checks travel together at most.
+RUNS = (("together", "wide", 3200, 32), ("alone", "wide", 1000, 1), ("chain", "chain", 1000, 32))
+#: How many links of a chain are carried out for one message, see :meth:`workers.check.checker.Checker.check`.
+LINKS_OF_A_MESSAGE = (CARRY_ON - 1) * LINKS + 1
 COMMITS = 300
 IDLE_SECONDS = 3.0
+#: How long after the answer to a job the coordinator still publishes what is ready.
+PUBLISHING_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """Milliseconds of a processor, but for the last."""
 
-    #: A coordinator: to plan and begin a resource, and to publish one that is ready.
+    #: For a resource: the client that submits the job, the coordinator that begins it, and PostgreSQL.
+    submit: float
     begin: float
-    publish: float
+    rows: float
     #: The main process of a worker, for a message.
     dispatch: float
-    #: A child process of a worker: for a message, and for a check.
+    #: A child process of a worker: for a message, a transaction, which claims or ends any number of nodes, and a check.
     message: float
+    transaction: float
     check: float
-    #: PostgreSQL: for a check, which has two transactions, and besides for each resource.
-    transactions: float
-    rows: float
+    #: PostgreSQL, for the same transaction and check.
+    postgres_transaction: float
+    postgres_check: float
     #: Redis, for a message.
     broker: float
     #: How long a commit waits for the disk.
@@ -70,23 +77,38 @@ def keep(costs: Costs, file: Path = COSTS) -> None:
     file.write_text(json.dumps(rounded, indent=1) + "\n")
 
 
-@dataclass(slots=True)
-class _Used:
-    """Processor time of the parts so far, in milliseconds."""
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Processor time of the parts, in milliseconds."""
 
-    worker: float
-    children: float
-    coordinator: float
-    postgres: float
-    redis: float
+    client: float = 0.0
+    worker: float = 0.0
+    children: float = 0.0
+    coordinator: float = 0.0
+    postgres: float = 0.0
+    redis: float = 0.0
 
-    def since(self, before: "_Used", idle: "_Used", seconds: float) -> "_Used":
-        return _Used(
+    def since(self, before: "Used", idle: "Used | None" = None, seconds: float = 0.0) -> "Used":
+        """Return what was used since then, without what the parts use in that time when nothing is to be done."""
+        nothing = asdict(idle or Used())
+        return Used(
             **{
-                name: max(0.0, value - asdict(before)[name] - asdict(idle)[name] * seconds)
+                name: max(0.0, value - asdict(before)[name] - nothing[name] * seconds)
                 for name, value in asdict(self).items()
             }
         )
+
+    def times(self, factor: float) -> "Used":
+        """Return all times, multiplied."""
+        return Used(**{name: value * factor for name, value in asdict(self).items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a resource of a run used: until its stack had begun, and until it was complete."""
+
+    begun: Used
+    checked: Used
 
 
 def _milliseconds(each: psutil.Process) -> float:
@@ -136,10 +158,9 @@ def _installation() -> Iterator[tuple[PostgresServer, dict[str, str]]]:
             yield postgres, {"log": f"{directory}/log", "redis": str(redis.pid)}
 
 
-def measure() -> Costs:
-    """Run both shapes on an installation of two worker processes, and divide what they cost."""
-    used: dict[str, _Used] = {}
-    with _installation() as (postgres, places):
+def _run(shape: str, size: int, most: int) -> tuple[Run, float]:
+    """Make a stack on an installation of two worker processes; return what a resource used, and a commit's wait."""
+    with _installation() as (postgres, places), environment({"ISOTHERM_BATCH_SIZE": str(most)}):
         commit = _commit_ms(postgres)
         commands = isotherm("worker", "--concurrency", str(CONCURRENCY)), isotherm("coordinator")
         with (
@@ -148,9 +169,10 @@ def measure() -> Costs:
         ):
             worker, coordinator = running.roots
 
-            def now() -> _Used:
+            def now() -> Used:
                 main = _milliseconds(worker)
-                return _Used(
+                return Used(
+                    _milliseconds(psutil.Process()),
                     main,
                     _tree(worker) - main,
                     _tree(coordinator),
@@ -158,38 +180,83 @@ def measure() -> Costs:
                     _milliseconds(psutil.Process(int(places["redis"]))),
                 )
 
-            def run(shape: str, size: int, name: str) -> None:
-                stack = service.create(StackJob(name=name, template=template(shape, size)))
-                wait_until(lambda: service.stack(stack.id).status != "IN_PROGRESS", pause_seconds=0.05)
+            def create(name: str, shape: str, size: int) -> str:
+                return service.create(StackJob(name=name, template=template(shape, size))).id
+
+            def wait_for(stack_id: str) -> None:
+                wait_until(lambda: service.stack(stack_id).status != "IN_PROGRESS", pause_seconds=0.05)
 
             wait_until(lambda: len(_working(service)) == len(running.roots))
-            run("wide", 50, "warm-up")
+            wait_for(create("warm-up", "wide", 200))
             before = now()
             time.sleep(IDLE_SECONDS)
-            idle = now().since(before, _Used(0, 0, 0, 0, 0), 0)
-            idle = _Used(**{name: value / IDLE_SECONDS for name, value in asdict(idle).items()})
-            for shape, size in SIZES.items():
+            idle = now().since(before).times(1 / IDLE_SECONDS)
+            with _stopped(worker):
                 before, started = now(), time.monotonic()
-                run(shape, size, shape)
-                used[shape] = now().since(before, idle, time.monotonic() - started)
-    return _divided(used["wide"], used["chain"], commit)
+                stack_id = create("measured", shape, size)
+                time.sleep(PUBLISHING_SECONDS)
+                begun = now()
+                until_begun = begun.since(before, idle, time.monotonic() - started)
+            started = time.monotonic()
+            wait_for(stack_id)
+            until_complete = now().since(begun, idle, time.monotonic() - started)
+            return Run(until_begun.times(1 / size), until_complete.times(1 / size)), commit
 
 
-def _divided(wide: _Used, chain: _Used, commit: float) -> Costs:
-    """Solve for the costs: wide has a message for each resource, chain one for sixteen."""
-    wides, chains, few = SIZES["wide"], SIZES["chain"], 1 / 16
-    each = {name: value / wides for name, value in asdict(wide).items()}
-    rare = {name: value / chains for name, value in asdict(chain).items()}
-    message = max(0.0, (each["children"] - rare["children"]) / (1 - few))
+@contextmanager
+def _stopped(worker: psutil.Process) -> Iterator[None]:
+    """Keep the processes of a worker from everything for a while."""
+    all_of_it = (worker, *worker.children(recursive=True))
+    for each in all_of_it:
+        each.suspend()
+    try:
+        yield
+    finally:
+        for each in all_of_it:
+            each.resume()
+
+
+def measure() -> Costs:
+    """Run all of :data:`RUNS`, each on an installation of its own, and divide what they cost."""
+    found = {name: _run(shape, size, most) for name, shape, size, most in RUNS}
+    return divided(
+        {name: run for name, (run, _) in found.items()}, max(commit for _, commit in found.values())
+    )
+
+
+def divided(runs: Mapping[str, Run], commit: float) -> Costs:
+    """Solve for the costs.
+
+    Of resources without requirements, as many as travel together share a message and two transactions: one claims all
+    of them, and one ends them. Each link of a chain has a transaction, and many share a message.
+    """
+    most = {name: together for name, _, _, together in RUNS}
+    messages = {
+        "together": 1 / most["together"],
+        "alone": 1 / most["alone"],
+        "chain": 1 / LINKS_OF_A_MESSAGE,
+    }
+    together, alone, chain = (runs[name].checked for name in ("together", "alone", "chain"))
+    shared = messages["together"]
+    # A message and the two transactions of it.
+    pair = max(0.0, (alone.children - together.children) / (messages["alone"] - shared))
+    check = max(0.0, together.children - pair * shared)
+    # A link has one transaction, and its part of a message with one more.
+    rare = messages["chain"]
+    transaction = min(pair / 2, max(0.0, (chain.children - check - pair * rare) / (1 - rare)))
+    in_postgres = max(0.0, (chain.postgres - together.postgres) / (1 + rare - 2 * shared))
+    begun = runs["together"].begun
     return Costs(
-        begin=min(each["coordinator"], rare["coordinator"]),
-        publish=max(0.0, each["coordinator"] - rare["coordinator"]),
-        dispatch=each["worker"],
-        message=message,
-        check=max(each["children"] - message, 0.0),
-        transactions=min(each["postgres"], rare["postgres"]),
-        rows=max(0.0, each["postgres"] - rare["postgres"]),
-        broker=each["redis"],
+        submit=begun.client,
+        begin=begun.coordinator,
+        rows=begun.postgres,
+        dispatch=alone.worker,
+        message=pair - 2 * transaction,
+        transaction=transaction,
+        check=check,
+        postgres_transaction=in_postgres,
+        postgres_check=max(0.0, together.postgres - 2 * shared * in_postgres),
+        broker=alone.redis + runs["alone"].begun.redis,
         commit=commit,
     )
 

@@ -1,21 +1,24 @@
 """A model of an installation: how fast it is on any number of machines, and what is busiest there.
 
 Discrete events: jobs are begun by coordinators, messages pass through Redis and the main process of a worker to its
-children, and each check takes turns on the processors of its machine, on those of PostgreSQL, and at its log on disk.
+children, and checks that are claimed together take turns on the processors of their machine, on those of PostgreSQL,
+and at its log on disk.
 The costs are those that ``python -m tests.bench.costs`` measured; ``python -m tests.bench.model`` prints what follows.
 """
 
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 
+from orchestrator.store.rows import chunked
 from tests.bench.costs import Costs, load
 from tests.bench.shapes import SHAPES
+from workers.check.checker import CARRY_ON, LINKS
 
-#: As :data:`workers.check.checker.CARRY_ON`.
-CARRY_ON = 16
+#: How many checks are claimed, ended, or sent together, as the setting ``batch_size``.
+BATCH_SIZE = 32
 #: A process that does one thing after the other: it yields a station and how long it needs one of its places.
 Process = Generator[tuple["Station", float], None, None]
 
@@ -120,13 +123,22 @@ class _Stack:
     done: int = 0
     ended_at: float = 0.0
 
+    def end(self, numbers: Sequence[int], now: float) -> list[int]:
+        """End checks; return what is ready by that."""
+        self.done, self.ended_at = self.done + len(numbers), now
+        ready = []
+        for other in itertools.chain.from_iterable(self.dependents[number] for number in numbers):
+            self.left[other] -= 1
+            if not self.left[other]:
+                ready.append(other)
+        return ready
+
 
 @dataclass(slots=True)
 class _Worker:
     cpu: Station
     main: Station
     idle: int
-    held: deque[tuple[_Stack, int]] = field(default_factory=deque)
 
 
 class Installation:
@@ -134,7 +146,7 @@ class Installation:
 
     def __init__(self, costs: Costs, machines: Machines) -> None:
         self.costs, self.machines, self.sim = costs, machines, Simulation()
-        self._queue: deque[tuple[_Stack, int]] = deque()
+        self._queue: deque[tuple[_Stack, Sequence[int]]] = deque()
         shared = Station("processors", machines.processors)
         apart = machines.postgres_processors
         shards = range(machines.shards)
@@ -142,6 +154,8 @@ class Installation:
         self.logs = [Log("PostgreSQL's log", 1) for _ in shards]
         self.brokers = [Station("Redis", 1) if apart else shared for _ in shards]
         self.coordinators = Station("coordinators", machines.coordinators) if apart else shared
+        # As many as there are jobs.
+        self.clients = Station("clients", 10**6) if apart else shared
         self.workers = [
             _Worker(
                 cpu := Station("workers", machines.processors) if apart else shared, cpu, machines.children
@@ -177,17 +191,17 @@ class Installation:
 
     def _begin(self, stack: _Stack) -> Process:
         size = len(stack.left)
+        yield self.clients, self.costs.submit * size
         yield self.coordinators, self.costs.begin * size
         yield stack.postgres, self.costs.rows * size
         yield stack.log, self.costs.commit
-        for number in [number for number, left in enumerate(stack.left) if not left]:
-            yield self.coordinators, self.costs.publish
-            yield from self._publish(stack, number)
+        yield from self._publish(stack, [number for number, left in enumerate(stack.left) if not left])
 
-    def _publish(self, stack: _Stack, number: int) -> Process:
-        yield stack.broker, self.costs.broker
-        self._queue.append((stack, number))
-        self._hand_out()
+    def _publish(self, stack: _Stack, numbers: Sequence[int]) -> Process:
+        for some in chunked(numbers, BATCH_SIZE):
+            yield stack.broker, self.costs.broker
+            self._queue.append((stack, some))
+            self._hand_out()
 
     def _hand_out(self) -> None:
         """Give messages to workers with an idle child, the least busy first."""
@@ -198,32 +212,28 @@ class Installation:
             worker.idle -= 1
             self.sim.begin(self._child(worker, *self._queue.popleft()))
 
-    def _child(self, worker: _Worker, stack: _Stack, number: int) -> Process:
+    def _child(self, worker: _Worker, stack: _Stack, numbers: Sequence[int]) -> Process:
+        """Carry out the checks of a message, and then what they make ready, as a checker does."""
         yield worker.main, self.costs.dispatch
         yield worker.cpu, self.costs.message
-        mine: int | None = number
-        for _ in range(CARRY_ON):
-            assert mine is not None
-            for _half in range(2):
-                yield worker.cpu, self.costs.check / 2
-                yield stack.postgres, self.costs.transactions / 2
-                yield stack.log, self.costs.commit
-            stack.done += 1
-            stack.ended_at = self.sim.now
-            ready = []
-            for other in stack.dependents[mine]:
-                stack.left[other] -= 1
-                if not stack.left[other]:
-                    ready.append(other)
-            mine, rest = (ready[0], ready[1:]) if ready else (None, [])
-            for other in rest:
-                yield from self._publish(stack, other)
-            if mine is None:
-                break
-        if mine is not None:
-            yield from self._publish(stack, mine)
+        yield from self._transaction(worker, stack, 0)
+        left = (CARRY_ON - 1) * LINKS
+        while numbers:
+            yield worker.cpu, self.costs.check * len(numbers)
+            yield from self._transaction(worker, stack, len(numbers))
+            ready = stack.end(numbers, self.sim.now)
+            most = BATCH_SIZE if left > 0 else 0
+            numbers, others = ready[:most], ready[most:]
+            yield from self._publish(stack, others)
+            left -= 1 if len(numbers) == 1 and not others else LINKS
         worker.idle += 1
         self._hand_out()
+
+    def _transaction(self, worker: _Worker, stack: _Stack, checks: int) -> Process:
+        """Claim or end nodes in one transaction, which ends so many checks."""
+        yield worker.cpu, self.costs.transaction
+        yield stack.postgres, self.costs.postgres_transaction + self.costs.postgres_check * checks
+        yield stack.log, self.costs.commit
 
 
 #: What is predicted: the machine that the bench runs on, and larger installations, with many stacks at once.
@@ -241,9 +251,10 @@ CASES = {
 def main() -> None:
     """Print the predictions."""
     costs = load()
-    for shape in ("wide", "layers", "chain"):
-        predicted = Installation(costs, Machines()).run(shape, 1000)
-        print(f"1 machine, one stack of 1000, {shape:7} {predicted.rate:8.0f}/s")
+    for size in (1_000, 10_000):
+        for shape in ("wide", "layers", "chain"):
+            predicted = Installation(costs, Machines()).run(shape, size)
+            print(f"1 machine, one stack of {size}, {shape:7} {predicted.rate:8.0f}/s")
     for name, machines in CASES.items():
         stacks = max(20, 2 * machines.workers * machines.children)
         predicted = Installation(costs, machines).run("layers", 100, stacks=stacks)
