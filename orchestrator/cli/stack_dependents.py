@@ -2,12 +2,13 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from hooks.values.dataclass import dataclass
 from orchestrator.cli.errors import DONE, STACK_FAILED, exit_code
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, show

@@ -1,7 +1,6 @@
 """Marks at the end of an operation: which resources of other stacks have read values that are outdated by now."""
 
 from orchestrator.config.settings import Settings
-from orchestrator.engine.stack_outputs import present_outputs
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.traversals import ClaimedEnd
 
@@ -16,6 +15,9 @@ def mark_readers(store: Store, settings: Settings, ending: ClaimedEnd) -> None:
     source = store.stacks.by_id(ending.stack_id) if readers else None
     if source is None or source.traversal_id != ending.traversal_id:
         return
+    # Outputs of few stacks are read.
+    from orchestrator.engine.stack_outputs import present_outputs
+
     present = {} if source.deleted_at is not None else present_outputs(store, source, settings)
     stale: dict[str, bool] = {}
     for each in readers:

@@ -9,15 +9,16 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from cache.rates.bucket import Limit
-from cache.rates.buckets import Buckets, MemoryBuckets
-from cache.rates.request_rate import RateExceeded, RequestRate, SafeBuckets
 from orchestrator.config.settings import Settings
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.steps import RateLimited
+
+if TYPE_CHECKING:
+    from cache.rates.buckets import Buckets
+    from cache.rates.request_rate import RequestRate
 
 #: The options of a client that limits its requests.
 RATE_OPTIONS: Final[Mapping[str, Property]] = {
@@ -58,7 +59,7 @@ def observing() -> Iterator[None]:
 class SystemRate:
     """The limit of one system, as a client uses it; thread-safe."""
 
-    def __init__(self, system: str, rate: RequestRate) -> None:
+    def __init__(self, system: str, rate: "RequestRate") -> None:
         self._system, self._rate = system, rate
 
     def take(self) -> None:
@@ -67,6 +68,8 @@ class SystemRate:
         Raises:
             RateLimited: there will be none within that time.
         """
+        from cache.rates.request_rate import RateExceeded
+
         is_observation = _observes.get()
         try:
             self._rate.take(
@@ -94,21 +97,25 @@ class RequestRates:
         ``target`` tells the systems of a client apart, such as by their addresses. Limits that differ have buckets of
         their own.
         """
-        # Slow to import, as for the constraint cache.
+        # Slow to import, as for the constraint cache, and most commands send no requests.
+        from cache.rates.bucket import Limit
+        from cache.rates.request_rate import RequestRate
         from cache.stores.regions import stored_key
 
         limit = Limit(float(options["requests_per_second"]), int(options["burst"]))
         name = f"{client}:{limit.requests_per_second:g}:{limit.burst}:{target}"
         return SystemRate(client, RequestRate(self._place(), stored_key("rate", name), limit))
 
-    def _place(self) -> Buckets:
+    def _place(self) -> "Buckets":
         with self._lock:
             if self._buckets is None:
                 self._buckets = _made(self._settings)
             return self._buckets
 
 
-def _made(settings: Settings | None) -> Buckets:
+def _made(settings: Settings | None) -> "Buckets":
+    from cache.rates.buckets import MemoryBuckets
+    from cache.rates.request_rate import SafeBuckets
     from cache.stores.regions import TIMEOUT_SECONDS
 
     place = None if settings is None else settings.cache_place

@@ -1,20 +1,21 @@
 """Readers: the resources that read outputs of other stacks, on record from before the first read on."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.errors import Conflict
-from orchestrator.model.nested_stack import Fence
 from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import AnyRow, Query, chunked
-from orchestrator.store.stacks.output_shares import is_shared
 from orchestrator.store.stacks.stacks import StackRow
+
+if TYPE_CHECKING:
+    from orchestrator.model.nested_stack import Fence
 
 #: The key of the lock that lets one transaction at a time add an arrow between stacks: no two close a circle together.
 _LOCK: Final = 0x151
@@ -56,7 +57,7 @@ class OutputReaders(Repository):
     @retrying
     def record(
         self,
-        held: Fence,
+        held: "Fence",
         stack_id: str,
         project: str,
         source: StackRow,
@@ -98,6 +99,9 @@ class OutputReaders(Repository):
 
     @staticmethod
     def _hold_source(connection: sa.Connection, project: str, source: StackRow, output: str) -> None:
+        # Most commands only read what is on record.
+        from orchestrator.store.stacks.output_shares import is_shared
+
         stack = tables.stack
         held = sa.select(stack.c.traversal_id, stack.c.status, stack.c.deleted_at).where(
             stack.c.id == source.id
@@ -109,7 +113,7 @@ class OutputReaders(Repository):
             raise SourceMoved
 
     @staticmethod
-    def _hold_reader(connection: sa.Connection, held: Fence, stack_id: str) -> AnyRow:
+    def _hold_reader(connection: sa.Connection, held: "Fence", stack_id: str) -> AnyRow:
         """Lock a claimed resource; return the id and name of its outermost stack."""
         stack, root, resource = tables.stack, tables.stack.alias("root"), tables.resource
         ours = sa.select(resource.c.id).where(

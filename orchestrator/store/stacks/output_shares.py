@@ -1,10 +1,10 @@
 """Shares: the outputs of stacks that the stacks of other projects may read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from hooks.values.dataclass import dataclass
 from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying

@@ -107,7 +107,7 @@ __all__ = [
 ]
 
 #: Those that most commands use come first.
-_MODULES: Final = ("stacks", "traversals", "installation", "observations", "outputs")
+_MODULES: Final = ("stacks", "outputs", "traversals", "installation", "observations")
 
 
 def __getattr__(name: str) -> Any:

@@ -78,15 +78,15 @@ WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 COMMANDS = {
     "--help": Limits({"click"}, 61, 127),
     "--version": Limits({"click"}, 22, 122),
-    "stack --help": Limits({"click"}, 70, 133),
-    "stack list": Limits(SETTINGS | DATABASE, 105, 477),
-    "stack list -f json": Limits(SETTINGS | DATABASE, 105, 477),
-    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 194, 600),
-    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 175, 500),
+    "stack --help": Limits({"click"}, 78, 141),
+    "stack list": Limits(SETTINGS | DATABASE, 113, 479),
+    "stack list -f json": Limits(SETTINGS | DATABASE, 113, 479),
+    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 202, 600),
+    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 180, 500),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        384,
-        794,
+        393,
+        800,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
 }
