@@ -6,6 +6,7 @@ nothing may be kept in memory between two steps. An interrupted step is run agai
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from hooks.values.frozen import FrozenDict
@@ -119,8 +120,6 @@ class Resource:
         self.settings = settings
         #: Seconds since the epoch, by the database's clock, when this step was claimed.
         self.now = now
-        #: The clients of other systems for the stack's project; set by the engine.
-        self.clients: ProjectClients = Clients(settings).of(stack.project)
         #: The annotations that lifecycle plugins returned at the beginning of the operation, by the plugin's name; set
         #: by the engine, read from the store when first needed, and immutable.
         self.annotations: Mapping[str, Mapping[str, Any]] = FrozenDict()
@@ -135,6 +134,11 @@ class Resource:
         self._without_client: Exception | None = None
         #: The current metadata of the resource that :attr:`watches` refers to.
         self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
+
+    @cached_property
+    def clients(self) -> ProjectClients:
+        """The clients of other systems for the stack's project; set by the engine."""
+        return Clients(self.settings).of(self.stack.project)
 
     @classmethod
     def implements(cls, method: str) -> bool:
