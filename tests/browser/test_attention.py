@@ -23,6 +23,7 @@ from orchestrator.queries.findings import (
     process_findings,
     quiet_findings,
     sink_findings,
+    stale_findings,
     stuck_findings,
 )
 from orchestrator.service import Service
@@ -33,6 +34,7 @@ from orchestrator.store.stacks.attention import (
     EndedStack,
     HeldNode,
     QuietOperation,
+    StaleStack,
 )
 from orchestrator.store.store import Store
 from orchestrator.views.attention import KINDS, AttentionView
@@ -97,6 +99,7 @@ def one_of_each(dashboard: Dashboard) -> AttentionView:
         drifted=(
             DriftedStack(id="d", name="mail", traversal_id="t", resources=2, left_alone=1, since=now - 5000),
         ),
+        stale=(StaleStack(id="o", name="clients", traversal_id="t", resources=3),),
         in_progress=3,
         oldest=("reports", "q", now - 9000),
     )
@@ -119,6 +122,7 @@ def one_of_each(dashboard: Dashboard) -> AttentionView:
         *stuck_findings([stuck], now),
         *quiet_findings(rows, (), {}),
         *drift_findings(rows),
+        *stale_findings(rows),
         *sink_findings([late]),
     ]
     view = AttentionView(project="default", as_of=now, groups=grouped(findings, {"sink": 70}))
