@@ -189,11 +189,13 @@ class Coordinator:
 
         # No saved plan is one of an import: each is refused.
         self._plan_of(job)
-        return import_objects(
-            self._store,
-            job,
-            lambda stack, ready: self._begin.update(stack, ready, action=ADOPT, imports=ready.resources),
-        )
+
+        def begin(stack: StackRow, ready: ImportJob) -> bool:
+            self._bind(ready, stack.id)
+            begun = self._begin.update(stack, ready, action=ADOPT, imports=ready.resources)
+            return begun is not None
+
+        return import_objects(self._store, job, begin, tries=TRIES)
 
     def _begin_adoption(self, job: StackJob, entries: Mapping[str, object]) -> NewTraversal:
         from orchestrator.engine.ownership import refuse_owned
@@ -205,8 +207,9 @@ class Coordinator:
         prepared = prepare(job, self._types, self._settings, stack_id=stack_id, clients=clients)
         desired_resources = desired_of(prepared)
         adopted = adopted_rows(prepared, desired_resources, entries, self._types)
-        refuse_owned(self._store, desired_resources, adopted, job.project)
-        return self._begin.create(job, prepared, plan_create(desired_resources, action="ADOPT"), adopted)
+        owners = refuse_owned(self._store, desired_resources, adopted, job.project)
+        plan = plan_create(desired_resources, action="ADOPT")
+        return self._begin.create(job, prepared, plan, adopted, owners=owners)
 
     def _bind(self, job: StackJob, stack_id: str) -> None:
         """Give the stack the credential that was delegated to it for this job, before it acts by it."""

@@ -18,8 +18,10 @@ from orchestrator.store.traversals.new_traversal import Adopted
 
 def refuse_owned(
     store: Store, desired_resources: Sequence[DesiredResource], adopted: Mapping[str, Adopted], project: str
-) -> None:
+) -> frozenset[str]:
     """Refuse to adopt objects that belong to a stack already: two stacks would change and delete them.
+
+    Returns the ids of the rows that have objects of these ids and prevent nothing, such as those on another machine.
 
     Raises:
         InvalidInput: there are such objects; each is listed.
@@ -34,6 +36,7 @@ def refuse_owned(
             problems.append(_problem(path, owner, project))
     if problems:
         raise InvalidInput(problems)
+    return owners.ids
 
 
 def refuse_foreign(store: Store, prepared: Prepared, project: str) -> None:
@@ -65,7 +68,9 @@ class _Owners:
     def __init__(self, store: Store, physical_ids: Sequence[str], project: str) -> None:
         self._store, self._project = store, project
         self._owners: dict[tuple[str, str], list[Owner]] = {}
-        for owner in store.stacks.owners(physical_ids):
+        found = store.stacks.owners(physical_ids)
+        self.ids = frozenset(owner.id for owner in found)
+        for owner in found:
             self._owners.setdefault((owner.type, owner.physical_id), []).append(owner)
 
     def of(

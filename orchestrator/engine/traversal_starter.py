@@ -77,16 +77,19 @@ class TraversalStarter:
         plan: Plan,
         adopted: Mapping[str, Adopted] | None = None,
         *,
+        owners: frozenset[str] = frozenset(),
         applies: "PlanBinding | None" = None,
     ) -> NewTraversal:
         """Begin to create a stack; ``adopted`` are its existing objects, by the id of the row to be made.
 
-        ``applies`` is the saved plan that the job applies; None for none.
+        ``owners`` are the rows that have objects of the same ids and prevent nothing
+        (:func:`orchestrator.engine.ownership.refuse_owned`). ``applies`` is the saved plan that the job applies; None
+        for none.
 
         Raises:
             InvalidInput: the tree of stacks would have too many resources, or an external_id is another project's.
-            Conflict: the name is taken, the plan was applied before, the project would have too much, or a lifecycle
-                plugin refused.
+            Conflict: the name is taken, the plan was applied before, the project would have too much, another stack has
+                just taken an object, or a lifecycle plugin refused.
         """
         if applies is not None:
             from orchestrator.engine.applied_plan import require_new
@@ -97,9 +100,8 @@ class TraversalStarter:
         made = {
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
-        new = _applying(
-            replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {}), applies
-        )
+        new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {}, owners=owners)
+        new = _applying(new, applies)
         if not isinstance(job, NestedJob) and self._settings.observation:
             default = default_policy(self._settings.observation, job.project)
             new = replace(new, observation={**default, **new.observation})
@@ -182,12 +184,13 @@ class TraversalStarter:
         if applies is not None:
             compared = replace(compared, desired_resources=as_planned(applies, compared))
         adopted: Mapping[str, Adopted] = {}
+        owners = frozenset[str]()
         if imports is not None:
             from orchestrator.planning.imports import with_imports
 
             compared, adopted = with_imports(compared, imports, self._types)
             taken = [each for each in compared.desired_resources if each.resource_id in adopted]
-            refuse_owned(self._store, taken, adopted, job.project)
+            owners = refuse_owned(self._store, taken, adopted, job.project)
         prepared, rows, matches = compared.prepared, compared.rows, compared.matches
         desired_resources = compared.desired_resources
         self._refuse_too_many(job, prepared)
@@ -228,6 +231,7 @@ class TraversalStarter:
         new = replace(
             new,
             adopted=adopted,
+            owners=owners,
             options={**new.options, "snapshot": snapshot.id} if snapshot else new.options,
             known={row.id for row in rows},
             required=_may_change(stack, rows),

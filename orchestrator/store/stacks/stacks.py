@@ -360,14 +360,13 @@ class Stacks(Repository):
 
     def adopted(self, stack_id: str) -> frozenset[str]:
         """Return the ids of the rows that a stack was to adopt and has not been complete with, whatever their state."""
-        from orchestrator.model.messages import CONVERGE
-
         node, traversal = tables.node, tables.traversal
         sql = (
             sa.select(node.c.resource_id)
             .select_from(node)
             .join(traversal, tables.in_traversal(traversal.c.id))
-            .where(traversal.c.stack_id == stack_id, is_open_adoption(), node.c.phase == CONVERGE)
+            # An import visits other rows, too.
+            .where(traversal.c.stack_id == stack_id, is_open_adoption(), node.c.action == "ADOPT")
         )
         return frozenset(self._db.column(sql))
 

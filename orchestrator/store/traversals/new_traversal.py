@@ -42,6 +42,8 @@ class NewTraversal:
     new_types: Mapping[str, str]
     #: The objects of new rows that are adopted, by row id: of all new rows, or of none.
     adopted: Mapping[str, Adopted] = field(default_factory=dict)
+    #: The rows that had objects of the same ids when it was planned; once there are others, it does not begin.
+    owners: frozenset[str] = frozenset()
     #: For a rollback: the template that completed last. Once another has completed, the rollback does not begin.
     completed_template_id: str | None = None
     #: The ids of the rows that existed when it was planned.

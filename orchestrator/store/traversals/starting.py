@@ -71,7 +71,8 @@ class TraversalStarts(Repository):
         """Write the stack, rows, traversal and nodes of a new stack, all or nothing.
 
         Raises:
-            Conflict: the project has a stack of this name, or would have more than a limit allows.
+            Conflict: the project has a stack of this name, or would have more than a limit allows, or another stack has
+                taken an object since it was planned.
             Fenced: the attempt that makes it is over.
             TakenOver: another process holds the operation of the lifecycle plugins by now.
         """
@@ -79,6 +80,8 @@ class TraversalStarts(Repository):
         try:
             with self._db.timed_write() as (connection, now):
                 self._refuse_too_much(connection, new)
+                if self._are_taken(connection, new):
+                    raise Conflict("another stack has just taken an object that is to be adopted; try again")
                 self._hold(connection, new.fence)
                 connection.execute(
                     tables.stack.insert().values(
@@ -108,8 +111,9 @@ class TraversalStarts(Repository):
 
         Returns the traversal with its final plan, which has the requirements that the old traversal gave to rows since
         the plan was made. None if another traversal was faster, or the old one has made rows that the plan does not
-        contain, or a row is not as the saved plan has it that the traversal applies. The old traversal begins nothing
-        new afterwards; its running steps end, and release their resources.
+        contain, or a row is not as the saved plan has it that the traversal applies, or another stack has taken an
+        object that is to be adopted. The old traversal begins nothing new afterwards; its running steps end, and
+        release their resources.
 
         Raises:
             Conflict: the project would have more than a limit allows, or other stacks read outputs of what it deletes.
@@ -125,6 +129,8 @@ class TraversalStarts(Repository):
         stack = tables.stack
         with self._db.timed_write() as (connection, now):
             self._refuse_too_much(connection, new)
+            if self._are_taken(connection, new):
+                return None
             self._hold(connection, new.fence)
             mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
             if new.plan.action == "ROLLBACK":
@@ -135,7 +141,8 @@ class TraversalStarts(Repository):
             swapped = connection.execute(
                 stack.update()
                 .where(mine, stack.c.deleted_at.is_(None))
-                .values(**self._stack_values(new, now))
+                # An import of objects is always rolled back if it fails: that says nothing of the operations after it.
+                .values(**self._stack_values(new, now, chooses=new.plan.action != "ADOPT"))
             )
             if swapped.rowcount != 1:
                 return None
@@ -186,6 +193,17 @@ class TraversalStarts(Repository):
             lock_project(connection, self._db, new.project)
             refuse_too_much(connection, new.project, new.limits, new.added)
 
+    def _are_taken(self, connection: sa.Connection, new: NewTraversal) -> bool:
+        """Return whether other rows have got adopted objects since the traversal was planned; two never take one."""
+        if not new.adopted:
+            return False
+        # Few traversals adopt anything.
+        from orchestrator.store.stacks.owners import lock_objects, owners_in
+
+        lock_objects(connection, self._db)
+        owners = owners_in(connection, [each.physical_id for each in new.adopted.values()])
+        return not owners <= new.owners
+
     @staticmethod
     def _planned_anew(connection: sa.Connection, new: NewTraversal) -> NewTraversal:
         """Return the traversal, planned again if the rows require something else by now; they are locked here."""
@@ -234,7 +252,9 @@ class TraversalStarts(Repository):
         if marks_in(connection, new.stack_id) != new.applies.rows:
             raise _Overtaken
 
-    def _stack_values(self, new: NewTraversal, now: float) -> Values:
+    def _stack_values(self, new: NewTraversal, now: float, *, chooses: bool = True) -> Values:
+        """Return the columns of the stack; ``chooses``: whether a user has chosen if failures are rolled back."""
+        is_chosen = chooses and new.plan.action in _BY_USERS
         return {
             "name": new.stack,
             "action": new.plan.action,
@@ -243,7 +263,7 @@ class TraversalStarts(Repository):
             "traversal_id": new.id,
             "template_id": new.template_id,
             **({"in_service": False, "defining_traversal_id": new.id} if new.plan.action in DEFINING else {}),
-            **({"rollback": bool(new.options.get("rollback"))} if new.plan.action in _BY_USERS else {}),
+            **({"rollback": bool(new.options.get("rollback"))} if is_chosen else {}),
             **({"tags": new.tags} if new.tags is not None else {}),
             "timeout_minutes": new.timeout_minutes,
             "updated_at": now,

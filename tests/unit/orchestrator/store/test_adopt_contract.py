@@ -1,8 +1,12 @@
 """What every store promises to adoptions: what is there already, and is to be taken over first."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 import sqlalchemy as sa
 
+from orchestrator.errors import Conflict
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.plan import DesiredResource, plan_create
@@ -10,38 +14,45 @@ from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending
 from orchestrator.store.traversals.new_traversal import Adopted, NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_update, order_of
+from tests.unit.orchestrator.store.test_races_contract import at_once
+from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of
 
 
-def adopt(bench: Bench, *names: str) -> list[CheckOrder]:
-    """Begin to adopt objects of these names; return the first orders."""
+def adoption(*names: str, stack: str = "s", owners: frozenset[str] = frozenset()) -> NewTraversal:
+    """Return the adoption of objects of these names by a new stack."""
     desired_resources = [
         DesiredResource(
             name=name,
             type="Test",
-            resource_id=f"s-{name}",
+            resource_id=f"{stack}-{name}",
             fragment={"definition": {}},
             requires=frozenset(),
             wanted=frozenset(),
         )
         for name in names
     ]
-    new = NewTraversal(
-        id="s-t1",
-        stack_id="s-id",
-        stack="s",
+    return NewTraversal(
+        id=f"{stack}-t1",
+        stack_id=f"{stack}-id",
+        stack=stack,
         project="p",
         template_id="none",
         timeout_minutes=60,
         plan=plan_create(desired_resources, action="ADOPT"),
         context={"name": "s"},
-        new_types={f"s-{name}": "Test" for name in names},
+        new_types={f"{stack}-{name}": "Test" for name in names},
         adopted={
-            f"s-{name}": Adopted(physical_id=f"there-{name}", metadata={"m": name}, data={"d": name})
+            f"{stack}-{name}": Adopted(physical_id=f"there-{name}", metadata={"m": name}, data={"d": name})
             for name in names
         },
+        owners=owners,
         options={"adopting": 1},
     )
+
+
+def adopt(bench: Bench, *names: str) -> list[CheckOrder]:
+    """Begin to adopt objects of these names; return the first orders."""
+    new = adoption(*names)
     bench.store.traversal_starts.begin_create(new)
     return [order_of(bench, node.no, number=1) for node in new.plan.ready]
 
@@ -130,3 +141,23 @@ def test_rows_that_are_made_hold_nothing_yet(bench: Bench) -> None:
     with bench.store.database.read() as connection:
         row = connection.execute(sa.select(tables.resource)).one()
     assert (row.action, row.physical_id, row.data) == ("INIT", None, None)
+
+
+@pytest.mark.parametrize("_round", range(3))
+def test_of_stacks_that_adopt_an_object_at_once_one_has_it(bench: Bench, _round: int) -> None:
+    new = [adoption("a", f"own-{stack}", stack=stack) for stack in "stuv"]
+    results = at_once(*(partial(bench.store.traversal_starts.begin_create, each) for each in new))
+    assert sum(isinstance(each, Conflict) for each in results) == len(new) - 1
+    (owner,) = bench.store.stacks.owners(["there-a"])
+    assert results["stuv".index(owner.stack)] is None
+
+
+def test_object_is_refused_to_an_existing_stack_once_another_has_it(bench: Bench) -> None:
+    created(bench, {"b": set()})
+    bench.store.traversal_starts.begin_create(adoption("a", stack="t"))
+    taking = replace(adoption("a"), id="s-t2", known={"s-b"})
+    begin_next = bench.store.traversal_starts.begin_next
+    assert begin_next(taking, expected="s-t1") is None
+    # A row that was seen before and prevents nothing, such as one on another machine, is no obstacle.
+    assert begin_next(replace(taking, owners=frozenset({"t-a"})), expected="s-t1") is not None
+    assert {each.stack for each in bench.store.stacks.owners(["there-a"])} == {"s", "t"}
