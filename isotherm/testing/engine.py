@@ -18,17 +18,30 @@ from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.signals import Signals
 from orchestrator.errors import Conflict
 from orchestrator.lifecycle.engine_plugin import joined
-from orchestrator.model.messages import END, OPERATE_JOBS, CheckOrder, DeleteJob, Job, StackJob, UpdateJob
+from orchestrator.model.messages import (
+    END,
+    OPERATE_JOBS,
+    CheckOrder,
+    DeleteJob,
+    DetectDriftJob,
+    Job,
+    StackJob,
+    UpdateJob,
+)
+from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.placement.joining import engine_of
 from orchestrator.plugins.clients import ClientPlugin, ClientPlugins, Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
+from orchestrator.queries.drift import drift_view
 from orchestrator.queries.stacks import StackQueries
 from orchestrator.store.database import Database
 from orchestrator.store.repository import Timings
+from orchestrator.store.stacks.observation_turns import LEASE_SECONDS, ObservationTurn
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
+from orchestrator.views.drift import DriftView
 from orchestrator.views.stacks import StackView
 from workers.check.checker import Checker
 from workers.check.heartbeat import Heartbeat
@@ -38,6 +51,10 @@ __all__ = ["Crash", "Engine"]
 
 #: An engine that is not at rest after so many messages never will be.
 _MOST_TURNS: Final = 20_000
+#: An observation that dies so often is never completed.
+_MOST_OBSERVATIONS: Final = 100
+#: The policy under which all drift is repaired.
+_REPAIRING: Final = ObservationPolicy(mode="repair", replace=True, repairs_per_hour=10_000)
 #: What a test does not want to wait for, unless it says so.
 _QUICK: Final[Mapping[str, Any]] = {
     "broker_url": "",
@@ -96,6 +113,7 @@ class Engine:
             name="coordinator",
             plugins=joined(plugins, placing),
             clients=self.clients,
+            clock=lambda: self.now,
         )
         self._checker = Checker(
             store=self.store,
@@ -194,6 +212,49 @@ class Engine:
     def delete(self, name: str) -> StackView | None:
         """Delete a stack; return None, or what is left of it."""
         return self._run(DeleteJob(name=name), name, {})
+
+    def observe(self, name: str) -> list[DriftView]:
+        """Observe a stack, as ``isotherm stack drift detect`` does, and return its drift.
+
+        Raises:
+            AssertionError: something could not be observed.
+        """
+        for _ in range(_MOST_OBSERVATIONS):
+            stack_id = self._coordinator.detect_drift(DetectDriftJob(name=name))
+            self.settle()
+            turn = self._turn(stack_id)
+            if turn.is_begun:
+                # The process died meanwhile.
+                self.now += LEASE_SECONDS
+                continue
+            assert not turn.trouble, turn.trouble
+            return [drift_view(row) for row in self.store.drifts.of_tree(stack_id)]
+        raise AssertionError("the observation is never completed")
+
+    def repair(self, name: str) -> list[DriftView]:
+        """Observe a stack, and repair its drift, by replacements where its types need them; return what is left.
+
+        Raises:
+            AssertionError: something could not be observed.
+        """
+        stack_id, turns = self.store.stacks.find(name, project="default").id, self.store.observation_turns
+        turn = turns.read(stack_id)
+        # Resources that were repaired often have another chance by that.
+        turns.set_policy(stack_id, _REPAIRING, due_at=None)
+        self.observe(name)
+        while self._turn(stack_id).repair_traversal is not None:
+            # More than the pause between two looks for what is due.
+            self.now += self.store.timings.lease_seconds
+            with suppress(Crash):
+                self._coordinator.sweep()
+        self.settle()
+        turns.set_policy(stack_id, turn.policy if turn else ObservationPolicy(), due_at=None)
+        return self.observe(name)
+
+    def _turn(self, stack_id: str) -> ObservationTurn:
+        turn = self.store.observation_turns.read(stack_id)
+        assert turn is not None
+        return turn
 
     def resource(self, stack: str, name: str) -> ResourceRow:
         """Return what is on record of a resource, its private data included."""
