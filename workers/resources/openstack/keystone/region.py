@@ -13,11 +13,12 @@ from workers.resources.openstack.keystone.keystone_object import (
     keystone_collection,
 )
 from workers.resources.openstack.lookups import looked_up
+from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.openstack.tokens import token_of
 from workers.resources.schemas import text
 
 
-class Region(KeystoneObject):
+class Region(KeystoneObject, OnlyOne):
     """A region of the identity service; without a given id it has that of its row."""
 
     description = "A region, a part of a cloud with services of its own."
@@ -29,6 +30,7 @@ resources:
     properties: {id: north, description: the northern halls}
 """
     collection = keystone_collection("region")
+    whole_list = {}
     entity = "region"
     sent_as = {"parent_region": "parent_region_id"}
     properties_schema = {
@@ -52,6 +54,11 @@ resources:
         """The id that it is made with."""
         given = self.properties["id"]
         return quote(given) if given else self.state.uuid
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement has the same given id."""
+        return bool(self.properties["id"]) and self.state.physical_id == self.chosen_id
 
     def values(self, names: Any) -> dict[str, Any]:
         """Return the properties as a body; the id is in the first one only."""

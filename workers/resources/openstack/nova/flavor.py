@@ -12,12 +12,13 @@ from workers.resources.openstack.comparing import as_texts
 from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.noted import Noted
 from workers.resources.openstack.nova.nova_object import NovaObject
+from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.schemas import boolean, integer, listing, live, mapping, number, text
 
 _IS_PUBLIC: Final = "os-flavor-access:is_public"
 
 
-class Flavor(NovaObject, Noted):
+class Flavor(NovaObject, Noted, OnlyOne):
     """A flavor of servers, which an administrator makes; its id is the row's where none is given."""
 
     description = "A flavor: the size of servers. Only administrators may make one."
@@ -30,6 +31,7 @@ resources:
 """
     collection = Collection(path="/flavors", key="flavor", plural="flavors", details="/flavors/detail")
     entity = "flavor"
+    whole_list = {"is_public": "none"}
     sent_as = {
         "flavorid": "id",
         "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
@@ -65,6 +67,11 @@ resources:
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
         """Let projects be given by name."""
         return [looked_up("project", "tenants")]
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether its replacement has the same given id."""
+        return bool(self.properties["flavorid"]) and self.state.physical_id == self.properties["flavorid"]
 
     def values(self, names: Any) -> dict[str, Any]:
         """Return the body of the request; an update has none, but requests of its own."""
