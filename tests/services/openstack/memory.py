@@ -83,8 +83,8 @@ class Memory(OpenStack):
                 made = {**values, "id": str(uuid.uuid4())}
                 objects[made["id"]] = made
                 return {key: made}
-            wanted = dict(query or {})
-            return {"listed": [each for each in objects.values() if wanted.items() <= each.items()]}
+            listed = [each for each in objects.values() if _is_selected(each, query or {})]
+            return dict.fromkeys(("listed", found["at"].rpartition("/")[2]), listed)
         if found["id"] not in objects:
             raise Missing(path)
         if method == "DELETE":
@@ -114,6 +114,14 @@ class Memory(OpenStack):
             "it is there already"
         )
         kept["sub_ports"] = [*others, *(body["sub_ports"] if more == "add_subports" else ())]
+
+
+def _is_selected(kept: Mapping[str, Any], query: Mapping[str, Any]) -> bool:
+    """Whether an object has the values of a query, of which a list stands for any of its items."""
+    return all(
+        kept.get(name) in value if isinstance(value, list) else kept.get(name) == value
+        for name, value in query.items()
+    )
 
 
 class Names(OpenStack):

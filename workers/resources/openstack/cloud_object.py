@@ -1,7 +1,7 @@
 """Base of the resource types of OpenStack: an object of a service, made, read, changed and deleted over its API."""
 
 from collections.abc import Collection as Names
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from orchestrator.errors import PluginMistake
@@ -12,6 +12,7 @@ from orchestrator.plugins.steps import Busy, CannotTell, PropertyChanges, Resour
 from workers.clients.openstack import OpenStack
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.comparing import as_given
+from workers.resources.openstack.listing import read_together
 from workers.resources.openstack.tokens import physical_name, token_of, with_token, without_token
 
 #: How long to wait before an object is read again that is not ready, or not gone.
@@ -46,6 +47,8 @@ class CloudObject(Resource):
     #: The statuses, in lower case, in which it is not ready yet, and those in which it never will be.
     busy_statuses: ClassVar[frozenset[str]] = frozenset({"build", "pending_create", "pending_update"})
     failed_statuses: ClassVar[frozenset[str]] = frozenset({"error"})
+    #: The query of a list of all objects of the collection, where no cloud has many; None: there may be many.
+    whole_list: ClassVar[Mapping[str, Any] | None] = None
     #: By property, what the service must have for it, as an extension's alias; "": for the type as a whole.
     extensions: ClassVar[Mapping[str, str]] = {}
     #: By property, the first microversion that has it; "": for the type as a whole.
@@ -55,6 +58,8 @@ class CloudObject(Resource):
         super().__init__(**given)
         #: The object as read in this step; None: not read yet.
         self._shown: tuple[dict[str, Any] | None] | None = None
+        #: Objects of the collection by id, as an observation has listed them.
+        self._listed: Mapping[str, dict[str, Any]] = {}
 
     # -- validating --------------------------------------------------------------------------------------------
 
@@ -101,7 +106,8 @@ class CloudObject(Resource):
 
     def read(self, object_id: str) -> dict[str, Any] | None:
         """Return an object of the collection, as the service shows it now; None if it does not exist."""
-        return self.collection.show(self.service, object_id, **self.query)
+        listed = self._listed.get(object_id)
+        return listed or self.collection.show(self.service, object_id, **self.query)
 
     @property
     def query(self) -> Mapping[str, Any]:
@@ -271,6 +277,37 @@ class CloudObject(Resource):
         return {
             name: as_given(self.properties[name], value) for name, value in values.items() if value != UNSEEN
         }
+
+    @classmethod
+    def observe_all(
+        cls, resources: Sequence[Resource]
+    ) -> Sequence[Mapping[str, Any] | CannotTell | Exception | None]:
+        """Return what :meth:`observe` returns of each, or its exception; their objects are read by lists."""
+        clouded = [each for each in resources if isinstance(each, CloudObject)]
+        failed = read_together(clouded)
+        rest = iter(super().observe_all([each for each in resources if each not in failed]))
+        return [failed[each] if each in failed else next(rest) for each in clouded]
+
+    @property
+    def object_id(self) -> str:
+        """The id of the object in the collection that is read of this resource; empty if there is none."""
+        return self.state.physical_id or ""
+
+    @classmethod
+    def list_query(cls, resources: Sequence["CloudObject"]) -> Mapping[str, Any] | None:  # noqa: ARG003
+        """Return the query of one list that has the objects of these resources, or most of them.
+
+        None: there is none, or it may be long, and each object is read by itself.
+        """
+        return cls.whole_list
+
+    @classmethod
+    def list_further(cls, resources: Sequence["CloudObject"]) -> None:
+        """List whatever else the observation of these resources reads; by default nothing."""
+
+    def has_listed(self, listed: Mapping[str, dict[str, Any]]) -> None:
+        """Take objects of the collection, by id, from a list just read, which may lack the object."""
+        self._listed = listed
 
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
         """Return a property as the service has it; ``UNSEEN`` if that cannot be seen."""

@@ -47,6 +47,13 @@ class Collection:
         """Return the objects that a query selects."""
         return client.listed(self.details or self.path, self.plural, query, microversion=self.microversion)
 
+    def page(self, client: OpenStack, **query: Any) -> list[dict[str, Any]]:
+        """Return the objects that a query selects, as far as the service has them in one answer."""
+        path = self.details or self.path
+        answer = client.ask("GET", path, query=query, microversion=self.microversion)
+        found: list[dict[str, Any]] = answer[self.plural]
+        return found
+
     def change(self, client: OpenStack, object_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """Change an object, and return it as it is then."""
         answer = client.ask(

@@ -9,6 +9,7 @@ from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import Property, PropertyError
 from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.plugins.translation import Rule
+from workers.resources.openstack.cloud_object import CloudObject
 from workers.resources.openstack.lookups import looked_up
 from workers.resources.openstack.only_one import OnlyOne
 from workers.resources.schemas import integer, text
@@ -76,6 +77,10 @@ class ProjectQuota(OnlyOne):
         """Take the limits away; return that nothing is waited for, as there are always some."""
         super().handle_delete()
         return False
+
+    @classmethod
+    def list_query(cls, resources: Sequence[CloudObject]) -> None:
+        """Return None: the limits of each project are read by themselves."""
 
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
         """Return a property as the service has it."""

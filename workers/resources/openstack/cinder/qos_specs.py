@@ -32,6 +32,7 @@ resources:
 """
     collection = QOS_SPECS
     entity = "QoS specification"
+    whole_list = {}
     has_description = False
     extensions = {"": "qos-specs"}
     properties_schema = {

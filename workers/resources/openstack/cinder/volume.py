@@ -1,7 +1,7 @@
 """``OS::Cinder::Volume``: a volume of the block storage service."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.definition import is_unknown
@@ -18,13 +18,15 @@ from workers.resources.openstack.cinder.cinder_object import (
 )
 from workers.resources.openstack.cinder.volume_snapshots import BACKUP, NO_BACKUPS, SNAPSHOT, VolumeSnapshots
 from workers.resources.openstack.cinder.volume_steps import RESTORED, SETTLED, VolumeSteps
-from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
+from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN, CloudObject
 from workers.resources.openstack.comparing import as_texts, texts_as_given
 from workers.resources.openstack.lookups import looked_up
 from workers.resources.schemas import boolean, integer, live, mapping, text
 
 #: Metadata that the service adds.
 _ADDED = frozenset({"readonly", "attached_mode", "src_backup_id"})
+#: So many volumes are listed for each that is observed.
+_NEWEST = 20
 #: The first microversion in which a volume can be made of a backup.
 _FROM_BACKUP = "3.47"
 
@@ -374,6 +376,11 @@ outputs:
         """
         if (shown := self.show()) and shown["status"] not in SETTLED:
             raise ResourceFailure(self.failure(shown))
+
+    @classmethod
+    def list_query(cls, resources: Sequence[CloudObject]) -> Mapping[str, Any] | None:
+        """Return the query for the newest volumes: the service selects by no more than one id."""
+        return {"limit": _NEWEST * len(resources)}
 
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
         """Return a property as the service has it."""

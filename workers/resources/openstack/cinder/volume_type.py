@@ -33,6 +33,7 @@ resources:
 """
     collection = VOLUME_TYPES
     entity = "volume type"
+    whole_list = {"is_public": "None"}
     extensions = {"": "os-types-manage", "projects": "os-volume-type-access"}
     sent_as = {"metadata": "", "is_public": "os-volume-type-access:is_public", "projects": ""}
     properties_schema = {

@@ -1,15 +1,16 @@
 """``OS::Glance::WebImage``: an image that the image service downloads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Range
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import ResourceFailure, Wait
-from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
+from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN, CloudObject
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.comparing import as_texts, texts_as_given
+from workers.resources.openstack.listing import by_ids
 from workers.resources.openstack.recorded_first import RecordedFirst
 from workers.resources.schemas import boolean, integer, listing, mapping, text
 
@@ -234,6 +235,11 @@ resources:
             self.changed()
 
     # -- reading -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def list_query(cls, resources: Sequence[CloudObject]) -> Mapping[str, Any] | None:
+        """Return the query for exactly the images of these resources."""
+        return {"id": "in:" + ",".join(by_ids(resources)["id"])}
 
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
         """Return a property as the service has it."""

@@ -21,6 +21,7 @@ resources:
     properties: {name: company}
 """
     collection = keystone_collection("domain")
+    whole_list = {}
     entity = "domain"
     properties_schema = {
         "name": named("domain"),

@@ -34,6 +34,7 @@ resources:
       url: https://shop.example.org/v1
 """
     collection = keystone_collection("endpoint")
+    whole_list = {}
     longest_name = 255
     sent_as = {"region": "region_id", "service": "service_id"}
     properties_schema = {

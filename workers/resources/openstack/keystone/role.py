@@ -22,6 +22,7 @@ resources:
     properties: {name: auditor}
 """
     collection = keystone_collection("role")
+    whole_list = {}
     entity = "role"
     longest_name = 255
     properties_schema = {

@@ -21,6 +21,7 @@ resources:
     properties: {name: shop, type: web-shop}
 """
     collection = keystone_collection("service")
+    whole_list = {}
     entity = "service"
     longest_name = 255
     properties_schema = {

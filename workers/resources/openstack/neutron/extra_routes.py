@@ -67,10 +67,15 @@ resources:
         """The id that Heat uses: that of the router."""
         return self._router
 
+    @property
+    def object_id(self) -> str:
+        """The router."""
+        return self._router
+
     def show(self) -> dict[str, Any] | None:
         """Return the router, if it has any of the routes, read once per step; else None."""
         if self._shown is None:
-            shown = self.collection.show(self.service, self._router)
+            shown = self.read(self._router)
             is_there = shown and (not self._wanted or any(self._of_this_row(shown)))
             self._shown = (shown if is_there else None,)
         return self._shown[0]

@@ -61,10 +61,15 @@ resources:
     def _wanted(self) -> list[str]:
         return [self.properties["floatingip_id"], self.properties["port_id"]]
 
+    @property
+    def object_id(self) -> str:
+        """The floating IP."""
+        return str(self.properties["floatingip_id"])
+
     def show(self) -> dict[str, Any] | None:
         """Return the floating IP, if it leads anywhere, read once per step; else None."""
         if self._shown is None:
-            shown = self.collection.show(self.service, self.properties["floatingip_id"])
+            shown = self.read(self.object_id)
             self._shown = (shown if shown and shown["port_id"] else None,)
         return self._shown[0]
 

@@ -1,7 +1,7 @@
 """Base of the types of the network service."""
 
 from collections.abc import Collection as Names
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.plugins.properties import Property, PropertyError
@@ -11,6 +11,7 @@ from orchestrator.plugins.translation import Replace, Rule
 from workers.resources.openstack.cloud_object import UNSEEN, CloudObject
 from workers.resources.openstack.collection import Collection
 from workers.resources.openstack.comparing import as_given, spelled_as_given
+from workers.resources.openstack.listing import by_ids
 from workers.resources.openstack.tokens import with_token, without_token
 from workers.resources.schemas import listing, mapping, text
 
@@ -130,6 +131,11 @@ class NeutronObject(CloudObject):
             self.changed()
 
     # -- reading -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def list_query(cls, resources: Sequence[CloudObject]) -> Mapping[str, Any] | None:
+        """Return the query for exactly the objects of these resources."""
+        return by_ids(resources)
 
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
         """Return a property as the service has it, with the addresses spelled as they are given."""

@@ -80,11 +80,16 @@ resources:
         """The id that Heat uses: the router and the network."""
         return f"{self.properties['router_id']}:{self.properties['network']}"
 
+    @property
+    def object_id(self) -> str:
+        """The router."""
+        return str(self.state.physical_id or self.relation_id).partition(":")[0]
+
     def show(self) -> dict[str, Any] | None:
         """Return the router, if it has this gateway, read once per step; else None."""
         if self._shown is None:
-            router, _, network = str(self.state.physical_id or self.relation_id).partition(":")
-            shown = self.collection.show(self.service, router)
+            network = str(self.state.physical_id or self.relation_id).partition(":")[2]
+            shown = self.read(self.object_id)
             has_it = shown and (shown[_GATEWAY] or {}).get("network_id") == network
             self._shown = (shown if has_it else None,)
         return self._shown[0]

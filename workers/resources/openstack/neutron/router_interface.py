@@ -113,6 +113,11 @@ resources:
             return {"subnet_id": self.properties["subnet"]}
         return {"port_id": self.properties["port"]}
 
+    @property
+    def object_id(self) -> str:
+        """The port, where one is given; the port to a subnet is found by the router."""
+        return str(self.properties["port"] or "")
+
     def show(self) -> dict[str, Any] | None:
         """Return the port that is the interface, read once per step; None if there is none."""
         if self._shown is None:
@@ -122,7 +127,7 @@ resources:
     def _interface(self) -> dict[str, Any] | None:
         router, end = self.properties["router"], self._end
         if "port_id" in end:
-            port = self.collection.show(self.service, end["port_id"])
+            port = self.read(end["port_id"])
             return port if port and port["device_id"] == router else None
         query = {"device_id": router, "fixed_ips": f"subnet_id={end['subnet_id']}"}
         ports = self.collection.listed(self.service, **query)

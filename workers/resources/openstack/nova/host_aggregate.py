@@ -23,6 +23,7 @@ resources:
     properties: {name: fast, availability_zone: east, metadata: {ssd: "true"}}
 """
     collection = Collection(path="/os-aggregates", key="aggregate", plural="aggregates")
+    whole_list = {}
     properties_schema = {
         "name": text("Its name.", required=True, update_allowed=True),
         "availability_zone": text("The availability zone of its hosts.", required=True, update_allowed=True),

@@ -26,6 +26,7 @@ resources:
     collection = Collection(
         path="/os-server-groups", key="server_group", plural="server_groups", microversion="2.64"
     )
+    whole_list = {}
     microversions = {"": "2.64"}
     sent_as = {"policies": ""}
     properties_schema = {

@@ -181,6 +181,14 @@ class Difference:
     used: list[str]
 
 
+def cards_of_all(neutron: OpenStack, servers: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the cards of servers, as far as the user may see their ports, by one list."""
+    cards: dict[str, list[dict[str, Any]]] = {server: [] for server in servers}
+    for port in _PORTS.listed(neutron, device_id=sorted(cards)):
+        cards[port["device_id"]].append(_as_card(port))
+    return cards
+
+
 def _as_card(port: Given) -> dict[str, Any]:
     return {"port_id": port["id"], "net_id": port["network_id"], "fixed_ips": port["fixed_ips"]}
 

@@ -9,7 +9,7 @@ from orchestrator.plugins.siblings import Sibling, Siblings
 from orchestrator.plugins.steps import Busy, PropertyChanges, ResourceFailure, Wait
 from orchestrator.plugins.translation import Rule
 from workers.resources.core.signalled import collector_of, renew_key
-from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN
+from workers.resources.openstack.cloud_object import LOOK_SECONDS, UNSEEN, CloudObject
 from workers.resources.openstack.nova.nova_object import NovaObject
 from workers.resources.openstack.nova.server import attributes, networks, schema, snapshots
 from workers.resources.openstack.nova.server.block_devices import (
@@ -17,7 +17,7 @@ from workers.resources.openstack.nova.server.block_devices import (
     boots_from_volume,
     check_block_devices,
 )
-from workers.resources.openstack.nova.server.ports import Ports
+from workers.resources.openstack.nova.server.ports import Ports, cards_of_all
 from workers.resources.openstack.nova.server.updating import CHANGEABLE, Updating
 from workers.resources.openstack.nova.server.user_data import collecting, encoded, resolved
 from workers.resources.openstack.nova.server.watch import SERVERS, Shown, instant, since, watch_of
@@ -87,6 +87,8 @@ outputs:
         self._has_acted = False
         #: Whether its key was stored by an earlier step.
         self._has_key = True
+        #: Its cards, as an observation has listed them.
+        self.listed_cards: list[dict[str, Any]] | None = None
 
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:  # noqa: ARG003
@@ -179,7 +181,12 @@ outputs:
     @property
     def tags(self) -> list[str]:
         """The tags that are given, and the one by which it is found."""
-        return [*(self.properties["tags"] or ()), f"{_MARK}{self._token}"]
+        return [*(self.properties["tags"] or ()), self.own_tag]
+
+    @property
+    def own_tag(self) -> str:
+        """The tag by which it is found."""
+        return f"{_MARK}{self._token}"
 
     @property
     def _token(self) -> str:
@@ -407,6 +414,30 @@ outputs:
         restored = self.state.data.get("restored") or {}
         return str(restored["instead_of"]) if image and restored.get("from") == image else image
 
+    @classmethod
+    def list_query(cls, resources: Sequence[CloudObject]) -> Mapping[str, Any] | None:
+        """Return the query for exactly the servers with the tags of these resources."""
+        tags = sorted(each.own_tag for each in resources if isinstance(each, Server))
+        return {"tags-any": ",".join(tags)}
+
+    @classmethod
+    def list_further(cls, resources: Sequence[CloudObject]) -> None:
+        """List the ports of all servers with networks."""
+        servers = [each for each in resources if isinstance(each, Server) and each.properties["networks"]]
+        if servers:
+            cards = cards_of_all(servers[0].openstack("neutron"), [each.object_id for each in servers])
+            for each in servers:
+                each.listed_cards = cards[each.object_id]
+
+    def _seen_networks(self, server_id: str) -> Any:
+        given = self.properties["networks"]
+        if not given:
+            return UNSEEN
+        # The compute service also shows ports that the user may not see.
+        if self.listed_cards is not None and networks.observed(given, self.listed_cards) == list(given):
+            return given
+        return networks.observed(given, self.ports.cards(server_id))
+
     def seen(self, name: str, shown: Mapping[str, Any]) -> Any:
         """Return a property as the service has it."""
         given = self.properties[name]
@@ -415,7 +446,7 @@ outputs:
         if name == "image":
             return self.image_of(shown) or UNSEEN
         if name == "networks":
-            return networks.observed(given, self.ports.cards(str(shown["id"]))) if given else UNSEEN
+            return self._seen_networks(str(shown["id"]))
         seen: Mapping[str, Callable[[], Any]] = {
             "flavor": lambda: shown["flavor"]["id"],
             "metadata": lambda: given if schema.texts_of(given) == shown["metadata"] else shown["metadata"],

@@ -1,0 +1,64 @@
+"""Objects that an observation reads together: one list in place of a request for each."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from workers.clients.openstack_errors import status_of
+
+if TYPE_CHECKING:
+    from workers.resources.openstack.cloud_object import CloudObject
+
+#: The most objects that one list is asked for: their ids are in the address of the request.
+TOGETHER: Final = 50
+#: The answers of a service that has no such list, or not for this user.
+_NO_LIST: Final = frozenset(
+    {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
+)
+
+
+def read_together(resources: Sequence["CloudObject"]) -> dict["CloudObject", Exception]:
+    """Give resources of one type their objects from lists; return those whose list failed, with the error.
+
+    A resource whose object is in no list, or whose service has none, reads it by itself later.
+    """
+    failed: dict[CloudObject, Exception] = {}
+    for some in _portions(resources):
+        query = some[0].list_query(some)
+        if query is None:
+            continue
+        try:
+            listed = some[0].collection.page(some[0].service, **query)
+            some[0].list_further(some)
+        except Exception as error:  # noqa: BLE001  # the boundary to another system
+            if status_of(error) not in _NO_LIST:
+                failed |= dict.fromkeys(some, error)
+            continue
+        by_id = {str(each["id"]): each for each in listed if "id" in each}
+        for resource in some:
+            resource.has_listed(by_id)
+    return failed
+
+
+def _portions(resources: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObject"]]:
+    """Yield resources whose objects are in one list; a single one is read by itself."""
+    groups: dict[Any, list[CloudObject]] = defaultdict(list)
+    for resource in resources:
+        try:
+            key = (id(resource.service), resource.collection)
+        except Exception:  # noqa: BLE001, S112  # its observation has the same error
+            continue
+        if resource.object_id:
+            groups[key].append(resource)
+    for group in groups.values():
+        yield from (some for some in _batched(group) if len(some) > 1)
+
+
+def _batched(group: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObject"]]:
+    return (group[start : start + TOGETHER] for start in range(0, len(group), TOGETHER))
+
+
+def by_ids(resources: Sequence["CloudObject"]) -> Mapping[str, Any]:
+    """Return the query of a service that selects by many ids."""
+    return {"id": sorted({each.object_id for each in resources})}
