@@ -34,7 +34,7 @@ def _lines(plan: "PlanView") -> Iterator[str]:
     for warning in plan.warnings:
         yield ""
         yield f"> Warning: {_text(str(warning))}"
-    listed = [each for each in plan.resources if each.action != "UNCHANGED"]
+    listed = [each for each in plan.resources if each.action != "UNCHANGED" or each.moved_from]
     if listed:
         yield ""
         yield "| resource | type | action | why |"

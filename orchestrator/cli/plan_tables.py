@@ -70,7 +70,9 @@ def delete_plan_tables(plan: "PlanView") -> Iterator[Table]:
 def summary_of(resources: "Sequence[ResourcePlan]") -> str:
     """Return how many resources there are of each action, in words."""
     counted = Counter(each.action for each in resources)
-    words = (f"{counted[action]} {words}" for action, (_, words) in _ACTIONS.items() if counted[action])
+    words = [f"{counted[action]} {words}" for action, (_, words) in _ACTIONS.items() if counted[action]]
+    if moved := sum(bool(each.moved_from) for each in resources):
+        words.append(f"{moved} of them to move")
     return ", ".join(words) or "there are no resources"
 
 

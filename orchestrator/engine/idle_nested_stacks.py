@@ -52,7 +52,7 @@ def resource_of(
 ) -> Resource:
     """Return the resource of a row, with the properties last applied; ``now`` is the database's time."""
     return kind(
-        name=row.name,
+        name=row.made_as,
         type_name=row.type,
         state=ResourceState(
             uuid=row.id,

@@ -15,6 +15,7 @@ from orchestrator.engine.child_secrets import ChildSecrets
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import OPERATE_JOBS, DeleteJob, EnvironmentSource, OperateJob, SnapshotJob
 from orchestrator.model.nested_stack import AtRest, Family, Fence, NestedJob, Nesting
+from orchestrator.planning.rows import made_as_of
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import Child, ChildState, Member
@@ -75,6 +76,8 @@ class Occasion:
     #: The stack of the parent resource, and the resource's name.
     stack_id: str
     key: str
+    #: The name under which that was made, before it was moved: the name of its stack has it, and keeps it.
+    made_as: str
     #: The stored template with the environments and files of its definition.
     template_id: str
     #: The id of the operation.
@@ -118,6 +121,7 @@ class NestedStacks:
                 resource_id=claim.resource_id,
                 stack_id=order.stack_id,
                 key=order.key,
+                made_as=made_as_of(claim.fragment, claim.resource_id, order.key),
                 template_id=template_id,
                 operation=order.traversal_id,
                 seconds_left=max(deadline - claim.now, 0.0),
@@ -147,6 +151,7 @@ class NestedStacks:
             resource_id=row.id,
             stack_id=row.stack_id,
             key=row.name,
+            made_as=row.made_as,
             template_id=row.template_id,
             operation=parent.traversal_id,
             seconds_left=parent.timeout_minutes * 60,
@@ -367,7 +372,7 @@ class ResourceChild:
         text = generated_template(child, is_secret=self._has_secrets(definition, child))
         own_minutes = math.inf if child.timeout_minutes is None else child.timeout_minutes
         return NestedJob(
-            name=_child_name(parent, occasion.key, self.id),
+            name=_child_name(parent, occasion.made_as, self.id),
             project=parent.project,
             template=text.source,
             template_file=location_of(child.file, root_file) if is_template(child.file) else child.file,

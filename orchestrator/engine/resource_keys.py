@@ -26,7 +26,7 @@ class ResourceKeys:
         row = self._store.stacks.resource(stack.id, resource)
         now = self._store.database.time()
         return is_genuine(
-            row.data, stack_id=stack.id, resource=row.name, expires=expires, signature=signature, now=now
+            row.data, stack_id=stack.id, resource=row.made_as, expires=expires, signature=signature, now=now
         )
 
     def has_signed_request(self, name: str, resource: str, request: SignedRequest, *, timed: bool) -> bool:

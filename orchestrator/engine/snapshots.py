@@ -158,12 +158,15 @@ def let_go(
     May run more than once, also at the same time.
     """
     faults = []
-    rows = {each.name: each for each in store.stacks.resources(stack.id)}
+    present = store.stacks.resources(stack.id)
+    # An entry has the name of its time.
+    rows = {name: each for each in present for name in each.former_names}
+    rows |= {each.name: each for each in present}
     credential = store.traversals.context(stack.traversal_id).get("credential", "")
     own_clients = clients.of(stack.project, credential)
     for entry in store.snapshots.entries(row):
-        present = rows.get(entry.name)
-        row_of_type = present if present and present.type == entry.type else None
+        named = rows.get(entry.name)
+        row_of_type = named if named and named.type == entry.type else None
         if entry.fault:
             # Nothing can ever read it: the snapshot goes without it.
             log.warning("an entry of a snapshot cannot be read", stack_name=stack.name, resource=entry.name)
@@ -257,7 +260,7 @@ def _resource_of(
             uuid=row.id, physical_id=row.physical_id, data=dict(row.data), metadata=dict(row.metadata)
         )
     return kind(
-        name=entry.name,
+        name=row.made_as if row else entry.name,
         type_name=entry.type,
         state=state,
         properties=typed_properties(kind, (row.properties if row else None) or {}),

@@ -15,6 +15,7 @@ from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import Plan, plan_operate
 from orchestrator.planning.comparison import refuse_nested
 from orchestrator.planning.matching import plan_row
+from orchestrator.planning.rows import names_of
 from orchestrator.store.stacks.snapshots import NewSnapshot
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
@@ -110,7 +111,7 @@ def without_definition(
 
 def _marks(row: ResourceRow, latest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fragment of an operation's node: whether the resource is external, or marked unhealthy."""
-    marks: dict[str, Any] = {}
+    marks: dict[str, Any] = {**names_of(row)}
     if latest.get("definition", {}).get("e") is not None:
         marks["external"] = True
     if row.unhealthy:

@@ -150,6 +150,7 @@ class StackPlans:
                 each.name: tuple(sorted({each.action, *each.may} - {Action.LATER.value})) for each in listed
             },
             deletes=deletes,
+            moves=dict(compared.moved.before),
         )
 
     def of_delete(self, name: str, *, unprotect: bool = False, lists_refused: bool = False) -> StackPlan:

@@ -169,6 +169,7 @@ class TraversalStarter:
             job,
             self._types,
             self._settings,
+            action=action,
             keeps_immutable=is_new,
             renews=imports is None,
             # An earlier definition was valid before; resources made again are validated in their checks.
@@ -238,6 +239,9 @@ class TraversalStarter:
             planned_by=plan_of,
             completed_template_id=stack.completed_template_id,
             successors=successors(rows, matches),
+            names=compared.moved.names,
+            moved=compared.moved.before,
+            is_unfinished=compared.moved.is_unfinished,
             as_applied=compared.reverted,
             other_types=compared.other_types,
             protection=protection,

@@ -11,7 +11,7 @@ from orchestrator.engine.stack_actions import refuse_suspended
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import IsothermError, Problem
 from orchestrator.lifecycle.engine_plugin import joined
-from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown
+from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, with_names
 from orchestrator.lifecycle.previews import advice_of
 from orchestrator.model.messages import StackJob
 from orchestrator.placement.joining import engine_of
@@ -76,7 +76,7 @@ def _compared_plan(
     advice = advice_of(
         joined(lifecycle_plugins(settings), engine_of(settings, store=lambda: store, types=lambda: types)),
         partial(definition_shown, compared.prepared, tags=tags),
-        stack_shown(store, stack, settings),
+        with_names(stack_shown(store, stack, settings), compared.moved.before),
         "UPDATE",
         {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
     )
@@ -121,7 +121,7 @@ def _has_changes(store: Store, stack: StackRow, compared: Comparison, plan: Upda
     """Return whether an update would change anything of the stack, or may."""
     if stack.status != "COMPLETE" or plan.tags != tuple(stack.tags):
         return True
-    if any(each.action != Action.KEEP for each in plan.resources):
+    if compared.moved.before or any(each.action != Action.KEEP for each in plan.resources):
         return True
     if not all(match.clean for match in compared.matches.values()):
         # Such as another deletion policy, which no resource type gets to see.

@@ -96,15 +96,23 @@ class DryRun:
         desired_resources = {desired.name: desired for desired in self._compared.desired_resources}
         order = Graph({name: desired.requires for name, desired in desired_resources.items()}).in_order()
         with evaluation(self._limits):
-            planned = [self._planned(desired_resources[name]) for name in order]
+            planned = [self._moved(self._planned(desired_resources[name])) for name in order]
         return UpdatePlan(
             name=self._compared.prepared.name,
             state=state,
             tags=tags,
             parameters=self._compared.prepared.parameters.shown(),
             resources=(*planned, *self._deleted()),
-            warnings=self._compared.prepared.warnings,
+            warnings=(*self._compared.prepared.warnings, *self._compared.moved.warnings),
         )
+
+    def _moved(self, planned: ResourcePlan) -> ResourcePlan:
+        """Return the plan of a resource with its present name, if it has another from now on."""
+        before = self._compared.moved.before.get(planned.name, "")
+        if not before:
+            return planned
+        reason = "; ".join(filter(None, [f"moved from {before!r}", planned.reason]))
+        return replace(planned, moved_from=before, reason=reason)
 
     def _planned(self, desired: DesiredResource) -> ResourcePlan:
         match = self._compared.matches[desired.name]

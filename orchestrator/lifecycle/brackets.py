@@ -37,7 +37,13 @@ from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
-from orchestrator.lifecycle.frozen_stacks import shown_from_wire, shown_to_wire, stack_shown, with_rows
+from orchestrator.lifecycle.frozen_stacks import (
+    shown_from_wire,
+    shown_to_wire,
+    stack_shown,
+    with_names,
+    with_rows,
+)
 from orchestrator.lifecycle.post_op import log_failure, notify
 from orchestrator.lifecycle.pre_op import answer_of
 from orchestrator.lifecycle.running_operations import RunningOperations
@@ -130,7 +136,7 @@ class Brackets:
             return new
         stack = shown()
         # Only a new definition differs from the present one; else one read serves both.
-        current = self._now(now) if keeps else stack
+        current = with_names(self._now(now), new.moved) if keeps else stack
         wanted = NewOperation(
             id=new.id,
             cause=f"{_action(new)}:{new.stack_id}:{_cause(new, now)}",

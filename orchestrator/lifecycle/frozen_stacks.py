@@ -149,6 +149,27 @@ def with_rows(shown: FrozenStack, rows: Rows) -> FrozenStack:
     return replace(shown, resources=FrozenDict(_merged(shown.resources, rows)))
 
 
+def with_names(shown: FrozenStack | None, moved: Mapping[str, str]) -> FrozenStack | None:
+    """Return the same stack with other names of its resources; ``moved`` are the present names by the new ones."""
+    if shown is None or not moved:
+        return shown
+    now = {was: name for name, was in moved.items()}
+
+    def renamed(resource: FrozenResource) -> FrozenResource:
+        return replace(
+            resource,
+            name=now.get(resource.name, resource.name),
+            requires=tuple(sorted(now.get(each, each) for each in resource.requires)),
+            others=tuple(map(renamed, resource.others)),
+        )
+
+    def resources() -> dict[str, FrozenResource]:
+        every = map(renamed, shown.resources.values())
+        return {each.name: each for each in every}
+
+    return replace(shown, resources=LazyMapping(resources))
+
+
 def _parameters(values: Mapping[str, Any], hidden: frozenset[str]) -> FrozenDict:
     return FrozenDict({name: HIDDEN if name in hidden else _plain(value) for name, value in values.items()})
 

@@ -8,7 +8,7 @@ other's row lock.
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from hooks.values.dataclass import dataclass
@@ -66,6 +66,9 @@ class Match:
     clean: bool = False
     #: Whether the row is visited only because attributes of it are needed that were not read before.
     read_only: bool = False
+    #: Whether the definition has the same values as the row's by another text, such as by new names of others, unless a
+    #: requirement changes.
+    reworded: bool = False
     #: The row's node data, on the wire.
     node_data: Any = None
     #: Whether the template's metadata differ from those before.
@@ -214,6 +217,15 @@ def _converging(desired: DesiredResource, match: Match, makes: str) -> PlannedNo
         quiet=match.clean,
         node_data=match.node_data,
     )
+
+
+def begins_no_update(desired: DesiredResource) -> DesiredResource:
+    """Return a resource whose visit begins no update, whatever happens to the worker: as before a hook, it only looks.
+
+    An update that has begun is applied again after its worker died.
+    """
+    hooks = sorted({*desired.fragment.get("hooks", ()), "pre-update"})
+    return replace(desired, fragment={**desired.fragment, "hooks": hooks})
 
 
 def is_imported(fragment: Mapping[str, Any]) -> bool:

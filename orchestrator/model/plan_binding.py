@@ -67,6 +67,8 @@ class PlanBinding:
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: The names of the resources that are deleted because the definition no longer has them.
     deletes: tuple[str, ...] = ()
+    #: The present names of the resources that are moved, by their new names.
+    moves: Mapping[str, str] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the binding packed; :meth:`of_bytes` is the inverse."""
@@ -97,9 +99,10 @@ class PlanBinding:
             rows = {row: RowMark(name=name, digest=digest) for row, (name, digest) in plain["rows"].items()}
             actions = {name: tuple(listed) for name, listed in plain["actions"].items()}
             deletes = tuple(plain["deletes"])
+            moves = dict(plain["moves"])
         except (TypeError, ValueError, AttributeError) as error:
             raise UnreadablePlan("its rows or actions have another shape") from error
-        return cls(**{**plain, "rows": rows, "actions": actions, "deletes": deletes})
+        return cls(**{**plain, "rows": rows, "actions": actions, "deletes": deletes, "moves": moves})
 
 
 _TEXTS: Final = ("id", "action", "project", "stack", "stack_id", "traversal_id", "user", "definition", "body")
@@ -139,13 +142,19 @@ def since(planned: Mapping[str, RowMark], present: Mapping[str, RowMark]) -> tup
 
 
 def disagreement(
-    binding: PlanBinding, made: Collection[str], kept: Collection[str], deleted: Collection[str]
+    binding: PlanBinding,
+    made: Collection[str],
+    kept: Collection[str],
+    deleted: Collection[str],
+    moved: Mapping[str, str],
 ) -> str:
     """Return why a binding does not list what an update would do now; empty if it lists all of it.
 
     ``made`` are the names of the resources that get a new row, ``kept`` those that keep theirs, and ``deleted`` those
-    whose row is cleaned up without another in its place.
+    whose row is cleaned up without another in its place. ``moved`` are the present names of those that are moved.
     """
+    if unlike := ({*moved.items()} ^ {*binding.moves.items()}):
+        return f"it differs in whether {min(unlike)[1]!r} is moved"
     if missing := ({*made, *kept} ^ binding.actions.keys()):
         return f"it has no action for {min(missing)!r}, or lists one that is not desired"
     for name in sorted(made):

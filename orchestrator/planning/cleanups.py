@@ -7,7 +7,7 @@ from typing import Any, Final
 from orchestrator.definition import NodeData
 from orchestrator.model.plan import is_imported
 from orchestrator.planning.preparation import hooks_of, known_properties
-from orchestrator.planning.rows import definition_of_rows, node_data_of
+from orchestrator.planning.rows import definition_of_rows, names_of, node_data_of
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.definitions import DELETE, RETAIN, SNAPSHOT, deletion_policy_of
@@ -65,10 +65,10 @@ class Cleanups:
 
     def __call__(self, row_id: str) -> Fragment:
         """Return the fragment of a row's cleanup node."""
-        permission = {"unprotect": True} if self._unprotect else {}
+        row = self._rows[row_id]
+        permission = {**({"unprotect": True} if self._unprotect else {}), **names_of(row)}
         if row_id in self._kept:
             return {**ABANDONED, **permission}
-        row = self._rows[row_id]
         fragment: dict[str, Any] = {**hooks_of(self._registry, row.name), **permission}
         definition = self._planned.get(row_id, {}).get("definition", {})
         policy = RETAIN if definition.get("e") is not None else deletion_policy_of(definition)

@@ -12,6 +12,7 @@ from orchestrator.errors import Conflict
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.model.plan import DesiredResource, Match
 from orchestrator.planning.matching import Matcher
+from orchestrator.planning.moves import Moved, moved_by, only_looked_at, restored, returned
 from orchestrator.planning.preparation import Prepared, prepare_update
 from orchestrator.plugins.clients import Clients
 from orchestrator.store.stacks.resource_history import History
@@ -31,6 +32,8 @@ class Comparison:
     history: History
     #: By the names of the desired resources.
     matches: Mapping[str, Match]
+    #: The rows that have another name from now on; ``rows`` have it already.
+    moved: Moved
     #: The context of the stack's last traversal.
     context: Mapping[str, Any]
     settings: Settings
@@ -63,17 +66,19 @@ def compare(
     types: Types,
     settings: Settings,
     *,
+    action: str = "UPDATE",
     keeps_immutable: bool = True,
     renews: bool = True,
     clients: Clients | None = None,
 ) -> Comparison:
     """Validate a new definition of a stack, and match it with the stack's rows; nothing is written.
 
-    Unless ``keeps_immutable``, parameters that are declared immutable may change. Unless ``renews``, what every update
+    ``action`` says where the names of rows come from: a ``ROLLBACK`` or a ``RESTORE`` brings earlier ones back. Unless
+    ``keeps_immutable``, parameters that are declared immutable may change. Unless ``renews``, what every update
     replaces stays.
 
     Raises:
-        InvalidInput: the job has problems; all are listed.
+        InvalidInput: the job has problems, or a resource cannot be moved; all are listed.
         NotVerified: another system that ``clients`` query did not answer.
     """
     context = store.traversals.context(stack.traversal_id)
@@ -91,7 +96,8 @@ def compare(
     )
     history = store.histories.read(stack.id, stack.traversal_id)
     history = replace(history, unsettled=history.unsettled | store.families.troubled(stack))
-    rows = store.stacks.resources(stack.id)
+    moved = _moved(action, prepared, stack, store.stacks.resources(stack.id), types)
+    rows = moved.rows
     protected = store.protections.held(stack, rows)
     matches = Matcher(
         prepared,
@@ -106,7 +112,10 @@ def compare(
         renews=renews and keeps_immutable,
         protected=protected,
         unprotect=job.unprotect,
+        has_moves=bool(moved.before),
     ).matches()
+    if moved.before:
+        desired_resources = only_looked_at(desired_resources, matches)
     return Comparison(
         prepared=prepared,
         desired_resources=[
@@ -116,12 +125,23 @@ def compare(
         rows=rows,
         history=history,
         matches=matches,
+        moved=moved,
         context=context,
         settings=settings,
         refresh=job.refresh,
         protected=protected,
         unprotect=job.unprotect,
     )
+
+
+def _moved(
+    action: str, prepared: Prepared, stack: StackRow, rows: Sequence[ResourceRow], types: Types
+) -> Moved:
+    if action == "ROLLBACK":
+        return returned(stack, rows)
+    if action == "RESTORE":
+        return restored(stack, rows, prepared.types)
+    return moved_by(prepared.moves, stack, rows, prepared.types, types)
 
 
 def _stale(store: Store, stack: StackRow, rows: Sequence[ResourceRow], types: Types) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.graph import Graph
-from orchestrator.model.plan import IMPORTED, DesiredResource, Match
+from orchestrator.model.plan import IMPORTED, DesiredResource, Match, begins_no_update
 from orchestrator.planning.adoption import adopted_rows
 from orchestrator.planning.comparison import Comparison
 from orchestrator.plugins.stack_resource import StackResource
@@ -50,7 +50,7 @@ def with_imports(
     }
     adopted = adopted_rows(compared.prepared, list(made.values()), entries, types)
     matches = {**compared.matches, **dict.fromkeys(entries, Match())}
-    made |= {name: _only_read(desired[name]) for name in read}
+    made |= {name: begins_no_update(desired[name]) for name in read}
     resources = [made.get(each.name, each) for each in compared.desired_resources]
     return replace(compared, desired_resources=resources, matches=matches), adopted
 
@@ -103,20 +103,14 @@ def _read_again(
     return frozenset(read)
 
 
-def _only_read(desired: DesiredResource) -> DesiredResource:
-    """Return a resource whose visit begins no update, whatever happens to the worker: as before a hook, it only looks.
-
-    An update that has begun is applied again after its worker died.
-    """
-    hooks = sorted({*desired.fragment.get("hooks", ()), "pre-update"})
-    return replace(desired, fragment={**desired.fragment, "hooks": hooks})
-
-
 def _changes(
     compared: Comparison, entries: Mapping[str, Any], read: Collection[str], types: Types
 ) -> Iterator[Problem]:
     """Yield what the definition would change of resources that are not imported, ``read`` are visited to be read."""
     kept = {match.row.id for match in compared.matches.values() if match.row is not None}
+    for name, before in compared.moved.before.items():
+        message = f"the environment moves {before!r} to it"
+        yield Problem(path=f"resources.{name}", message=message, hint=_ELSEWHERE)
     for name, match in compared.matches.items():
         if name in entries:
             continue

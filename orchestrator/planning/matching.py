@@ -22,7 +22,7 @@ from orchestrator.planning.decision import (
 )
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared, blank_stack
-from orchestrator.planning.rows import node_data_of
+from orchestrator.planning.rows import names_of, node_data_of
 from orchestrator.plugins.resource import Resource
 from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.resource_history import History
@@ -53,13 +53,16 @@ class Matcher:
         renews: bool = False,
         protected: Collection[str] = (),
         unprotect: bool = False,
+        has_moves: bool = False,
     ) -> None:
         """Keep the arguments; ``values_before`` are the present values of the stack's parameters.
 
         With ``refresh``, no row is left as it is; ``doubted`` are the ids of single ones of that kind. With
         ``renews``, rows that every update replaces are replaced. Rows with the ids ``protected`` are not replaced,
-        unless ``unprotect``, which holds for their nested stacks as well.
+        unless ``unprotect``, which holds for their nested stacks as well. With ``has_moves``, matches say whether
+        definitions are only reworded.
         """
+        self._has_moves = has_moves
         self._protected, self._unprotect = protected, unprotect
         self._values_before = values_before or {}
         self._by_id = {row.id: row for row in rows}
@@ -107,6 +110,10 @@ class Matcher:
             row=plan_row(row),
             clean=is_clean,
             read_only=not is_clean and not is_taken_back and self._has_all_but_attributes(desired, row),
+            reworded=self._has_moves
+            and not is_clean
+            and not is_taken_back
+            and self._is_reworded(desired, row),
             node_data=data.to_wire() if _is_complete(row) else None,
             new_metadata=new_metadata,
             adopting=self._adopting(row),
@@ -205,6 +212,7 @@ class Matcher:
         self, row: ResourceRow, *, others: Sequence[str], is_in_doubt: bool, is_other: bool
     ) -> dict[str, object]:
         data: dict[str, Any] = {"refresh": True} if is_in_doubt else {}
+        data |= names_of(row)
         if others:
             data["others"] = others
         if is_other:
@@ -292,6 +300,14 @@ class Matcher:
             and self._is_sound_as_defined(desired, row)
             and self._is_applied(desired, row)
         )
+
+    def _is_reworded(self, desired: DesiredResource, row: ResourceRow) -> bool:
+        """Whether visiting the row would update nothing, as long as what it depends on stays as it is."""
+        kind = self._kind(desired.type)
+        is_unclear = self._refresh or row.id in self._unclear
+        if kind is None or kind.always_updates or is_unclear or self._is_renewed(row) or not _is_sound(row):
+            return False
+        return row.type == desired.type and self._is_applied(desired, row)
 
     def _is_applied(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether the desired properties and metadata are those on record."""

@@ -35,6 +35,7 @@ from orchestrator.store.traversals.templates import StoredTemplate, digest_of
 from orchestrator.template.contents import MOST_BYTES
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.locations import FilesFrom, is_template
+from orchestrator.template.moves import Move
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
@@ -76,6 +77,8 @@ class Prepared:
     event_sinks: tuple[Mapping[str, Any], ...] = ()
     #: The parts of the observation policy that the environment sets.
     observation: Mapping[str, object] = field(default_factory=dict)
+    #: The resources that have another name from now on.
+    moves: tuple[Move, ...] = ()
     #: Reads the template and the environment as functions and plugins see them.
     source: Callable[[], StackSource] = StackSource
     #: Deprecated features that it uses.
@@ -213,6 +216,7 @@ def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
         family=nested.family if nested else None,
         event_sinks=tuple(each.value for each in examined.environment.event_sinks),
         observation={} if nested else examined.environment.observation,
+        moves=examined.environment.moves,
         source=examined.blank.source,
         warnings=warnings_of(examined, types),
         credential=job.credential,

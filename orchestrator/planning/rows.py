@@ -1,7 +1,7 @@
 """The definition of a stack by its rows: what is known of its resources, for outputs and for what refers to them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, StackSource
 
@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from orchestrator.plugins.resource import Resource
     from orchestrator.store.stacks.stacks import ResourceRow
     from orchestrator.template.template import Template
+
+#: The part of a fragment with the name under which a moved row was made, by the row's id.
+MADE_AS: Final = "made_as"
 
 
 def node_data_of(row: "ResourceRow", kind: "type[Resource] | None" = None) -> NodeData:
@@ -29,6 +32,20 @@ def node_data_of(row: "ResourceRow", kind: "type[Resource] | None" = None) -> No
         unread={tuple(path): why for path, why in row.unread},
         secrets=tuple(secrets),
     )
+
+
+def names_of(row: "ResourceRow") -> dict[str, object]:
+    """Return the part of a node's fragment with the name under which a moved row was made; empty for other rows."""
+    return {MADE_AS: {row.id: row.made_as}} if row.former_names else {}
+
+
+def made_as_of(fragment: Mapping[str, Any], row_id: str, name: str) -> str:
+    """Return the name under which a row was made, by the fragment of a node that is called ``name``.
+
+    What replaces the row is made under the node's name.
+    """
+    made_as: str = fragment.get(MADE_AS, {}).get(row_id, name)
+    return made_as
 
 
 def definition_of_rows(

@@ -9,6 +9,7 @@ from orchestrator.errors import Problem
 from orchestrator.template.document import dotted
 from orchestrator.template.given import Given
 from orchestrator.template.merging import Latest, Layer, fold
+from orchestrator.template.moves import Move
 from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.resource_registry import Registry
 
@@ -26,6 +27,8 @@ class Environment:
     encrypted_names: frozenset[str] = frozenset()
     #: The parts of the stack's observation policy that it sets; not in the environments of nested stacks.
     observation: Mapping[str, object] = field(default_factory=dict)
+    #: The resources that have another name from now on; not in the environments of nested stacks.
+    moves: tuple[Move, ...] = ()
     #: About the files it was read from; not in the environments of nested stacks.
     warnings: tuple[Problem, ...] = ()
 
@@ -48,6 +51,7 @@ class Environment:
                 event_sinks=(*merged.event_sinks, *other.event_sinks),
                 encrypted_names=merged.encrypted_names | other.encrypted_names,
                 observation={**merged.observation, **other.observation},
+                moves=(*merged.moves, *other.moves),
                 warnings=(*merged.warnings, *other.warnings),
             )
         return merged

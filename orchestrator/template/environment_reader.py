@@ -11,6 +11,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given
 from orchestrator.template.merging import Layer, Strategy
+from orchestrator.template.moves import Move
 from orchestrator.template.registry_reader import RegistryReader
 from orchestrator.template.resource_registry import Registry
 
@@ -23,7 +24,9 @@ SECTIONS: Final = (
     "encrypted_param_names",
     "parameter_merge_strategies",
     "observation",
+    "moved",
 )
+_OF_A_MOVE: Final = ("from", "to")
 _STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
 
 
@@ -61,6 +64,7 @@ class EnvironmentReader:
             event_sinks=self._event_sinks(data),
             encrypted_names=self._encrypted_names(data),
             observation=self._observation(data),
+            moves=self._moves(data),
             warnings=self._document.warnings,
         )
 
@@ -138,6 +142,33 @@ class EnvironmentReader:
                 self._fault((section, problem.path), problem.message, problem.hint)
             return {}
         return given
+
+    def _moves(self, data: dict[str, object]) -> tuple[Move, ...]:
+        section = "moved"
+        given = self._list(data, section, "moves, maps with from and to")
+        read = (self._move(entry, (section, index)) for index, entry in enumerate(given))
+        return tuple(move for move in read if move)
+
+    def _move(self, entry: object, path: Path) -> Move | None:
+        """Return a move; None, after recording a problem, if it is none."""
+        if not isinstance(entry, dict):
+            self._fault(path, f"expected a move, a map with from and to, found {kind_of(entry)}")
+            return None
+        faults = len(self._problems)
+        for key in entry:
+            if key not in _OF_A_MOVE:
+                hint = self._nearest.hint(key, _OF_A_MOVE, "a move has from and to")
+                self._fault((*path, key), f"a move has no {cut(key)!r}", hint)
+        for key in _OF_A_MOVE:
+            value = entry.get(key)
+            if not isinstance(value, str) or not value:
+                found = "nothing" if value in (None, "") else kind_of(value)
+                where = (*path, key) if key in entry else path
+                self._fault(where, f"expected {key!r} to be a resource's name, found {found}")
+        if len(self._problems) > faults:
+            return None
+        source, target = (self._at(entry[key], (*path, key)) for key in _OF_A_MOVE)
+        return Move(source=source, target=target)
 
     def _at(self, value: object, path: Path) -> Given:
         return Given(value, dotted(path), self._document.positions.at(path))

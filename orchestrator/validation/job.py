@@ -94,6 +94,11 @@ def examine_job(
             files = FilesFrom(place.base, job.files) if place.base else job.files
             draft = Draft.read(job.template, file=job.template_file, files=files, limits=limits)
             examined = examiner.examine(draft, environment, place)
+            if environment.moves:
+                # Most environments have none.
+                from orchestrator.validation.moves import move_problems
+
+                problems += move_problems(environment.moves, draft)
     except InvalidInput as error:
         raise InvalidInput(in_order([*problems, *examiner.problems, *error.problems])) from error
     problems += examiner.problems

@@ -393,6 +393,8 @@ class ResourcePlan(View):
     changes: tuple[PropertyChange, ...] = ()
     #: The actions that may be taken instead of ``action``, once values are known; ``reason`` says why.
     may: tuple[str, ...] = ()
+    #: The present name of a resource that is moved; empty for others.
+    moved_from: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ def _rebuilt(attempt: Attempt, row: ResourceRow, kind: type[Resource]) -> Resour
     claim = attempt.claim
     clients = attempt.clients
     resource = kind(
-        name=row.name,
+        name=row.made_as,
         type_name=row.type,
         state=ResourceState(
             uuid=row.id,

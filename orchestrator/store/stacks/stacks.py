@@ -104,8 +104,17 @@ class ResourceRow:
     lock_traversal: str | None
     created_at: float
     updated_at: float
+    #: The names that it had before it was moved, oldest first.
+    former_names: tuple[str, ...] = ()
+    #: Its name when its stack was complete, if it was moved since; else None.
+    complete_name: str | None = None
     #: The path and reason of each attribute that others refer to and that could not be read.
     unread: Sequence[Any] = ()
+
+    @property
+    def made_as(self) -> str:
+        """The name by which its type knows it: the one under which it was made. A move does not change it."""
+        return self.former_names[0] if self.former_names else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +264,8 @@ class Stacks(Repository):
     def resource(self, stack_id: str, name: str) -> ResourceRow:
         """Return the row of a resource by name: the one in force, if there are several.
 
+        If none has the name, that which had it before it was moved.
+
         Raises:
             NotFound: there is none; the nearest name is given.
         """
@@ -266,6 +277,14 @@ class Stacks(Repository):
                 .where(mine, resource.c.name == name)
                 .order_by(tables.is_gone(), resource.c.replaced_by.is_not(None), resource.c.created_at.desc())
             ).all()
+            if rows and (rows[0].action, rows[0].status) != ("DELETE", "COMPLETE"):
+                return self._resource(rows[0])
+            moved = connection.execute(
+                self._resource_rows()
+                .where(mine, ~tables.is_gone(), resource.c.former_names != ())
+                .order_by(resource.c.replaced_by.is_not(None), resource.c.updated_at.desc())
+            ).all()
+            rows = [*(row for row in moved if name in row.former_names), *rows]
             if rows:
                 return self._resource(rows[0])
             names = connection.execute(sa.select(resource.c.name).where(mine)).scalars()

@@ -77,6 +77,10 @@ resource = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("stack_id", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
+    #: The names that it had before it was moved, oldest first; the first is the one that its object was made by.
+    sa.Column("former_names", Words, nullable=False, server_default="[]"),
+    #: Where it was moved since its stack was complete: its name at that time, to which a rollback returns.
+    sa.Column("complete_name", sa.Text),
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("action", sa.Text, nullable=False, server_default="INIT"),
     sa.Column("status", sa.Text, nullable=False, server_default="COMPLETE"),

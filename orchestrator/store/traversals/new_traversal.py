@@ -26,6 +26,17 @@ class Adopted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowNames:
+    """The names of a row from now on."""
+
+    name: str
+    #: Those that it had before, oldest first.
+    former: tuple[str, ...]
+    #: The name that it had when its stack was complete, if that is another.
+    complete: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewTraversal:
     """A traversal to begin: the plan, and the values of the rows of its stack."""
 
@@ -56,6 +67,11 @@ class NewTraversal:
     successors: Mapping[str, str | None] = field(default_factory=dict)
     #: The rows that are wanted as they were last applied, although another definition was planned.
     as_applied: Collection[str] = ()
+    #: New names of existing rows, by row id; and those before, by the new names.
+    names: Mapping[str, RowNames] = field(default_factory=dict)
+    moved: Mapping[str, str] = field(default_factory=dict)
+    #: Whether the names were chosen for a stack that is not complete: then it begins only as long as it is not.
+    is_unfinished: bool = False
     #: New resource types of existing rows, by row id.
     other_types: Mapping[str, str] = field(default_factory=dict)
     #: Flags of the operation.

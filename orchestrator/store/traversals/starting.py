@@ -63,6 +63,20 @@ def _replacements() -> Query:
     return sa.select(resource.c.id).where(mine, resource.c.replaces.is_not(None), ~tables.is_gone())
 
 
+def _may_take(new: NewTraversal, expected: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a traversal takes its stack over from the expected one, as it was planned."""
+    stack = tables.stack
+    mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
+    if new.plan.action == "ROLLBACK":
+        same = stack.c.completed_template_id.is_not_distinct_from(new.completed_template_id)
+        mine &= same & (stack.c.status != "COMPLETE")
+    if new.is_unfinished:
+        mine &= stack.c.status != "COMPLETE"
+    if new.protection is not None:
+        mine &= stack.c.protections == new.protection.version
+    return mine
+
+
 class TraversalStarts(Repository):
     """Starts of traversals; each is written all or nothing."""
 
@@ -132,15 +146,9 @@ class TraversalStarts(Repository):
             if self._are_taken(connection, new):
                 return None
             self._hold(connection, new.fence)
-            mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
-            if new.plan.action == "ROLLBACK":
-                same = stack.c.completed_template_id.is_not_distinct_from(new.completed_template_id)
-                mine &= same & (stack.c.status != "COMPLETE")
-            if new.protection is not None:
-                mine &= stack.c.protections == new.protection.version
             swapped = connection.execute(
                 stack.update()
-                .where(mine, stack.c.deleted_at.is_(None))
+                .where(_may_take(new, expected), stack.c.deleted_at.is_(None))
                 # An import of objects is always rolled back if it fails: that says nothing of the operations after it.
                 .values(**self._stack_values(new, now, chooses=new.plan.action != "ADOPT"))
             )
@@ -169,6 +177,11 @@ class TraversalStarts(Repository):
             self._refuse_other_marks(connection, new)
             widen_requirements(connection, expected)
             new = self._planned_anew(connection, new)
+            if new.names:
+                # Few traversals move anything.
+                from orchestrator.store.traversals.moving import move_rows
+
+                move_rows(connection, self._codec, new, now)
             if new.successors:
                 replaced = sa.text("UPDATE resource SET replaced_by = :successor WHERE id = :id")
                 values = [{"id": each, "successor": by} for each, by in sorted(new.successors.items())]

@@ -1,5 +1,7 @@
 """What a plan is bound to: it is read as it was written, and says what changed since."""
 
+from dataclasses import replace
+
 import msgpack
 import pytest
 
@@ -67,8 +69,15 @@ def test_changes_since_are_named() -> None:
 def test_an_update_that_would_do_something_else_disagrees(
     made: list[str], kept: list[str], deleted: list[str], why: str
 ) -> None:
-    found = disagreement(BINDING, made, kept, deleted)
+    found = disagreement(BINDING, made, kept, deleted, BINDING.moves)
     assert (why in found) if why else not found
+
+
+@pytest.mark.parametrize("moved", [{}, {"db": "other"}, {"db": "database", "new": "old"}])
+def test_an_update_that_would_move_something_else_disagrees(moved: dict[str, str]) -> None:
+    binding = replace(BINDING, moves={"db": "database"})
+    assert not disagreement(binding, ["new"], ["db"], ["old"], {"db": "database"})
+    assert "is moved" in disagreement(binding, ["new"], ["db"], ["old"], moved)
 
 
 def test_the_digest_of_a_definition_is_of_what_is_wanted_alone() -> None:
