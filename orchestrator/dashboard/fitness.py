@@ -19,6 +19,8 @@ _ON_A_STACK_AT_REST: Final = (
     "resume",
     "snapshot",
     "restore",
+    "protect",
+    "unprotect",
     "mark_unhealthy",
     "mark_healthy",
 )

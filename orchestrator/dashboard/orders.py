@@ -24,6 +24,8 @@ _MORE: Final[Mapping[str, Mapping[str, type]]] = {
     "cancel": {"rollback": bool},
     "snapshot": {"snapshot": str},
     "restore": {"snapshot": str},
+    "protect": {"resource": str},
+    "unprotect": {"resource": str},
     "mark_unhealthy": {"resource": str},
     "mark_healthy": {"resource": str},
     "signal": {"resource": str, "details": dict},
@@ -59,7 +61,8 @@ class Order:
     traversal_id: str
     #: The stack's name, as the operator confirmed it.
     confirm: str
-    #: The resource to signal or to mark, or whose hooks to clear; empty for all hooks.
+    #: The resource to signal or to mark, or whose hooks to clear; empty for all hooks. The path of the one to protect;
+    #: empty for the stack itself.
     resource: str = ""
     details: Mapping[str, Any] | None = None
     #: The kind of the hooks to clear; empty for any.
@@ -156,7 +159,16 @@ def _with_snapshot(order: Order, service: Service) -> dict[str, object]:
     return came(f"{order.confirm} is being restored", service.restore(order.stack_id, order.snapshot))
 
 
+def _protected(order: Order, service: Service) -> dict[str, object]:
+    protected = order.action == "protect"
+    service.protect(order.stack_id, (order.resource,) if order.resource else (), protected=protected)
+    state = "is protected now" if protected else "is not protected any more"
+    return came(f"{order.resource or order.confirm} {state}", None)
+
+
 def _on_resource(order: Order, service: Service) -> dict[str, object]:
+    if order.action in ("protect", "unprotect"):
+        return _protected(order, service)
     if order.action in ("mark_unhealthy", "mark_healthy"):
         reset = order.action == "mark_healthy"
         marked = service.mark_unhealthy(order.stack_id, order.resource, reason=order.comment, reset=reset)

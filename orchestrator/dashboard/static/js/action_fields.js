@@ -8,6 +8,8 @@ const FIELDS = {
   delete: typedName,
   snapshot: snapshotFields,
   restore: restoreFields,
+  protect: protectionFields,
+  unprotect: protectionFields,
   mark_unhealthy: markFields,
   mark_healthy: markFields,
   signal: signalFields,
@@ -86,6 +88,14 @@ function restoreFields({ snapshots }) {
 function markFields() {
   const resource = el("input", { id: "act-resource", class: "form-control", required: true, autocomplete: "off", spellcheck: "false" });
   return { elements: [el("label", { for: "act-resource", text: "Resource" }), resource], read: () => ({ resource: resource.value }) };
+}
+
+/** A resource, or without one the stack itself. */
+function protectionFields() {
+  const resource = el("input", { id: "act-resource", class: "form-control", autocomplete: "off", spellcheck: "false", "aria-describedby": "act-path" });
+  const label = el("label", { for: "act-resource", text: "Resource (optional; without one, the stack itself)" });
+  const note = el("p", { id: "act-path", class: "small muted", text: "One in a nested stack by its path, such as web/server." });
+  return { elements: [label, resource, note], read: () => (resource.value.trim() ? { resource: resource.value.trim() } : {}) };
 }
 
 function hookFields({ hooks }) {

@@ -17,6 +17,8 @@ const WORDS = {
   resume: { button: "Resume", verb: "Resume", after: "The suspended resources are resumed." },
   snapshot: { button: "Take a snapshot", verb: "Take a snapshot of", after: "It holds the definition, and what the types of resources can keep." },
   restore: { button: "Restore a snapshot", verb: "Restore", after: "The stack gets the definition and the data of the snapshot." },
+  protect: { button: "Protect", verb: "Protect", after: "A protected stack is not deleted. A protected resource is neither deleted nor replaced." },
+  unprotect: { button: "Unprotect", verb: "Unprotect", after: "What is not protected can be deleted and replaced." },
   mark_unhealthy: { button: "Mark unhealthy", verb: "Mark a resource unhealthy in", after: "The next update replaces the resource." },
   mark_healthy: { button: "Mark healthy", verb: "Mark a resource healthy in", after: "Updates keep the resource, whatever a check has found." },
   signal: { button: "Signal", verb: "Signal", after: "The resource receives the signal, such as a wait condition waits for." },
@@ -26,6 +28,7 @@ const PRIMARY = ["cancel", "retry", "clear_hook", "delete"];
 const GROUPS = [
   ["Operations", ["check", "suspend", "resume"]],
   ["Snapshots", ["snapshot", "restore"]],
+  ["Protection", ["protect", "unprotect"]],
   ["Resources", ["mark_unhealthy", "mark_healthy", "signal"]],
 ];
 
@@ -172,9 +175,9 @@ function ask(action) {
   });
 }
 
-// The head changes with the stack's state and when a resource is held at a hook.
-onHead(({ operation, counts }) => {
-  const now = `${operation.stack_state} ${operation.traversal_id} ${counts.held ?? 0}`;
+// The head changes with the stack's state and its protection, and when a resource is held at a hook.
+onHead(({ operation, counts, protected: isProtected }) => {
+  const now = `${operation.stack_state} ${operation.traversal_id} ${counts.held ?? 0} ${isProtected}`;
   if (now === seen) return;
   seen = now;
   // The head shows faults of the dashboard; the server checks every order anyway.

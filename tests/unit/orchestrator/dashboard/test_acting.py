@@ -127,6 +127,35 @@ def test_a_stack_is_suspended_kept_in_a_snapshot_and_its_resource_marked(
     assert service.resource("kept", "one[*]").state == "CHECK_COMPLETE"
 
 
+def test_a_stack_and_a_resource_are_protected_and_given_free_again(
+    operator: httpx.Client, service: Service
+) -> None:
+    made = service.create(
+        StackJob(name="sheltered", template=FAILING.replace("default: true", "default: false"))
+    )
+    list(service.watch(made.id))
+    protected = act(operator, "sheltered", "protect", comment="holds the orders")
+    assert protected.json()["message"] == "sheltered is protected now"
+    assert operator.get("/stack/sheltered/head.json").json()["protected"] is True
+    assert "is protected" in offers(operator, "sheltered")["unfit"]["delete"]
+    assert act(operator, "sheltered", "delete").status_code == 409
+    event = service.observer.queries.events(made.id, newest_first=True)[0]
+    assert (event.action, event.reason) == ("PROTECT", "holds the orders")
+    free = act(operator, "sheltered", "unprotect")
+    assert free.json()["message"] == "sheltered is not protected any more"
+    assert not service.stack(made.id).protected
+
+    assert (
+        act(operator, "sheltered", "protect", resource="one[*]").json()["message"]
+        == "one[*] is protected now"
+    )
+    assert service.resource(made.id, "one[*]").protected
+    assert act(operator, "sheltered", "unprotect", resource="two").status_code == 404
+    act(operator, "sheltered", "unprotect", resource="one[*]")
+    assert not service.resource(made.id, "one[*]").protected
+    assert {"stack.protect", "stack.unprotect"} <= {each.entry.action for each in service.audit_records(50)}
+
+
 def test_of_orders_that_come_at_once_one_is_carried_out(operator: httpx.Client, service: Service) -> None:
     made = service.create(StackJob(name="twice", template=FAILING))
     assert list(service.watch(made.id))[-1].stack.status == "FAILED"

@@ -173,15 +173,17 @@ def test_nobody_cancels_or_repeats_what_they_have_not_seen(action: str) -> None:
         check_order(order(action, traversal_id="t0"), situation(stack))
 
 
-AT_REST = {"check", "suspend", "snapshot", "restore", "mark_unhealthy", "mark_healthy"}
+MARKS = {"mark_unhealthy", "mark_healthy"}
+PROTECTION = {"protect", "unprotect"}
+AT_REST = {"check", "suspend", "snapshot", "restore", *MARKS, *PROTECTION}
 #: Per state, which actions have a point in it.
 FITTING = {
     "CREATE_IN_PROGRESS": {"cancel", "delete", "signal"},
     "CREATE_FAILED": {"retry", "delete", "signal", *AT_REST},
     "CREATE_COMPLETE": {"delete", "signal", *AT_REST},
     "UPDATE_FAILED": {"retry", "delete", "signal", "resume", *AT_REST},
-    "SUSPEND_COMPLETE": {"delete", "signal", "resume"},
-    "SUSPEND_FAILED": {"delete", "signal", "suspend", "resume"},
+    "SUSPEND_COMPLETE": {"delete", "signal", "resume", *PROTECTION},
+    "SUSPEND_FAILED": {"delete", "signal", "suspend", "resume", *PROTECTION},
     "RESUME_COMPLETE": {"delete", "signal", *AT_REST},
     "CHECK_IN_PROGRESS": {"cancel", "delete", "signal"},
     "DELETE_IN_PROGRESS": {"signal"},
@@ -210,4 +212,4 @@ def test_nothing_is_done_to_what_is_deleted() -> None:
 
 def test_a_part_of_a_stack_is_changed_with_the_whole() -> None:
     part = replace(STACK, parent_id="s0", depth=1)
-    assert fitting(part) == {"signal", "mark_unhealthy", "mark_healthy"}
+    assert fitting(part) == {"signal", *MARKS, *PROTECTION}
