@@ -276,11 +276,9 @@ class StackQueries:
         """Return one operation on a stack, which may be deleted, with its nodes' counts."""
         stack = self._past(name)
         row = self._store.past.traversal(stack.id, traversal_id)
-        made = traversal_view(
+        return traversal_view(
             row, stack, self._store.families.counts(row.id), self._store.ledger.calls(row.id)
         )
-        options = self._store.traversals.options(row.id)
-        return replace(made, plan=options.get("plan", ""), planned_by=options.get("planned_by", ""))
 
     def outputs(self, name: str) -> tuple[OutputView, ...]:
         """Return a stack's outputs; one that cannot be resolved yet has an error in place of a value."""

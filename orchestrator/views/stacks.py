@@ -217,8 +217,7 @@ class TraversalView(StatefulView):
     failed: int
     #: The number of resources in each state, as in ``Progress``; only for a single operation. Empty once purged.
     nodes: Mapping[str, int] = field(default_factory=dict)
-    #: The id of the saved plan that it applied, and the user who had made that; only for a single operation. Empty for
-    #: none.
+    #: The id of the saved plan that it applied, and the user who had made that; empty for none.
     plan: str = ""
     planned_by: str = ""
     #: The calls of lifecycle plugins, in the order of ``pre_op``; only for a single operation.

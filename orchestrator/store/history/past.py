@@ -30,6 +30,9 @@ class TraversalRow(Record):
     user: str = ""
     #: Why the user began it; empty if the user did not say.
     comment: str = ""
+    #: The id of the saved plan that it applied, and the user who had made that; empty for none.
+    plan: str = ""
+    planned_by: str = ""
     created_at: float
     ended_at: float | None
     #: The number of its events about resources, by action and status: ``CREATE_COMPLETE`` ...
@@ -178,7 +181,7 @@ class Past:
         """Return some traversals of a stack by their ids, without counts; those that are purged are left out."""
         traversal = tables.traversal
         sql = self._rows().where(traversal.c.stack_id == stack_id, traversal.c.id.in_(ids))
-        return {row.id: TraversalRow.of(row, status=_status(row), counts={}) for row in self._db.rows(sql)}
+        return {row.id: _traversal(row, {}) for row in self._db.rows(sql)}
 
     @staticmethod
     def _rows() -> Query:
@@ -193,6 +196,7 @@ class Past:
             "ended_at",
             "counted",
             "comment",
+            "options",
         )
         return sa.select(*(traversal.c[name] for name in names), traversal.c.user_name.label("user"))
 
@@ -208,10 +212,7 @@ class Past:
         for traversal_id, action, status, count in self._db.rows(sql):
             counts[traversal_id][f"{action}_{status}"] += count
         replaced = self._replaced(stack_id, rows)
-        return [
-            TraversalRow.of(row, status=_status(row), counts=counts[row.id], replaced=replaced[row.id])
-            for row in rows
-        ]
+        return [_traversal(row, counts[row.id], replaced[row.id]) for row in rows]
 
     def _replaced(self, stack_id: str, rows: Sequence[AnyRow]) -> Counter[str]:
         event = tables.event
@@ -224,6 +225,12 @@ class Past:
             .having(sa.func.count(event.c.action.distinct()) > 1)
         )
         return Counter(traversal_id for traversal_id, _ in self._db.rows(sql))
+
+
+def _traversal(row: AnyRow, counts: Mapping[str, int], replaced: int = 0) -> TraversalRow:
+    options = json.loads(row.options)
+    applied = {name: options.get(name, "") for name in ("plan", "planned_by")}
+    return TraversalRow.of(row, status=_status(row), counts=counts, replaced=replaced, **applied)
 
 
 def _status(row: AnyRow) -> str:

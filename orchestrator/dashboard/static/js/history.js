@@ -23,6 +23,10 @@ function didWords(operation) {
   return did.map((each) => `${count(operation[each])} ${each}`).join(", ") || "–";
 }
 
+function planWords({ plan, planned_by: by }) {
+  return `Applied the plan ${plan}${by ? `, made by ${by}` : ""}.`;
+}
+
 function newRow(operation) {
   const { stack } = page();
   const past = `?traversal=${encodeURIComponent(operation.id)}`;
@@ -47,6 +51,7 @@ function newRow(operation) {
       "td",
       { class: "wrap small" },
       operation.comment ? el("p", { class: "comment", text: `“${operation.comment}”` }) : null,
+      operation.plan ? el("p", { class: "applied-plan muted", text: planWords(operation) }) : null,
       operation.reason,
     ),
     el("td", {}, el("span", { class: "links" }, link("graph"), link("timeline"), link("events"), compared, changes)),
