@@ -11,21 +11,22 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.comments import COMMENT, is_comment
 
 #: The greatest size of a body; only a signal's details, and templates with their files, are large.
+#: Plans may be larger.
 MOST_BYTES: Final = 1024 * 1024
 #: The greatest depth of nested values.
 DEEPEST: Final = 100
 _NO_CHARACTER: Final = re.compile(r"[\x00\ud800-\udfff]")
 
 
-def read_object(body: bytes) -> dict[str, Any]:
+def read_object(body: bytes, *, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
     """Return the JSON object in a request's body.
 
     Raises:
         InvalidInput: it is too large, or something else.
     """
-    if len(body) > MOST_BYTES:
+    if len(body) > most_bytes:
         raise InvalidInput(
-            [Problem(message=f"an order of {len(body)} bytes: at most {MOST_BYTES} are taken")]
+            [Problem(message=f"an order of {len(body)} bytes: at most {most_bytes} are taken")]
         )
     try:
         sent = json.loads(body)
@@ -39,7 +40,7 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 def unknown(sent: Mapping[str, object], names: Sequence[str]) -> list[Problem]:
     """Return a problem for each field whose name is not one of ``names``."""
-    nearest, expected = Nearest(), f"expected are {', '.join(names)}"
+    nearest, expected = Nearest(), f"expected are {', '.join(names)}" if names else "expected are none"
     return [
         Problem(path=name, message="there is no such field", hint=nearest.hint(name, names, expected))
         for name in sent

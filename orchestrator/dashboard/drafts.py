@@ -25,7 +25,7 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.masking import shown_source
 from orchestrator.validation.report import examined_alone, view_of
-from orchestrator.views.stacks import PropertyChange, ResourcePreview, StackPreview, UpdatePlan
+from orchestrator.views.stacks import PropertyChange, ResourcePlan, ResourcePreview, StackPreview, UpdatePlan
 
 #: The fields of every draft, beside the text of the template.
 _OPTIONAL: Final = (
@@ -276,16 +276,18 @@ def plan_of(preview: StackPreview | UpdatePlan) -> dict[str, Any]:
 def _plan_rows(preview: StackPreview | UpdatePlan) -> list[dict[str, Any]]:
     if isinstance(preview, StackPreview):
         return [row for each in preview.resources for row in _made(each, "")]
-    return [
-        {
-            "name": each.name,
-            "type": each.type,
-            "action": each.action,
-            "why": each.reason,
-            "changes": [row for change in each.changes for row in _changed(change)],
-        }
-        for each in preview.resources
-    ]
+    return [plan_row(each) for each in preview.resources]
+
+
+def plan_row(resource: ResourcePlan) -> dict[str, Any]:
+    """Return what is done to a resource as JSON, with a row for each part of a property that changes."""
+    return {
+        "name": resource.name,
+        "type": resource.type,
+        "action": resource.action,
+        "why": resource.reason,
+        "changes": [row for change in resource.changes for row in _changed(change)],
+    }
 
 
 def _made(resource: ResourcePreview, outer: str) -> list[dict[str, Any]]:

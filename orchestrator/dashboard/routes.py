@@ -12,6 +12,7 @@ from orchestrator.dashboard.handlers import (
     editing,
     fleet,
     graphs,
+    plans,
     resource,
     resource_types,
     runs,
@@ -56,6 +57,7 @@ def routes() -> list[Any]:
         *resource.ROUTES,
         *actions.ROUTES,
         *editing.ROUTES,
+        *plans.ROUTES,
         *stack_data.ROUTES,
         # Last: all other addresses below ours.
         url(r"/stacks?/.*", Nowhere, name="nowhere"),

@@ -13,6 +13,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.keys.plan_seal import PlanKeys
 from orchestrator.model.messages import DeleteJob, StackJob
+from orchestrator.model.names import id_of_new_stack
 from orchestrator.model.plan import DesiredResource
 from orchestrator.model.plan_binding import PlanBinding, definition_digest, disagreement, since
 from orchestrator.planning.comparison import Comparison
@@ -46,11 +47,29 @@ def plan_of(job: StackJob | DeleteJob, store: Store, settings: Settings) -> Plan
     binding = PlanKeys(settings).open(seal, project=job.project, installation=store.identity.read())
     if binding.definition != definition_digest(job):
         raise InvalidInput([Problem(path="plan", message="it is the plan of another job", hint=_AGAIN)])
+    _require_no_refusal(binding)
+    return binding
+
+
+def require_applicable(store: Store, binding: PlanBinding) -> None:
+    """Require that a plan can be applied to its stack as it is now, as far as no definition has to be compared.
+
+    Raises:
+        Conflict: it lists resources that are refused, was applied before, or the stack has moved on.
+        NotFound: the stack is purged.
+    """
+    _require_no_refusal(binding)
+    if binding.stack_id:
+        require_unchanged(store, binding, store.stacks.find(binding.stack_id, project=binding.project))
+    else:
+        require_new(store, binding, id_of_new_stack(binding.project, binding.id))
+
+
+def _require_no_refusal(binding: PlanBinding) -> None:
     if refused := sorted(name for name, listed in binding.actions.items() if listed == ("REFUSE",)):
         raise Conflict(
             f"the plan of stack {binding.stack!r} lists {refused[0]!r} as refused: change the definition, and {_AGAIN}"
         )
-    return binding
 
 
 def require_new(store: Store, binding: PlanBinding, stack_id: str) -> None:
@@ -80,7 +99,7 @@ def require_unchanged(store: Store, binding: PlanBinding, stack: StackRow) -> No
         return
     later = _later(store, binding, stack)
     for row in later:
-        if store.traversals.options(row.id).get("plan") == binding.id:
+        if row.plan == binding.id:
             raise Conflict(
                 f"the plan of stack {stack.name!r} was applied already, at {iso(row.created_at)} by operation {row.id}"
             )

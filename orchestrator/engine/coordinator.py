@@ -5,7 +5,6 @@ transaction; its orders are published afterwards, by the sweep if this process d
 """
 
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -46,6 +45,7 @@ from orchestrator.model.messages import (
     SnapshotJob,
     StackJob,
 )
+from orchestrator.model.names import id_of_new_stack
 from orchestrator.model.nested_stack import AtRest, Fence, NestedJob
 from orchestrator.model.plan import plan_create
 from orchestrator.planning.comparison import job_of_template, refuse_deleted, refuse_nested
@@ -69,8 +69,6 @@ log = structlog.get_logger()
 TRIES: Final = 10
 #: After how long, in seconds, a coordinator begins to look for due observations.
 OBSERVES_AFTER_SECONDS: Final = 1.0
-#: The UUID namespace of stack ids.
-_STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
 
 
 class Coordinator:
@@ -540,4 +538,4 @@ def _id_of_new_stack(job: StackJob, applies: "PlanBinding | None" = None) -> str
     A saved plan makes one stack, however many jobs apply it.
     """
     made_by = applies.id if applies is not None else job.job_id
-    return str(uuid.uuid5(_STACKS, f"{job.project}/{made_by}")) if made_by else ""
+    return id_of_new_stack(job.project, made_by) if made_by else ""

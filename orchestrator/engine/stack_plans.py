@@ -305,6 +305,17 @@ class StackPlans:
         view = replace(view, user=binding.user, is_verified=is_verified)
         return StackPlan(view=view, job=job, binding=binding)
 
+    def require_applicable(self, plan: StackPlan) -> None:
+        """Require that a plan can be applied to its stack as it is now; a coordinator verifies that once more, and all.
+
+        Raises:
+            Conflict: the stack has moved on since it was made, it was applied before, or lists what is refused.
+            NotFound: the stack is purged.
+        """
+        from orchestrator.engine.applied_plan import require_applicable
+
+        require_applicable(self._store, plan.binding)
+
     def _installation(self) -> str:
         return self._store.identity.read()
 

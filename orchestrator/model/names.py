@@ -1,7 +1,8 @@
 """The rules for names of stacks, projects and jobs."""
 
 import re
-from typing import TypeGuard
+import uuid
+from typing import Final, TypeGuard
 
 from orchestrator.errors import InvalidInput, Problem
 
@@ -9,6 +10,8 @@ from orchestrator.errors import InvalidInput, Problem
 _STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,254}")
 #: The longest name.
 _LONGEST = 255
+#: The namespace of the ids of stacks.
+_STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
 #: The rule of :func:`is_name`, in words.
 NAME = f"one line of 1 to {_LONGEST} printable characters, without a blank at either end"
 
@@ -43,3 +46,8 @@ def check_stack_name(name: str) -> None:
             hint="a letter first, then letters, digits, '_', '-' and '.', at most 255 in all",
         )
         raise InvalidInput([problem])
+
+
+def id_of_new_stack(project: str, made_by: str) -> str:
+    """Return the id of the stack that a job or a saved plan makes, by the id of that; always the same one."""
+    return str(uuid.uuid5(_STACKS, f"{project}/{made_by}"))

@@ -22,13 +22,14 @@ from orchestrator.dashboard.handlers.base import PageHandler, http_error
 from orchestrator.dashboard.handlers.ordering import OrderHandler
 from orchestrator.dashboard.handlers.stack import head_of
 from orchestrator.dashboard.orders import came
+from orchestrator.dashboard.plans import filed
 from orchestrator.errors import InvalidInput, IsothermError
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 
 
 def _carry_out(step: str, draft: Draft, service: Service) -> dict[str, Any]:
-    """Return the result of a step with a draft: ``validate``, ``preview``, ``create`` or ``update``."""
+    """Return the result of a step with a draft: ``validate``, ``preview``, ``plan``, ``create`` or ``update``."""
     settings = service.settings
     job = (
         update(draft, service.definition(draft.stack_id), settings)
@@ -39,6 +40,9 @@ def _carry_out(step: str, draft: Draft, service: Service) -> dict[str, Any]:
         return judged(job, settings)
     if step == "preview":
         return plan_of(service.plan_update(job) if draft.stack_id else service.preview(job))
+    if step == "plan":
+        plans = service.plans
+        return filed(plans.of_update(job) if draft.stack_id else plans.of_create(job), service)
     return _begun(job, draft, service)
 
 
@@ -137,6 +141,6 @@ class EditPage(PageHandler):
 ROUTES: Final[list[Any]] = [
     url(r"/stacks/new", NewPage, name="new_stack"),
     url(r"/stack/([^/]+)/edit", EditPage, name="edit_stack"),
-    url(r"/stacks/act/(validate|preview|create)", Create, name="new_stack_act"),
-    url(r"/stack/([^/]+)/act/(validate|preview|update)", Update, name="edit_stack_act"),
+    url(r"/stacks/act/(validate|preview|plan|create)", Create, name="new_stack_act"),
+    url(r"/stack/([^/]+)/act/(validate|preview|plan|update)", Update, name="edit_stack_act"),
 ]

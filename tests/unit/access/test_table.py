@@ -186,9 +186,13 @@ def of_addresses(settings: Settings, tokens: Mapping[str, str]) -> Iterator[list
         # The addresses of actions have a row for each.
         ours = [("GET", each) for each in sorted(ADDRESSES) if "/act/" not in each]
         actions = [("POST", f"/stack/valued/act/{action}") for action in ACTIONS]
-        actions += [("POST", f"/stacks/act/{step}") for step in ("validate", "preview", "create")]
+        actions += [("POST", f"/stacks/act/{step}") for step in ("validate", "preview", "plan", "create")]
         actions += [("POST", f"/stacks/act/{action}/preview") for action in FOR_MANY]
-        actions += [("POST", f"/stack/valued/act/{step}") for step in ("validate", "preview", "update")]
+        actions += [
+            ("POST", f"/stack/valued/act/{step}") for step in ("validate", "preview", "plan", "update")
+        ]
+        actions += [("POST", f"/stacks/act/plan/{step}") for step in ("show", "apply")]
+        actions += [("POST", "/stack/valued/act/plan_deletion")]
         for method, address in (*ours, *actions, *flowers_addresses()):
             codes = [answer_of(asker, address, posts=method == "POST") for asker in clients.values()]
             yield [f"`{method} {address}`", *map(let_through, codes)]

@@ -1,12 +1,14 @@
 // The editor of a new stack, or of another definition of a stack: validated as one types, previewed, and carried out.
 
 import { byId, el, isType, page, setText, typeUrl } from "./dom.js";
+import { onDrop } from "./drop.js";
 import { parameterForm } from "./edit_form.js";
 import { planElements } from "./edit_plan.js";
 import { presentPairs } from "./edit_present.js";
-import { onDrop, sourceField } from "./edit_source.js";
+import { sourceField } from "./edit_source.js";
 import { counted } from "./format.js";
 import { sendOrder } from "./order.js";
+import { savePlan } from "./plan_file.js";
 import { fetchJson } from "./stream.js";
 
 const PAUSE = 400; // Milliseconds without a key before the draft is validated.
@@ -70,7 +72,7 @@ function changed() {
 
 function offer() {
   byId("preview").setAttribute("aria-disabled", String(isBusy || Boolean(refused)));
-  byId("go").setAttribute("aria-disabled", String(isBusy || !isSeen || Boolean(refused)));
+  for (const id of ["save-plan", "go"]) byId(id).setAttribute("aria-disabled", String(isBusy || !isSeen || Boolean(refused)));
 }
 
 async function validate() {
@@ -162,12 +164,22 @@ byId("preview").addEventListener("click", async () => {
   offer();
 });
 
+byId("save-plan").addEventListener("click", async () => {
+  if (!isSeenFirst()) return;
+  const filed = await take("plan", "The plan is being made…");
+  if (!filed) return;
+  savePlan(filed);
+  setText(byId("plan-said"), `Saved as ${filed.name}: it can be looked at and applied on the page Plans.`);
+});
+
+function isSeenFirst() {
+  if (!isSeen) setText(byId("plan-said"), "Look at the preview first.");
+  return isSeen;
+}
+
 byId("edit").addEventListener("submit", async (event) => {
   event.preventDefault();
-  if (!isSeen) {
-    setText(byId("plan-said"), "Look at the preview first.");
-    return;
-  }
+  if (!isSeenFirst()) return;
   // A validation that came after it would be of a stack that has moved on.
   clearTimeout(waiting);
   asked?.abort();

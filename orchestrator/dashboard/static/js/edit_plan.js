@@ -1,4 +1,4 @@
-// What a dry run would do: counts, and a row for each resource with the values before and after.
+// What a dry run or a plan would do: counts, and a row for each resource with the values before and after.
 
 import { el } from "./dom.js";
 
@@ -26,12 +26,13 @@ function difference({ path, before, after, meaning, is_certain: certain }, actio
   ];
 }
 
-function row({ name, type, action, why, changes }) {
+function row({ name, type, action, why, changes, after = [] }) {
   return el(
     "section",
     { class: `plan-row does-${action}`, data: { resource: name, action } },
     el("h3", {}, el("span", { class: "does", text: WORDS[action] ?? action }), name, el("span", { class: "type", text: type })),
     why ? el("p", { class: "small", text: why }) : null,
+    after.length && action !== "UNCHANGED" ? el("p", { class: "small muted", text: `After ${after.join(", ")}` }) : null,
     changes.length
       ? el("pre", { class: "diff", tabindex: "0", role: "region", "aria-label": `Values of ${name}` }, ...changes.flatMap((each) => difference(each, action).filter(Boolean)))
       : null,

@@ -12,7 +12,7 @@ import { sendOrder } from "./order.js";
  *   address: where it is sent.
  *   order: its parts; what `fields(send)` reads is added. `send` is the button, which fields may disable.
  *   isDangerous: whether it destroys something.
- *   done: called once the order is accepted.
+ *   done: called with the result once the order is accepted.
  */
 export function askForOrder({ words, after, address, order, fields = () => null, isDangerous = false, done = () => {} }) {
   const comment = el("input", { id: "act-comment", class: "form-control", maxlength: 500, autocomplete: "off" });
@@ -43,7 +43,7 @@ export function askForOrder({ words, after, address, order, fields = () => null,
       const came = await sendOrder(address, { ...order, comment: comment.value.trim(), ...(more?.read() ?? {}) });
       dialog.close();
       setText(byId("act-said"), came.message);
-      await done();
+      await done(came);
     } catch (problem) {
       setText(error, problem.message);
       error.hidden = false;
