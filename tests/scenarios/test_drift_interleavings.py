@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import Conflict
 from orchestrator.model.observation_policy import ObservationPolicy
+from tests.scenarios.groups import TYPES
 from tests.scenarios.world import World
 from tests.thoroughness import examples
 
@@ -19,6 +20,17 @@ resources:
   a: {type: Cloud::Object, properties: {size: {get_param: size}}}
   b: {type: Cloud::Object, properties: {value: {get_attr: [a, measure]}, size: {get_param: size}}}
   c: {type: Cloud::Object, depends_on: b}
+"""
+NESTED = """\
+heat_template_version: 2021-04-16
+parameters: {size: {type: string, default: s}}
+resources:
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      resource_def: {type: Cloud::Object, properties: {value: "v%index%", size: {get_param: size}}}
+  beside: {type: Cloud::Object, depends_on: group, properties: {size: {get_param: size}}}
 """
 POLICY = ObservationPolicy(mode="repair", replace=True, repairs_per_hour=100_000)
 NAMES = ("a", "b", "c")
@@ -59,8 +71,8 @@ def _lose(world: World, number: int) -> None:
         world.messages.pop(number % len(world.messages))
 
 
-def _update(world: World, number: int) -> None:
-    world.update(TEMPLATE, parameters={"size": ("s", "m")[number % 2]})
+def _update(template: str, world: World, number: int) -> None:
+    world.update(template, parameters={"size": ("s", "m")[number % 2]})
 
 
 ACTS: Mapping[str, Callable[[World, int], object]] = {
@@ -72,28 +84,19 @@ ACTS: Mapping[str, Callable[[World, int], object]] = {
     "deliver more": _deliver_more,
     "lose": _lose,
     "sweep": lambda world, number: world.sweep(after=(1, 70, 700)[number % 3]),
-    "update": _update,
     "die": lambda world, number: world.cloud.crash_after(1 + number),
 }
-acts = st.lists(st.tuples(st.sampled_from(sorted(ACTS)), st.integers(0, 40)), max_size=25)
+acts = st.lists(st.tuples(st.sampled_from(sorted([*ACTS, "update"])), st.integers(0, 40)), max_size=25)
+many = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@many
 @given(acts)
 def test_in_the_end_the_world_is_as_the_template_says_and_nothing_is_on_record(
     acts: list[tuple[str, int]],
 ) -> None:
     with closing(World()) as world:
-        world.create(TEMPLATE)
-        world.settle()
-        stack_id = world.store.stacks.find("s", project="default").id
-        world.store.observation_turns.set_policy(stack_id, POLICY, due_at=world.now)
-        world.looks_for_drift = True
-        for name, number in acts:
-            with suppress(Conflict):
-                world.survive(partial(ACTS[name], world, number))
-        world.cloud.crash_at = None
-        _come_to_rest(world, stack_id)
+        stack_id = _happens(world, TEMPLATE, acts)
         # Nothing was repaired so often that it was left alone.
         rows = {row.name: row for row in world.store.stacks.resources(stack_id)}
         size = _size(world)
@@ -105,13 +108,43 @@ def test_in_the_end_the_world_is_as_the_template_says_and_nothing_is_on_record(
         assert world.state() in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 
 
+@many
+@given(acts)
+def test_in_the_end_nested_stacks_are_as_the_template_says(acts: list[tuple[str, int]]) -> None:
+    with closing(World(types=TYPES)) as world:
+        stack_id = _happens(world, NESTED, acts)
+        rows = world.store.stacks.resources_in_tree(stack_id)
+        objects = {row.physical_id: row.name for row in rows if row.type == "Cloud::Object"}
+        assert sorted(objects.values()) == ["0", "1", "beside"]
+        assert objects.keys() == set(world.cloud.objects)
+        assert {world.cloud.sizes[each or ""] for each in objects} == {_size(world)}
+        assert {row.status for row in rows} == {"COMPLETE"}
+        assert world.state() in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+
+
+def _happens(world: World, template: str, acts: list[tuple[str, int]]) -> str:
+    """Let what is drawn happen to a stack, and all come to rest; return its id."""
+    world.create(template)
+    world.settle()
+    stack_id: str = world.store.stacks.find("s", project="default").id
+    world.store.observation_turns.set_policy(stack_id, POLICY, due_at=world.now)
+    world.looks_for_drift = True
+    by_name = {**ACTS, "update": partial(_update, template)}
+    for name, number in acts:
+        with suppress(Conflict):
+            world.survive(partial(by_name[name], world, number))
+    world.cloud.crash_at = None
+    _come_to_rest(world, template, stack_id)
+    return stack_id
+
+
 def _size(world: World) -> str:
     """Return the value of the parameter in the definition in force."""
     stack = world.store.stacks.find("s", project="default")
     return str(world.store.traversals.context(stack.traversal_id)["parameters"]["size"])
 
 
-def _come_to_rest(world: World, stack_id: str) -> None:
+def _come_to_rest(world: World, template: str, stack_id: str) -> None:
     """Let observations and repairs go on, in which nothing dies any more, until nothing differs."""
     turns = world.store.observation_turns
     # What was repaired three times is given another chance, as an operator would.
@@ -120,7 +153,7 @@ def _come_to_rest(world: World, stack_id: str) -> None:
         world.settle()
         if world.state().endswith("FAILED"):
             # An operation of users met with an object that was gone: they repeat it.
-            world.update(TEMPLATE, parameters={"size": _size(world)}, refresh=True)
+            world.update(template, parameters={"size": _size(world)}, refresh=True)
             world.settle()
         world.sweep(after=1000)
         world.settle()
