@@ -235,6 +235,13 @@ class Settings(BaseSettings):
         description="Types whose last steps took a worker no longer than this are checked together, others one by one. "
         "What a worker has taken and not begun within a second goes back to the queue.",
     )
+    run_size: int = Field(
+        default=32,
+        ge=1,
+        le=1000,
+        description="How many links of a chain a worker creates in one transaction, at most, where their types declare "
+        "that they only compute (`pure` in [plugins.md](plugins.md)). 1: each in a transaction of its own.",
+    )
     job_lease_seconds: float = Field(
         default=60.0,
         gt=0,

@@ -74,6 +74,10 @@ class Resource:
     always_updates: ClassVar[bool] = False
     #: Whether every update replaces the resource, even without changes; a rollback does not.
     renewed_by_updates: ClassVar[bool] = False
+    #: Whether its actions only compute what is recorded of the resource, from its properties and node data alone: they
+    #: neither change nor wait for anything else, so that a result may be discarded and computed again. A worker then
+    #: creates a chain of such resources in one transaction. Not inherited: a subclass may do more.
+    pure: ClassVar[bool] = False
     #: The properties whose differences are no drift, because the other system changes them by itself.
     ignores_drift: ClassVar[frozenset[str]] = frozenset()
     #: The name of the property that refers to another resource whose *current* metadata this one reads (a wait
@@ -98,6 +102,7 @@ class Resource:
         """
         super().__init_subclass__(**kwargs)
         cls.properties_groups = checked_groups(cls, Resource)
+        cls.pure = bool(vars(cls).get("pure"))
 
     def __init__(
         self,

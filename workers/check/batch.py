@@ -50,7 +50,11 @@ class Batch:
     def due(self) -> Sequence[Ended]:
         """Take the outcomes that are to be recorded now: all, once one has waited for some time."""
         with self._lock:
-            return self._take_ended() if self._clock() - self._oldest > DELAY_SECONDS else ()
+            return () if self.may_wait() else self._take_ended()
+
+    def may_wait(self) -> bool:
+        """Return whether the oldest outcome may still wait for another step."""
+        return self._clock() - self._oldest <= DELAY_SECONDS
 
     def rest(self) -> tuple[Sequence[Ended], Sequence[Claim]]:
         """Take all outcomes, and all claims that were not begun."""

@@ -2,7 +2,8 @@
 
 May run any number of times, on any worker, in any order: the claim refuses what is not due, and the attempt number
 fences off a late finish. Nodes whose steps are quick are claimed and finished together, in one transaction each; a
-process learns from its own steps which types are quick.
+process learns from its own steps which types are quick. Links of a chain whose types declare that they only compute are
+not even claimed before their steps are taken (:mod:`orchestrator.store.nodes.runs`).
 """
 
 import random
@@ -33,6 +34,7 @@ from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.database import UNSTORABLE
 from orchestrator.store.nodes.batches import Ended, NodeBatches
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, FinishedBatch, Outcome
+from orchestrator.store.nodes.runs import Run
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
 from orchestrator.tracing.tracer import OFF, Tracing
@@ -116,6 +118,8 @@ class Checker:
             types,
         )
         self._most = settings.batch_size
+        # A span is of a step that counts, which is not certain of one that is taken ahead.
+        self._run_size = settings.run_size if tracing is OFF else 1
         self._pace = pace or Pace(quick_seconds=settings.quick_step_seconds)
         self._patience_seconds = patience_seconds
         self._batches: set[Batch] = set()
@@ -152,9 +156,11 @@ class Checker:
 
     def _check(self, orders: Sequence[CheckOrder]) -> None:
         mine, claims, left = orders, tuple[Claim, ...](), (CARRY_ON - 1) * LINKS
+        # How many links may be taken ahead; none where a look has found none.
+        links = 0
         while True:
             most = self._most if left > 0 else 0
-            done = self._carry_out_batch(claims, most) if claims else self._begin(mine, most)
+            done = self._carry_out_batch(claims, most, links) if claims else self._begin(mine, most)
             ready, claims, mine = done.ready, tuple(done.claims), ()
             if not claims and left > 0:
                 first = next((each for each in ready if each.phase not in (END, JOIN)), None)
@@ -162,7 +168,10 @@ class Checker:
             self._publish(each for each in ready if each not in mine)
             if not claims and not mine:
                 return
-            left -= 1 if len(claims) == 1 and not ready else LINKS
+            is_link = len(claims) == 1 and not ready
+            left -= done.passed + (1 if is_link else LINKS)
+            looks = is_link and self._is_pure(claims[0].type) and (done.passed or not links)
+            links = min(self._run_size, left) - 1 if looks else 0
 
     @cached_property
     def _observer(self) -> "StackObserver":
@@ -229,8 +238,12 @@ class Checker:
         self._publish(ready if claims else ())
         return self._carry_out_batch(claims, most) if claims else FinishedBatch(ready=tuple(ready))
 
-    def _carry_out_batch(self, claims: Sequence[Claim], most: int) -> FinishedBatch:
-        """Take the steps of quick nodes one after the other; claim at most ``most`` of what they made ready."""
+    def _carry_out_batch(self, claims: Sequence[Claim], most: int, links: int = 0) -> FinishedBatch:
+        """Take the steps of quick nodes one after the other; claim at most ``most`` of what they made ready.
+
+        Of one that is alone, take at most so many ``links`` behind it ahead.
+        """
+        run = Run(())
         batch = Batch(claims, patience_seconds=self._patience_seconds)
         self._batches.add(batch)
         self._watch.start()
@@ -239,6 +252,9 @@ class Checker:
                 outcome = self._outcome(claim)
                 if NodeBatches.fits(outcome):
                     batch.add(claim, outcome)
+                    if links > 0 and outcome.log is None:
+                        run = self._run(batch, claim, outcome, links)
+                        break
                 elif len(claims) == 1:
                     # As without batches, this worker continues with it: with the other half of a replacement, say.
                     return FinishedBatch(ready=self.report(claim, outcome))
@@ -248,12 +264,39 @@ class Checker:
                     self._publish(self._record(due).ready)
             ended, late = batch.rest()
             self._give_back(late)
-            return self._record(ended, most)
+            return (self._record_run(run, most) if ended and run.passed > 0 else None) or self._record(
+                ended, most
+            )
         except Exception:
             self._leave(batch)
             raise
         finally:
             self._batches.discard(batch)
+
+    def _is_pure(self, name: str) -> bool:
+        kind = self._types.get(name)
+        return kind is not None and kind.pure
+
+    def _run(self, batch: Batch, claim: Claim, outcome: Outcome, most: int) -> Run:
+        """Take the steps of links behind a node that is done, as long as its outcome may wait; none is claimed yet."""
+        types = [name for name in self._pace.quick if self._is_pure(name)]
+        run = self._store.nodes.run_ahead(claim, types=types, most=most)
+        run.add(claim, outcome)
+        while batch.may_wait() and (link := self._store.nodes.next_of_run(run)) is not None:
+            outcome = self._outcome(link, held=claim)
+            if outcome.log is not None or not NodeBatches.fits(outcome):
+                # It is taken again once it is claimed.
+                break
+            run.add(link, outcome)
+        return run
+
+    def _record_run(self, run: Run, most: int) -> FinishedBatch | None:
+        """Record a run in one transaction; None if that is not possible, and its first node is to be ended alone."""
+        try:
+            finished = self._store.nodes.finish_run(run, types=self._pace.quick, most=most)
+        except UNSTORABLE:
+            return None
+        return finished and replace(finished, ready=self._pass_on(finished.ready))
 
     def hand_back(self) -> None:
         """Record the outcomes, and give back the claims, that wait for too long because of a step that lasts."""
@@ -296,17 +339,22 @@ class Checker:
     def _publish(self, orders: Iterable[CheckOrder]) -> None:
         publish_or_leave(self._publisher, tuple(orders))
 
-    def _outcome(self, claim: Claim) -> Outcome:
-        """Take the step of a claim, with its lease extended as long as it lasts."""
+    def _outcome(self, claim: Claim, *, held: Claim | None = None) -> Outcome:
+        """Take the step of a claim, with its lease extended as long as it lasts.
+
+        Of a link that is not claimed yet, extend that of the claim ``held``; whether it failed is not known until then.
+        """
         order = claim.order
+        beat = (order.traversal_id, (held or claim).order.no, (held or claim).attempt)
         begun = time.monotonic()
         with (
             about_attempt(order, claim.attempt),
             self._tracing.check(claim, self._worker) as traced,
         ):
-            with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt), claim.type):
+            with self._heartbeat.beating(beat, claim.type):
                 outcome = self.act(claim)
-            if outcome.ending in (Ending.FAILED, Ending.FAULT) and (failed := _failed.get()) is not None:
+            is_over = held is None and outcome.ending in (Ending.FAILED, Ending.FAULT)
+            if is_over and (failed := _failed.get()) is not None:
                 failed.append(order.key)
             traced.came_to(outcome)
         self._pace.took(claim.type, time.monotonic() - begun)

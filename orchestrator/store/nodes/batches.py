@@ -1,6 +1,6 @@
 """Batches: several nodes of one traversal, each claimed and fenced by itself, in one transaction."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.model.codec import Codec
@@ -47,31 +47,40 @@ class NodeBatches(Repository):
         A node that is not ready, or whose traversal is over, is neither claimed nor left.
         """
         by_number = {order.no: order for order in orders}
-        values = self._claim_values(orders[0], by_number, worker=worker, types=types, most=len(by_number))
+        values = self.claim_values(orders[0], by_number, worker=worker, types=types, most=len(by_number))
         with self._db.direct() as direct:
             if self._db.postgres:
                 rows = direct.rows(batch_statements.CLAIM.at(self._db.now), values)
             else:
-                rows = self._claim_sqlite(direct, values)
+                rows = self.claim_sqlite(direct, values)
         return Taken(
             claims=[self._claims.claim_of(by_number[row.no], row, worker) for row in rows if row.type],
             left=[by_number[row.no] for row in rows if row.type is None],
         )
 
     @retrying
-    def finish(self, ended: Sequence[Ended], *, types: Collection[str], most: int) -> FinishedBatch:
+    def finish(
+        self,
+        ended: Sequence[Ended],
+        *,
+        types: Collection[str],
+        most: int,
+        after: Callable[[Direct], object] | None = None,
+    ) -> FinishedBatch:
         """Record actions of one traversal that are done, and claim at most ``most`` of the nodes they made ready.
 
         The claimed ones are of these ``types``; orders for the others are returned. Safe to repeat, as each finish is:
-        a claim whose answer was lost is one of a lost worker.
+        a claim whose answer was lost is one of a lost worker. ``after`` is called first, in the same transaction.
         """
         first = ended[0][0]
         every = [(claim, outcome, self._endings.values_of(claim, outcome)) for claim, outcome in ended]
         numbers = sorted({no for claim, _ in ended for no in claim.dependents})
-        next_values = self._claim_values(first.order, numbers, worker=first.worker, types=types, most=most)
+        next_values = self.claim_values(first.order, numbers, worker=first.worker, types=types, most=most)
         if not (most and types):
             next_values["numbers"] = []
-        with self._db.direct() as direct:
+        with self._db.direct(statements=2 if after else 1) as direct:
+            if after is not None:
+                after(direct)
             run = self._finish_postgres if self._db.postgres else self._finish_sqlite
             done, status, released, rows = run(direct, every, next_values)
         claimed = [row for row in rows if row.type]
@@ -117,9 +126,10 @@ class NodeBatches(Repository):
             connection.execute(text_of(statements.UNLOCK_RESOURCE), values)
         return self._orders.wake_resource(claim.resource_id) if is_over else (order,)
 
-    def _claim_values(
+    def claim_values(
         self, place: CheckOrder, numbers: Iterable[int], *, worker: str, types: Collection[str], most: int
     ) -> dict[str, Any]:
+        """Return what the statements are about that claim at most ``most`` of these nodes."""
         numbers = sorted(numbers)
         return {
             # As texts, which cost a driver less than lists.
@@ -136,7 +146,8 @@ class NodeBatches(Repository):
             "locked_seconds": self._timings.locked_seconds,
         }
 
-    def _claim_sqlite(self, direct: Direct, values: Mapping[str, Any]) -> list[AnyRow]:
+    def claim_sqlite(self, direct: Direct, values: Mapping[str, Any]) -> list[AnyRow]:
+        """Claim nodes; return a row for each that was ready, without a ``type`` where it is not claimed."""
         read = statements.SQLITE_CLAIM_READ.at(self._db.now)
         rows: list[AnyRow] = []
         taken = 0
@@ -162,7 +173,7 @@ class NodeBatches(Repository):
                 done.add(claim.order.no)
                 status = result[0]
                 released += result[1]
-        return done, status, released, self._claim_sqlite(direct, next_values)
+        return done, status, released, self.claim_sqlite(direct, next_values)
 
     def _finish_postgres(
         self, direct: Direct, every: Sequence[tuple[Claim, Outcome, Values]], next_values: Mapping[str, Any]

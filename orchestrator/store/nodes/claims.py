@@ -183,3 +183,5 @@ class FinishedBatch:
     claims: Sequence[Claim] = ()
     #: What was not finished: to be finished alone, unless it is fenced off.
     left: Sequence[tuple[Claim, Outcome]] = ()
+    #: How many nodes of a run were claimed and finished besides.
+    passed: int = 0

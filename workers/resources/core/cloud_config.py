@@ -53,6 +53,7 @@ outputs:
   user_data:
     value: {get_attr: [first_boot, config]}
 """
+    pure = True
     properties_schema = {
         "cloud_config": mapping("The configuration of cloud-init, by module.", default={}),
     }

@@ -83,6 +83,7 @@ outputs:
   user_data:
     value: {get_attr: [user_data, config]}
 """
+    pure = True
     reads = frozenset({"config"})
     properties_schema = {
         "group": group(),

@@ -83,6 +83,7 @@ outputs:
   password:
     value: {get_attr: [password, value]}
 """
+    pure = True
     properties_schema = {
         "length": integer("The length of the text.", default=32, constraints=(Range(1, 512),)),
         "character_classes": listing(

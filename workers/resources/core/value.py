@@ -75,6 +75,7 @@ outputs:
   domain:
     value: {get_attr: [domain, value]}
 """
+    pure = True
     properties_schema = {
         "value": anything("The value.", required=True, update_allowed=True),
         "type": text(
