@@ -478,7 +478,12 @@ class Service(Administration):
         from orchestrator.engine.drift_admin import DriftAdmin
 
         return DriftAdmin(
-            self.settings, self._store, find=self._find, submit=self._jobs.submit, record=self._record
+            self.settings,
+            self._store,
+            find=self._find,
+            submit=self._jobs.submit,
+            record=self._record,
+            start=self.start,
         )
 
     def apply(self, plan: "StackPlan") -> StackView:

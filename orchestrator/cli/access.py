@@ -33,6 +33,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "stack check": "stack.check",
     "stack drift detect": "stack.detect_drift",
     "stack drift show": "stack.read",
+    "stack observe run": "stack.observe",
     "stack observe set": "stack.observe",
     "stack observe show": "stack.read",
     "stack suspend": "stack.suspend",

@@ -8,6 +8,7 @@ import click
 from orchestrator.cli.formats import Table, as_json, moment, printable, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
+from orchestrator.cli.waiting import Waiting
 
 if TYPE_CHECKING:
     from orchestrator.views.drift import DriftView
@@ -31,8 +32,8 @@ def detect(shell: Shell, name: str, form: str) -> None:
     CHECK_FAILED, and an operation that begins meanwhile goes first. Stacks with a policy are observed by themselves:
     isotherm stack observe set.
     """
-    with shell.service() as service:
-        found = service.drift.detect(name)
+    with shell.service() as service, Waiting(f"observing stack {printable(name)!r}") as waiting:
+        found = service.drift.detect(name, waiting.go_on)
         trouble = service.drift.observation(name).trouble
     if trouble:
         click.echo(f"not everything was observed: {printable(trouble)}", err=True)

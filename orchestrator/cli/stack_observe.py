@@ -4,14 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.formats import fields_table, moment, show
+from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import shell_command
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.times import Time, duration
+from orchestrator.cli.waiting import Waiting
 from orchestrator.model.durations import span_seconds
 from orchestrator.model.observation_policy import GONE, MODES
 
 if TYPE_CHECKING:
+    from orchestrator.engine.observation_round import RoundState
     from orchestrator.views.drift import ObservationView
 
 _SPAN = Time("duration", span_seconds, "a duration such as 15m or 2h")
@@ -72,6 +74,27 @@ def show_policy(shell: Shell, name: str, form: str) -> None:
     with shell.service() as service:
         view = service.drift.observation(name)
     _show(view, form)
+
+
+@shell_command("isotherm stack observe run", "isotherm stack observe run -f json", group=observe, name="run")
+def run(shell: Shell, form: str) -> None:
+    """Observe all stacks that are due, and repair their drift.
+
+    For embedded mode, where nothing runs between two commands: let cron run it. Each stack of the project is observed
+    whose time by its policy has come, and repaired if its policy says so. With a broker, coordinators do this.
+    """
+    with shell.service() as service, Waiting("observing stacks") as waiting:
+        found = service.drift.observe_due(lambda state: waiting.go_on(_in_words(state)))
+    rows = [
+        (each.stack, "yes" if each.observed else "no", each.drifted, each.repaired, each.trouble)
+        for each in found
+    ]
+    columns = ("stack", "observed", "drifted", "repaired", "trouble")
+    show(form, [each.to_dict() for each in found], Table(columns=columns, rows=rows))
+
+
+def _in_words(state: "RoundState") -> str:
+    return f"{state.done} of {state.stacks} stacks are done, {state.repairing} are under repair"
 
 
 def _show(view: "ObservationView", form: str) -> None:

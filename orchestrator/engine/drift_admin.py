@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from orchestrator.config.settings import Settings
+from orchestrator.engine.observation_round import ObservationRound, RoundState, carry_out
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.model.messages import DetectDriftJob, Job
 from orchestrator.model.observation_policy import ObservationPolicy
@@ -14,7 +15,7 @@ from orchestrator.planning.repairing import still_counted
 from orchestrator.queries.drift import drift_view
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
-from orchestrator.views.drift import DriftView, ObservationView
+from orchestrator.views.drift import DriftView, ObservationView, RoundView
 
 #: How long a command waits for an observation that it has begun, in seconds.
 PATIENCE_SECONDS: Final = 600.0
@@ -32,14 +33,15 @@ class DriftAdmin:
         find: Callable[[str], StackRow],
         submit: Callable[..., str],
         record: Callable[[str, str], None],
+        start: Callable[[], None],
     ) -> None:
         """Keep the arguments.
 
         ``find`` returns a stack by name or id; ``submit`` begins a job and returns the id of its stack; ``record``
-        notes an action in the audit log, with its target.
+        notes an action in the audit log, with its target; ``start`` has an embedded engine carry out what is due.
         """
         self._settings, self._store, self._find = settings, store, find
-        self._submit, self._record = submit, record
+        self._submit, self._record, self._start = submit, record, start
 
     def set_policy(self, name: str, changes: Mapping[str, Any]) -> ObservationView:
         """Change parts of the observation policy of a stack; return its observation.
@@ -80,10 +82,26 @@ class DriftAdmin:
         is_whole = stack.parent_id is None
         return [drift_view(row) for row in rows if is_whole or row.stack_id == stack.id]
 
-    def detect(self, name: str) -> list[DriftView]:
+    def observe_due(self, report: Callable[[RoundState], None] = lambda _: None) -> list[RoundView]:
+        """In embedded mode, observe the stacks that are due by their policies, and repair what those say.
+
+        ``report`` is called with how far it is, some times a second.
+
+        Raises:
+            Conflict: there is a broker: coordinators do this by themselves.
+        """
+        if not self._settings.embedded:
+            raise Conflict("coordinators observe what is due by themselves: this is for embedded mode alone")
+        observations = ObservationRound(self._store, self._settings.project)
+        self._record("stack.observe", "*")
+        self._start()
+        return carry_out(observations, report, time.sleep)
+
+    def detect(self, name: str, report: Callable[[], None] = lambda: None) -> list[DriftView]:
         """Observe a stack now, whatever its policy; return its drift once that is done.
 
-        ``trouble`` of :meth:`observation` says what could not be observed.
+        ``report`` is called some times a second meanwhile. ``trouble`` of :meth:`observation` says what could not be
+        observed.
 
         Raises:
             Conflict: the stack is busy, suspended, deleted or nested, or an operation has begun meanwhile.
@@ -100,6 +118,7 @@ class DriftAdmin:
                 if turn is not None and turn.observed_at == begun.observed_at and turn.trouble:
                     raise Conflict(f"stack {stack.name!r} was not observed: {turn.trouble}")
                 return self.drift(name)
+            report()
             time.sleep(_PAUSE_SECONDS)
         raise Unavailable(
             f"no worker has observed stack {stack.name!r} within {PATIENCE_SECONDS:g} seconds; "

@@ -29,6 +29,20 @@ class DriftView(View):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoundView(View):
+    """What a round of observations did about a stack."""
+
+    stack: str
+    #: Whether it was observed in this round.
+    observed: bool
+    #: How many resources have drift on record, and how many repairs the round has begun.
+    drifted: int
+    repaired: int
+    #: Why nothing, or not all, was observed.
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationView(View):
     """The observation of a stack: its policy, and when it was and will be observed."""
 

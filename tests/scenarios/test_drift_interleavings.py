@@ -129,7 +129,7 @@ def _happens(world: World, template: str, acts: list[tuple[str, int]]) -> str:
     stack_id: str = world.store.stacks.find("s", project="default").id
     world.store.observation_turns.set_policy(stack_id, POLICY, due_at=world.now)
     world.looks_for_drift = True
-    by_name = {**ACTS, "update": partial(_update, template)}
+    by_name: dict[str, Callable[[World, int], object]] = {**ACTS, "update": partial(_update, template)}
     for name, number in acts:
         with suppress(Conflict):
             world.survive(partial(by_name[name], world, number))

@@ -7,12 +7,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
+from orchestrator.model.drift import Standing
 from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.model.observation_times import next_due
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.repository import Repository
-from orchestrator.store.rows import AnyRow, Row
+from orchestrator.store.rows import AnyRow, Row, chunked
 
 #: After how long an observation that was begun and has not ended is begun again: its worker or message is lost.
 LEASE_SECONDS: Final = 600.0
@@ -41,6 +42,24 @@ class ObservationTurn:
     def is_begun(self) -> bool:
         """Whether the last attempt has not ended."""
         return self.ended_attempt < self.attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingTurn:
+    """A stack as far as a round of observations waits for it."""
+
+    stack_id: str
+    name: str
+    #: Whether an operation is in progress.
+    is_busy: bool
+    due_at: float | None
+    attempt: int
+    is_begun: bool
+    repair_is_due: bool
+    #: How many differences are under repair, in nested stacks as well.
+    under_repair: int
+    #: The database's time of the read.
+    now: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +116,40 @@ class ObservationTurns(Repository):
         table = tables.observation
         now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
         return self._db.first(sa.select(table.c.stack_id).where(table.c.due_at <= now).limit(1)) is not None
+
+    def pending(self, project: str) -> list[PendingTurn]:
+        """Return the turns of a project's stacks that are due at any time, begun, or to be repaired."""
+        table, stack, drift = tables.observation, tables.stack, tables.drift
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        repairing = (drift.c.root_id == table.c.stack_id) & (drift.c.standing == Standing.REPAIRING.value)
+        count = sa.select(sa.func.count()).where(repairing).scalar_subquery()
+        is_begun = table.c.ended_attempt < table.c.attempt
+        is_pending = sa.or_(table.c.due_at.is_not(None), is_begun, table.c.repair_traversal.is_not(None))
+        sql = (
+            sa.select(
+                table.c.stack_id,
+                stack.c.name,
+                (stack.c.status == "IN_PROGRESS").label("is_busy"),
+                table.c.due_at,
+                table.c.attempt,
+                is_begun.label("is_begun"),
+                table.c.repair_traversal.is_not(None).label("repair_is_due"),
+                count.label("under_repair"),
+                now.label("now"),
+            )
+            .join(stack, stack.c.id == table.c.stack_id)
+            .where(stack.c.project == project, stack.c.deleted_at.is_(None), is_pending)
+        )
+        return [PendingTurn(**row._mapping) for row in self._db.rows(sql)]
+
+    @retrying
+    def begin_again(self, stack_ids: Sequence[str]) -> None:
+        """Make observations due now that were begun and have not ended: their process is lost."""
+        table = tables.observation
+        with self._db.timed_write() as (connection, now):
+            for some in chunked(stack_ids):
+                is_begun = table.c.stack_id.in_(some) & (table.c.ended_attempt < table.c.attempt)
+                connection.execute(table.update().where(is_begun).values(due_at=now))
 
     @retrying
     def begin_due(self, most: int) -> list[tuple[str, int]]:

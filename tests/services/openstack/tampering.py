@@ -248,7 +248,7 @@ def _leads_to(thing: Thing, _: str) -> str | None:
 
 def _detach(thing: Thing) -> None:
     volume, server = thing.given["volume_id"], thing.given["instance_uuid"]
-    sent(thing, "DELETE", f"/servers/{server}/os-volume_attachments/{volume}", service="nova")
+    sent(thing, "DELETE", f"/servers/{server}/os-volume_attachments/{volume}", service="compute")
     until(
         lambda: sent(thing, "GET", f"/volumes/{volume}")["volume"]["status"] == "available",
         pause_seconds=0.1,

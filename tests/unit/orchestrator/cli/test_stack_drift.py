@@ -1,10 +1,17 @@
 """``isotherm stack drift`` and ``observe``, on the real service and a real file."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from orchestrator.config.settings import Settings
+from orchestrator.engine.drift_admin import DriftAdmin
+from orchestrator.errors import Conflict
+from orchestrator.store import tables
+from orchestrator.store.store import Store
 from tests.unit.orchestrator.cli.test_end_to_end import run
 
 TEMPLATE = """\
@@ -71,3 +78,31 @@ def test_a_policy_is_set_part_by_part(page: Path) -> None:
     refused = run("stack", "observe", "set", "web", "--interval", "5s")
     assert refused.exit_code == 2
     assert "interval_seconds: expected 60 to 604800 seconds, found 5.0" in refused.stderr
+
+
+def test_a_round_repairs_what_is_due_and_shows_what_it_did(page: Path, tmp_path: Path) -> None:
+    run("stack", "observe", "set", "web", "--mode", "repair")
+    assert run("stack", "observe", "run", "-f", "json").stdout == "[]\n"
+    page.write_text("bye")
+    with closing(Store(f"sqlite:///{tmp_path}/state/isotherm.db")) as store:
+        store.database.change(sa.update(tables.observation).values(due_at=0.0))
+    done = run("stack", "observe", "run", "-f", "json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == [
+        {"stack": "web", "observed": True, "drifted": 0, "repaired": 1, "trouble": ""}
+    ]
+    assert page.read_text() == "hello"
+
+
+def test_a_round_is_for_embedded_mode_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(broker_url="redis://localhost", state_directory=tmp_path)
+    admin = DriftAdmin(
+        settings,
+        Store("sqlite://"),
+        find=lambda _: pytest.fail("no stack is looked for"),
+        submit=lambda *_, **__: "",
+        record=lambda *_: pytest.fail("nothing is recorded"),
+        start=lambda: pytest.fail("nothing is begun"),
+    )
+    with pytest.raises(Conflict, match="coordinators observe what is due by themselves"):
+        admin.observe_due()

@@ -14,6 +14,8 @@ from orchestrator.store.stacks.drifts import DriftedResource, Observed, Overtake
 from orchestrator.store.stacks.observation_turns import LEASE_SECONDS, ObservationTurn, TurnEnd
 from tests.unit.orchestrator.store.conftest import Bench
 
+#: That of the bench's stacks.
+PROJECT = "p"
 DETECT = ObservationPolicy(mode="detect")
 
 
@@ -190,3 +192,29 @@ def test_stacks_with_drift_need_a_person(bench: Bench, stack: str) -> None:
     bench.store.observation_turns.set_policy(stack, DETECT, due_at=bench.clock.now - 7)
     count = bench.store.census.take()
     assert (count.drifted, count.observation_delay_seconds) == ({"reported": 1, "left alone": 1}, 7)
+
+
+def test_a_round_waits_for_what_is_due_begun_or_under_repair(bench: Bench, stack: str) -> None:
+    turns = bench.store.observation_turns
+    assert turns.pending(PROJECT) == []
+    turns.set_policy(stack, DETECT, due_at=bench.clock.now)
+    (due,) = turns.pending(PROJECT)
+    assert (due.name, due.due_at, due.is_begun, due.is_busy) == ("s", bench.clock.now, False, False)
+    assert turns.pending("other") == []
+    finding = Finding(key="size", recorded="s", observed="l")
+    repairing = drifted(bench, "a", finding, standing=Standing.REPAIRING)
+    assert record(bench, observed(bench, repairing, repairs=["a"]))
+    (under_repair,) = turns.pending(PROJECT)
+    assert (under_repair.repair_is_due, under_repair.under_repair) == (True, 1)
+
+
+def test_what_a_lost_process_has_begun_is_due_again_and_nothing_else(bench: Bench, stack: str) -> None:
+    turn = begun(bench)
+    turns = bench.store.observation_turns
+    (pending,) = turns.pending(PROJECT)
+    assert pending.is_begun
+    turns.begin_again([stack])
+    assert turn_of(bench).due_at == bench.clock.now
+    turns.end(TurnEnd(turn=turn, due_at=bench.clock.now + 900))
+    turns.begin_again([stack])
+    assert turn_of(bench).due_at == bench.clock.now + 900

@@ -174,7 +174,7 @@ def test_an_object_that_others_stand_for_is_listed_by_its_own_id() -> None:
         )
     ]
     seen = FloatingIPAssociation.observe_all(made)
-    assert [each["floatingip_id"] for each in seen] == ["id-1", "id-2"]  # type: ignore[index,call-overload]
+    assert [each["floatingip_id"] for each in seen] == ["id-1", "id-2"]  # type: ignore[index]
     assert cloud.asked == [("/floatingips", {"id": ["id-1", "id-2"]})]
 
 
@@ -182,7 +182,7 @@ def test_servers_are_selected_by_their_tags_and_their_ports_by_one_more_list() -
     cloud = Cloud("id-1", "id-2")
     made = resources(Server, cloud, ["id-1", "id-2"], flavor="f", networks=[{"network": "net"}])
     seen = Server.observe_all(made)
-    assert [each["networks"] for each in seen] == [made[0].properties["networks"]] * 2  # type: ignore[index,call-overload]
+    assert [each["networks"] for each in seen] == [made[0].properties["networks"]] * 2  # type: ignore[index]
     assert cloud.asked == [
         ("/servers/detail", {"tags-any": "isotherm:id-1,isotherm:id-2"}),
         ("/ports", {"device_id": ["id-1", "id-2"]}),
