@@ -238,7 +238,7 @@ def end_turn(
     """
     table, turn = tables.observation, end.turn
     mine = (table.c.stack_id == turn.stack_id) & (table.c.attempt == turn.attempt)
-    is_same = table.c.policy == policy_text(turn.policy)
+    is_same = table.c.policy.in_(_texts_of(turn.policy))
     values: dict[str, Any] = {
         "ended_attempt": turn.attempt,
         # A new policy has set the time by itself.
@@ -251,6 +251,11 @@ def end_turn(
         values |= {"repairs": json.dumps(list(repairs or ())), "repair_traversal": repair_traversal}
     ended = table.update().where(mine, table.c.ended_attempt < turn.attempt).values(**values)
     return connection.execute(ended).rowcount == 1
+
+
+def _texts_of(policy: ObservationPolicy) -> list[str]:
+    """Return the texts as which a policy may be stored: a stack that never had one has that of the column."""
+    return [policy_text(policy), *(["{}"] if policy == ObservationPolicy() else [])]
 
 
 def _turn(row: "AnyRow | Row") -> ObservationTurn:

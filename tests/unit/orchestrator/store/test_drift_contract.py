@@ -208,6 +208,13 @@ def test_a_round_waits_for_what_is_due_begun_or_under_repair(bench: Bench, stack
     assert (under_repair.repair_is_due, under_repair.under_repair) == (True, 1)
 
 
+def test_an_observation_on_demand_is_not_repeated(bench: Bench, stack: str) -> None:
+    turn = begun(bench)
+    assert turn.due_at == bench.clock.now + LEASE_SECONDS
+    assert bench.store.observation_turns.end(TurnEnd(turn=turn, due_at=None))
+    assert turn_of(bench).due_at is None
+
+
 def test_what_a_lost_process_has_begun_is_due_again_and_nothing_else(bench: Bench, stack: str) -> None:
     turn = begun(bench)
     turns = bench.store.observation_turns
