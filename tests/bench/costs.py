@@ -5,7 +5,6 @@ what the model predicts from them can be compared with rates that were measured 
 """
 
 import json
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,11 +16,10 @@ import psutil
 from orchestrator.config.settings import load_settings
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.store import migrations
-from tests.bench.installation import CONCURRENCY, environment, isotherm, processes, wait_until
+from tests.bench.installation import servers, wait_for_all, wait_until, worker_and_coordinator
 from tests.bench.shapes import template
 from tests.keys import provided_keys
-from tests.services.servers import PostgresServer, RedisServer
+from tests.services.servers import PostgresServer
 from workers.check.checker import CARRY_ON, LINKS
 
 #: The file that the model reads.
@@ -111,18 +109,15 @@ class Run:
     checked: Used
 
 
-def _milliseconds(each: psutil.Process) -> float:
+def milliseconds(each: psutil.Process) -> float:
+    """Return the processor time of a process so far."""
     times = each.cpu_times()
     return 1000 * (times.user + times.system)
 
 
-def _tree(root: psutil.Process) -> float:
-    return sum(map(_milliseconds, (root, *root.children(recursive=True))))
-
-
-def _working(service: Service) -> set[str]:
-    """Return the kinds of the processes that take work."""
-    return {each.kind for each in service.observer.processes() if each.state == "present"}
+def tree_milliseconds(root: psutil.Process) -> float:
+    """Return the processor time of a process and of all that it has started."""
+    return sum(map(milliseconds, (root, *root.children(recursive=True))))
 
 
 def _commit_ms(postgres: PostgresServer) -> float:
@@ -139,45 +134,25 @@ def _commit_ms(postgres: PostgresServer) -> float:
     return max(0.0, 1000 * (taken[1] - taken[0]) / COMMITS)
 
 
-@contextmanager
-def _installation() -> Iterator[tuple[PostgresServer, dict[str, str]]]:
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        RedisServer.start() as redis,
-        PostgresServer.start(durable=True) as postgres,
-    ):
-        url = postgres.create_database()
-        values = {
-            "ISOTHERM_BROKER_URL": redis.url,
-            "ISOTHERM_DATABASE_URL": url,
-            "ISOTHERM_LOG_LEVEL": "WARNING",
-            "ISOTHERM_STATE_DIRECTORY": directory,
-        }
-        with environment(values):
-            migrations.upgrade(url)
-            yield postgres, {"log": f"{directory}/log", "redis": str(redis.pid)}
-
-
 def _run(shape: str, size: int, most: int) -> tuple[Run, float]:
     """Make a stack on an installation of two worker processes; return what a resource used, and a commit's wait."""
-    with _installation() as (postgres, places), environment({"ISOTHERM_BATCH_SIZE": str(most)}):
-        commit = _commit_ms(postgres)
-        commands = isotherm("worker", "--concurrency", str(CONCURRENCY)), isotherm("coordinator")
+    with servers({"ISOTHERM_BATCH_SIZE": str(most), "ISOTHERM_RUN_SIZE": "1"}) as there:
+        commit = _commit_ms(there.postgres)
         with (
-            processes(*commands, log=Path(places["log"])) as running,
+            worker_and_coordinator(there.directory) as running,
             Service.open(load_settings()) as service,
         ):
             worker, coordinator = running.roots
 
             def now() -> Used:
-                main = _milliseconds(worker)
+                main = milliseconds(worker)
                 return Used(
-                    _milliseconds(psutil.Process()),
+                    milliseconds(psutil.Process()),
                     main,
-                    _tree(worker) - main,
-                    _tree(coordinator),
-                    _tree(psutil.Process(postgres.pid)),
-                    _milliseconds(psutil.Process(int(places["redis"]))),
+                    tree_milliseconds(worker) - main,
+                    tree_milliseconds(coordinator),
+                    tree_milliseconds(psutil.Process(there.postgres.pid)),
+                    milliseconds(psutil.Process(there.redis.pid)),
                 )
 
             def create(name: str, shape: str, size: int) -> str:
@@ -186,7 +161,7 @@ def _run(shape: str, size: int, most: int) -> tuple[Run, float]:
             def wait_for(stack_id: str) -> None:
                 wait_until(lambda: service.stack(stack_id).status != "IN_PROGRESS", pause_seconds=0.05)
 
-            wait_until(lambda: len(_working(service)) == len(running.roots))
+            wait_for_all(service, running)
             wait_for(create("warm-up", "wide", 200))
             before = now()
             time.sleep(IDLE_SECONDS)

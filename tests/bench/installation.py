@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,9 @@ import psutil
 
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
+from orchestrator.store import migrations
 from tests.bench.shapes import template
+from tests.services.servers import PostgresServer, RedisServer
 
 #: Worker processes, as many as the machine that the targets were set for has processors.
 CONCURRENCY = 2
@@ -101,6 +104,52 @@ def processes(*commands: list[str], log: Path) -> Iterator[Processes]:
         started.stop()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Servers:
+    """The servers of an installation, to which the environment leads, and a directory for files."""
+
+    postgres: PostgresServer
+    redis: RedisServer
+    database_url: str
+    directory: Path
+
+
+@contextmanager
+def servers(more: Mapping[str, str] | None = None) -> Iterator[Servers]:
+    """Start PostgreSQL, which writes to disk, and Redis; ``more`` are further variables."""
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        RedisServer.start() as redis,
+        PostgresServer.start(durable=True) as postgres,
+    ):
+        url = postgres.create_database()
+        values = {
+            "ISOTHERM_BROKER_URL": redis.url,
+            "ISOTHERM_DATABASE_URL": url,
+            "ISOTHERM_LOG_LEVEL": "WARNING",
+            "ISOTHERM_STATE_DIRECTORY": directory,
+            **(more or {}),
+        }
+        with environment(values):
+            migrations.upgrade(url)
+            yield Servers(postgres=postgres, redis=redis, database_url=url, directory=Path(directory))
+
+
+@contextmanager
+def worker_and_coordinator(directory: Path) -> Iterator[Processes]:
+    """Start a worker of as many processes as are measured, and a coordinator; these are the roots, in this order."""
+    commands = isotherm("worker", "--concurrency", str(CONCURRENCY)), isotherm("coordinator")
+    with processes(*commands, log=directory / "log") as running:
+        yield running
+
+
+def wait_for_all(service: Service, running: Processes) -> None:
+    """Wait until all processes take work."""
+    wait_until(
+        lambda: sum(each.state == "present" for each in service.observer.processes()) == len(running.roots)
+    )
+
+
 def plain_worker(broker_url: str, backend: str | None = None) -> list[str]:
     """Return the command of a worker with Celery's defaults whose tasks do nothing."""
     return [sys.executable, "-c", PLAIN_WORKER % (CONCURRENCY, broker_url, backend)]
@@ -111,13 +160,15 @@ def worker_under_our_settings() -> list[str]:
     return [sys.executable, "-c", WORKER_UNDER_OUR_SETTINGS % CONCURRENCY]
 
 
-def wait_until(condition: Callable[[], bool], *, pause_seconds: float = 0.01) -> None:
+def wait_until(
+    condition: Callable[[], bool], *, pause_seconds: float = 0.01, patience_seconds: float = PATIENCE_SECONDS
+) -> None:
     """Wait until something is so.
 
     Raises:
         TimeoutError: it never was.
     """
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + patience_seconds
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError("the measurement does not come to its end")
