@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.nodes import link_statement, statements
+from orchestrator.store.nodes import link_statement, run_statements, statements
 from orchestrator.store.nodes.orders import NodeOrders
 from orchestrator.store.traversals.sweeping import Sweeper
 from tests.explorer.ground import Ground
@@ -78,6 +78,20 @@ def test_a_link_that_reads_the_status_before_its_locks_begins_a_step_of_a_failed
     unlocked = link_statement.LINK.sql.replace("FOR SHARE", "")
     assert unlocked != link_statement.LINK.sql
     monkeypatch.setattr(link_statement, "LINK", statements.Statement(unlocked))
+    for names in pairs:
+        verdict = explored(ground, "linking", names, row_gates=False)
+        assert any("began after its operation had failed: (b)" in fault for fault in verdict.faults)
+
+
+def test_a_run_that_does_not_hold_the_operation_begins_steps_of_a_failed_one(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [["a, b and c run", other] for other in ("d fails", "cancel", "give way")]
+    for names in pairs:
+        assert not explored(ground, "linking", names, row_gates=False).faults
+    unguarded = run_statements.PASS.sql.replace("AND status = 'IN_PROGRESS' FOR SHARE", "")
+    assert unguarded != run_statements.PASS.sql
+    monkeypatch.setattr(run_statements, "PASS", statements.Statement(unguarded))
     for names in pairs:
         verdict = explored(ground, "linking", names, row_gates=False)
         assert any("began after its operation had failed: (b)" in fault for fault in verdict.faults)
