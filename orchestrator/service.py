@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.engine.delegation import JobKind
     from orchestrator.engine.drift_admin import DriftAdmin
+    from orchestrator.engine.import_admin import ImportAdmin
     from orchestrator.engine.publisher import Publisher
     from orchestrator.engine.stack_plans import StackPlan, StackPlans
-    from orchestrator.model.messages import AdoptJob, StackJob
+    from orchestrator.model.messages import AdoptJob, ImportJob, StackJob
     from orchestrator.planning.preparation import Prepared
     from orchestrator.plugins.resource import Resource
     from orchestrator.processes.job_client import JobClient
@@ -215,6 +216,25 @@ class Service(Administration):
         prepared, _ = prepare_update(named, types, self.settings, stack_id=stack.id, before=before)
         with self._delegated(update, token, prepared, types) as ready:
             return self._begun(self._jobs.submit(ready, stack=stack.name), job.job_id)
+
+    def import_objects(self, job: "ImportJob") -> StackView:
+        """Begin to take existing objects into a stack that exists; return it in progress.
+
+        Raises:
+            InvalidInput: an object has an owner, or the definition would change something else; nothing was changed.
+            Conflict: the stack is not complete, or a lifecycle plugin refused.
+        """
+        if self._embedded is None:
+            # As in create.
+            self.imports.examine(job)
+        return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
+
+    @cached_property
+    def imports(self) -> "ImportAdmin":
+        """What imports into the project's stacks would do, and the template text of objects."""
+        from orchestrator.engine.import_admin import ImportAdmin
+
+        return ImportAdmin(self.settings, self._store, find=self._find)
 
     @contextmanager
     def _delegated(

@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "stack apply": "stack.update",
     "plan show": "stack.preview",
     "stack adopt": "stack.adopt",
+    "stack import": "stack.import",
     "stack update": "stack.update",
     "stack cancel": "stack.cancel",
     "stack protect": "stack.protect",

@@ -15,6 +15,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "stack plan": "stack_plan:plan",
     "stack apply": "stack_plan:apply",
     "stack adopt": "stack_adopt:adopt",
+    "stack import": "stack_import:import_objects",
     "stack update": "stack_update:update",
     "stack delete": "stack_delete:delete",
     "stack cancel": "stack_cancel:cancel",

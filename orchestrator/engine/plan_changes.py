@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
+from hooks.values.secret_texts import masked, texts_in
 from orchestrator.definition import UNKNOWN, StackDefinition, is_unknown
 from orchestrator.errors import IsothermError
+from orchestrator.model.plan import is_imported
 from orchestrator.planning.applied import AppliedDefinitions
 from orchestrator.planning.decision import WHOLE, Action, Decision, meaning_of
 from orchestrator.plugins.properties import dotted
 from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.sensitive import is_sensitive
 from orchestrator.sandbox.budget import TooMuch, keep
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.template.definitions import ResourceDefinition
@@ -52,7 +55,7 @@ class PlanChanges:
         whole = definition.properties_expression
         parts = whole.entries()
         shown_after = whole.shown(self.stack, self.hidden, later=KNOWN_LATER)
-        shown_before = self.applied.shown(row, fragment)
+        shown_before = {**self.applied.shown(row, fragment), **self._as_imported(row, fragment, kind)}
         given = self._given(definition)
         for name in names:
             default = _default(kind, name)
@@ -79,6 +82,33 @@ class PlanChanges:
                 is_certain=name in decided.changed,
                 parts=tuple(part for part in differing if part.path),
             )
+
+    def _as_imported(
+        self, row: ResourceRow, fragment: Mapping[str, Any] | None, kind: type[Resource]
+    ) -> dict[str, object]:
+        """Return the properties of an object as it was imported, which its definition does not contain.
+
+        Left out are those that are declared as sensitive or computed from secrets, and those with a hidden value.
+        """
+        if not fragment or not is_imported(fragment):
+            return {}
+        whole = ResourceDefinition.from_fragment(
+            row.name, fragment["definition"], self.applied.limits
+        ).properties_expression
+        parts = whole.entries()
+        values = self.applied.context.get("parameters", {})
+        secrets = [text for name in self.hidden if name in values for text in texts_in(values[name])]
+
+        def is_open(name: str, value: object) -> bool:
+            if is_sensitive(kind.properties_schema, (name,)):
+                return False
+            if name in parts and parts[name].reads_secret(self.stack, self.hidden):
+                return False
+            return not any(text in secrets or masked(text, secrets) != text for text in texts_in(value))
+
+        if whole.is_call:
+            return {}
+        return {name: value for name, value in (row.properties or {}).items() if is_open(name, value)}
 
     def _given(self, definition: ResourceDefinition) -> Mapping[str, object]:
         try:

@@ -452,6 +452,15 @@ class Resource:
         """
         return CANNOT_TELL
 
+    def describe(self) -> Mapping[str, Any] | CannotTell | None:
+        """Return the properties of the object as a template would describe it, or None if it does not exist.
+
+        For the template text of an object that is to be imported: all properties that can be read, also those that
+        ``self.properties`` leaves out, which are the template's if it lists the resource. Nothing but
+        ``self.state.physical_id`` is known of the object. By default, the result of :meth:`observe`.
+        """
+        return self.observe()
+
     @classmethod
     def observe_all(
         cls, resources: Sequence["Resource"]

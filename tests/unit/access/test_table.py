@@ -117,7 +117,12 @@ def arguments_of(command: click.Command, directory: Path, **given: str) -> list[
             continue
         is_number = isinstance(parameter.type, (click.IntRange, type(click.INT)))
         value = given.get(str(parameter.name)) or ("1" if is_number else "x")
-        of_kind = {"role": "reader", "template": str(directory / "t.yaml"), "given": "stacks=1"}
+        of_kind = {
+            "role": "reader",
+            "template": str(directory / "t.yaml"),
+            "given": "stacks=1",
+            "objects": "x=1",
+        }
         value = of_kind.get(str(parameter.name), value)
         words += [value] if isinstance(parameter, click.Argument) else [parameter.opts[-1], value]
     return words
@@ -260,6 +265,7 @@ MORE: Mapping[str, Mapping[str, Any]] = {
     "stack.create": {"template": "t"},
     "stack.update": {"template": "t"},
     "stack.adopt": {"template": "t", "resources": {}},
+    "stack.import": {"template": "t", "resources": {}},
     "stack.signal": {"resource": "it"},
     "stack.restore": {"snapshot": "one"},
     "stack.delete_snapshot": {"snapshot": "one"},

@@ -14,7 +14,7 @@ from workers.resources.schemas import live, text
 
 #: The least number of bytes that is read of a file.
 _LEAST_READ_BYTES: Final = 65536
-#: The most bytes of a file in a snapshot.
+#: The most bytes of a file in a snapshot, or in a template.
 _MOST_KEPT: Final = 4 * 1024 * 1024
 _MODE = AllowedPattern(
     r"0[0-7]{3}",
@@ -174,6 +174,29 @@ outputs:
             "content": found["content"].decode(errors="replace"),
             "mode": f"{found['mode']:04o}",
             "node": self.node_seen,
+        }
+
+    def describe(self) -> Mapping[str, Any] | None:
+        """Return the whole file on the disk.
+
+        Raises:
+            ResourceFailure: it is too large for a template, or no text in UTF-8.
+        """
+        found = self._look(most_bytes=_MOST_KEPT + 1)
+        if found is None:
+            return None
+        content = found["content"]
+        if len(content) > _MOST_KEPT:
+            raise ResourceFailure(f"a template may have files of at most {_MOST_KEPT} bytes")
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            raise ResourceFailure("the content is no text in UTF-8") from error
+        return {
+            "path": self.properties.get("path") or found["path"],
+            "content": text,
+            "mode": f"{found['mode']:04o}",
+            "node": self.properties.get("node"),
         }
 
     @property

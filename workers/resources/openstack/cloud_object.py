@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.asking import NamedClients
-from orchestrator.plugins.properties import PropertyError
+from orchestrator.plugins.properties import PropertyError, Walk
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import Busy, CannotTell, PropertyChanges, ResourceFailure, Wait
 from workers.clients.openstack import OpenStack
@@ -277,6 +277,25 @@ class CloudObject(Resource):
         return {
             name: as_given(self.properties[name], value) for name, value in values.items() if value != UNSEEN
         }
+
+    def describe(self) -> Mapping[str, Any] | CannotTell | None:
+        """Return the properties that the service shows under their own names, and those given.
+
+        Values that a template could not give, such as an object in the place of an id, are left out.
+        """
+        shown, observed = self.show(), self.observe()
+        if shown is None or not isinstance(observed, Mapping):
+            return None
+        described: dict[str, Any] = {}
+        for name, prop in self.properties_schema.items():
+            value = shown.get(self.sent_as.get(name, name))
+            if name == "description" and self.has_description:
+                value = without_token(value)
+            faults: list[PropertyError] = []
+            converted = prop.convert(value, (name,), Walk(faults.append, constraints=False))
+            if value is not None and not faults:
+                described[name] = converted
+        return {**described, **observed}
 
     @classmethod
     def observe_all(
