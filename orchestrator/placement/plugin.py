@@ -85,10 +85,7 @@ class Placement(EnginePlugin):
                 planner, planner.claim(seconds + MARGIN_SECONDS) if planner.requests.requests else None
             )
         except Unplaceable as error:
-            if action == "ADOPT":
-                # Adopted objects exist somewhere already, and only their types know where.
-                return Annotations(warnings=(f"what is not adopted is not placed: {error}",))
-            raise Refusal(self._message(error)) from error
+            return self._unplaced(error, action)
         except (UnknownRequirements, Unavailable, InvalidInput) as error:
             raise Refusal(str(error)) from error
 
@@ -114,7 +111,7 @@ class Placement(EnginePlugin):
         except (Unavailable, InvalidInput) as error:
             return Annotations(warnings=(f"its placement cannot be determined: {error}",))
         except Unplaceable as error:
-            raise Refusal(self._message(error)) from error
+            return self._unplaced(error, action)
         except UnknownRequirements as error:
             raise Refusal(str(error)) from error
 
@@ -158,6 +155,17 @@ class Placement(EnginePlugin):
             operation_id=context.operation_id,
             max_age_seconds=self.options.max_age_seconds,
         )
+
+    def _unplaced(self, error: "Unplaceable", action: str) -> Annotations:
+        """Return what a stack is told that cannot be placed.
+
+        Raises:
+            Refusal: it is no adoption.
+        """
+        if action == "ADOPT":
+            # Adopted objects exist somewhere already, and only their types know where.
+            return Annotations(warnings=(f"what is not adopted is not placed: {error}",))
+        raise Refusal(self._message(error)) from error
 
     def _message(self, error: "Unplaceable") -> str:
         return str(error) if error.reasons or self.engine.nodes().leases() else f"{error}; {_NO_NODES}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hooks.lifecycle import LifecyclePlugin
 from orchestrator.errors import Conflict
 from orchestrator.placement.inventory import Inventory, survey
 from orchestrator.placement.plugin import Placement
@@ -324,3 +325,30 @@ def test_who_relies_on_what_an_older_operation_claimed_claims_it_too() -> None:
         connection.execute(tables.resource.update().values(status="FAILED"))
     ledger.settle(older, stack.id, wanted=None, began=True)
     assert placed.promised("n1") == 60
+
+
+class Previewing(LifecyclePlugin):
+    """Has another plugin preview each operation before it begins."""
+
+    name = "previewing"
+
+    def __init__(self, plugin: LifecyclePlugin) -> None:
+        self.plugin = plugin
+        self.warnings: list[str] = []
+
+    def do_pre_op(self, *operation: Any) -> None:
+        answer = self.plugin.do_preview(*operation)
+        self.warnings += answer.warnings if answer else ()
+
+
+@pytest.mark.parametrize("does", ["pre_op", "preview"])
+def test_objects_that_are_adopted_may_be_where_there_is_no_room(does: str) -> None:
+    placed = Placed(n1=10)
+    (plugin,) = placed.world.coordinator._brackets._plugins
+    previewing = Previewing(plugin)
+    placed.world.plug(previewing if does == "preview" else plugin)
+    stack_id = placed.world.adopt(template(a=instance(memory=60)), {"a": {"resource_id": "there"}})
+    assert placed.world.state(stack_id) == "ADOPT_IN_PROGRESS"
+    if does == "preview":
+        (warning,) = previewing.warnings
+        assert "what is not adopted is not placed" in warning
