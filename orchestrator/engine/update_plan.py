@@ -79,6 +79,7 @@ def _compared_plan(
         with_names(stack_shown(store, stack, settings), compared.moved.before),
         "UPDATE",
         {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
+        moved=compared.moved.before,
     )
     advised = replace(
         plan,

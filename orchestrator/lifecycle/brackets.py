@@ -169,6 +169,7 @@ class Brackets:
                 timeout_seconds=60.0 * new.timeout_minutes,
                 user=caller().identity.user,
                 plan=_plan_shown(new),
+                moved=FrozenDict(new.moved),
             )
             # Another operation goes on, and a parent stack or a failed one has the reason anyway.
             can_fail = (

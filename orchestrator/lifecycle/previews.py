@@ -9,6 +9,7 @@ from hooks.errors import LifecycleRefused
 from hooks.lifecycle import LifecycleContext, LifecyclePlugin
 from hooks.loading.calling import TookTooLong
 from hooks.stack import FrozenStack
+from hooks.values.frozen import FrozenDict
 from orchestrator.errors import Conflict, Problem
 from orchestrator.lifecycle.answers import STACK
 from orchestrator.lifecycle.copies import own_copy
@@ -35,10 +36,13 @@ def advice_of(
     current: FrozenStack | None,
     action: str,
     types: Collection[str],
+    *,
+    moved: Mapping[str, str] | None = None,
 ) -> Advice:
     """Call ``do_preview`` of the concerned plugins in order; return their advice.
 
-    ``shown`` makes the desired stack, if a plugin is concerned; ``current`` is the present one.
+    ``shown`` makes the desired stack, if a plugin is concerned; ``current`` is the present one, and ``moved`` the names
+    of its resources that change, by the new ones, which it has already.
 
     Raises:
         Conflict: a plugin would refuse.
@@ -47,7 +51,9 @@ def advice_of(
     if not plugins:
         return Advice()
     stack = shown()
-    context = LifecycleContext(operation_id=NO_OPERATION, project=stack.project)
+    context = LifecycleContext(
+        operation_id=NO_OPERATION, project=stack.project, moved=FrozenDict(moved or {})
+    )
     warnings: list[Problem] = []
     by_plugin: dict[str, Mapping[str, Any]] = {}
     for plugin in plugins:

@@ -49,18 +49,21 @@ class Planner:
         action: str,
         *,
         operation_id: str = "",
+        moved: Mapping[str, str] | None = None,
         max_age_seconds: float,
     ) -> None:
-        """Read the stack's placement requests.
+        """Read the stack's placement requests; ``moved`` are the names that resources have until the operation begins.
 
         Raises:
             UnknownRequirements: a request cannot be evaluated.
         """
         self._engine, self._stack, self._operation_id = engine, stack, operation_id
+        self._moved = moved or {}
         self._ledger = engine.store().reservations
         claimed: dict[str, str] = {}
         if current is not None:
-            own = self._ledger.promised([], stack_id=stack.id, operation_id=operation_id).own
+            promised = self._ledger.promised([], stack_id=stack.id, operation_id=operation_id)
+            own = self._as_moved(promised).own
             claimed = {name: node for name, node in own if sum(name == other for other, _ in own) == 1}
         present = {} if current is None else current.resources
         #: Resources with a reservation of an older operation that has not made them yet: that reservation is released
@@ -90,6 +93,7 @@ class Planner:
             operation_id=self._operation_id,
             kinds=self._all_kinds(),
         )
+        promised = self._as_moved(promised)
         hosts = inventory.hosts(promised)
         groups = self._groups(promised)
         try:
@@ -160,7 +164,22 @@ class Planner:
             for kind in request.amounts(self._stack.id, {})
             if ":" in kind
         }
-        return sorted({*own, *self._kinds.values()})
+        moved = (membership(self._stack.id, name) for name in self._moved.values())
+        return sorted({*own, *self._kinds.values(), *moved})
+
+    def _as_moved(self, promised: Promised) -> Promised:
+        """Return reservations by the names that resources have once the operation has begun."""
+        if not self._moved:
+            return promised
+        stack_id = self._stack.id
+        now = {was: name for name, was in self._moved.items()}
+        kinds = {membership(stack_id, was): membership(stack_id, name) for was, name in now.items()}
+        own = {
+            (now.get(name, name), node): {kinds.get(kind, kind): amount for kind, amount in amounts.items()}
+            for (name, node), amounts in promised.own.items()
+        }
+        members = {kinds.get(kind, kind): nodes for kind, nodes in promised.members.items()}
+        return replace(promised, own=own, members=members)
 
     def _groups(self, promised: Promised) -> list[Group]:
         members = promised.members
@@ -221,6 +240,7 @@ class Planner:
         return amounts
 
     def _still_fits(self, found: Found, now: Promised) -> bool:
+        now = self._as_moved(now)
         if now.members != found.promised.members:
             return False
         needed: dict[str, dict[str, int]] = {}

@@ -153,6 +153,7 @@ class Placement(EnginePlugin):
             current,
             action,
             operation_id=context.operation_id,
+            moved=context.moved,
             max_age_seconds=self.options.max_age_seconds,
         )
 

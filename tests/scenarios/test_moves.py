@@ -5,10 +5,18 @@ from typing import Any
 
 import pytest
 
+from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.stack import FrozenStack
+from orchestrator.engine.protection_marks import protect
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import EnvironmentSource
 from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
+from tests.scenarios.groups import TYPES as GROUP_TYPES
+from tests.scenarios.placing import group, instance
+from tests.scenarios.test_nested import PAIR
+from tests.scenarios.test_placement import Placed
+from tests.scenarios.test_placement import template as placed_template
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import done, ids, template, value
 from tests.scenarios.world import World
@@ -463,3 +471,163 @@ def test_move_after_a_create_whose_worker_was_lost_does_what_an_update_without_i
         assert len(world.cloud.objects) == 1
         happened.append([action for action, _ in done(world)])
     assert happened[0] == happened[1]
+
+
+# -- nested stacks, groups, machines, lifecycle plugins ----------------------------------------------------------------
+
+
+def tree(**names: str) -> str:
+    pair, group = names.get("pair", "pair"), names.get("group", "group")
+    return f"""\
+heat_template_version: 2021-04-16
+resources:
+  {pair}:
+    type: pair.yaml
+    properties: {{size: small}}
+  {group}:
+    type: OS::Heat::ResourceGroup
+    properties: {{count: 2, resource_def: {{type: Cloud::Object, properties: {{value: '%index%'}}}}}}
+  user:
+    type: Cloud::Object
+    properties: {{value: {{get_attr: [{pair}, address]}}}}
+"""
+
+
+def test_moved_stacks_and_groups_keep_all_that_is_in_them() -> None:
+    world = World(types=GROUP_TYPES)
+    files = {"pair.yaml": PAIR}
+    world.create(tree(), files=files)
+    world.settle()
+    before, objects = present(world), dict(world.cloud.objects)
+    inner = {each.id: each.name for each in world.store.stacks.all(project="default", nested=True)}
+    environments = moved(("pair", "couple"), ("group", "many"))
+    done(world)
+    for text in (tree(pair="couple", group="many"), tree(pair="couple", group="many") + "outputs: {}\n"):
+        world.update(text, files=files, environments=environments, refresh="outputs" in text)
+        world.settle()
+        assert world.state() == "UPDATE_COMPLETE"
+        assert done(world) == []
+        assert world.cloud.objects == objects
+        assert present(world) == renamed(before, couple="pair", many="group")
+        assert {
+            each.id: each.name for each in world.store.stacks.all(project="default", nested=True)
+        } == inner
+    world.update(
+        tree(pair="couple", group="many").replace("small", "large"), files=files, environments=environments
+    )
+    world.settle()
+    assert done(world) == [("change", "server")]
+    assert {each.id: each.name for each in world.store.stacks.all(project="default", nested=True)} == inner
+    world.delete()
+    world.settle()
+    assert world.cloud.objects == {}
+
+
+def test_failed_update_that_moved_a_stack_is_rolled_back_and_touches_nothing_in_it() -> None:
+    world = World(types=GROUP_TYPES)
+    files = {"pair.yaml": PAIR}
+    world.create(tree(), files=files)
+    world.settle()
+    before = present(world)
+    done(world)
+    world.cloud.failing = {"y": -1}
+    text = tree(pair="couple", group="many") + "  y: {type: Cloud::Object, depends_on: many}\n"
+    world.update(text, files=files, environments=moved(("pair", "couple"), ("group", "many")), rollback=True)
+    world.settle()
+    assert world.state() == "ROLLBACK_COMPLETE"
+    assert done(world) == []
+    assert present(world) == before
+
+
+class Watching(LifecyclePlugin):
+    """It notes the names that it is shown before an update, with their objects."""
+
+    name = "watching"
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, str | None]] = []
+
+    def do_pre_op(
+        self,
+        context: LifecycleContext,
+        stack: FrozenStack,
+        current_stack: FrozenStack | None,
+        action: str,
+    ) -> Annotations:
+        if current_stack is not None:
+            self.seen.append({name: each.physical_id for name, each in current_stack.resources.items()})
+        return Annotations(resources={name: {"seen": action} for name in stack.resources})
+
+
+def test_lifecycle_plugins_see_the_present_objects_by_their_new_names() -> None:
+    world = World()
+    plugin = Watching()
+    world.plug(plugin)
+    world.create(template(BEFORE))
+    world.settle()
+    before = present(world)
+    world.update(template(AFTER), environments=moved(("a", "x")))
+    world.settle()
+    assert plugin.seen == [renamed(before, x="a")]
+    assert world.store.annotations.of(stack_id_of(world), "x") == {"watching": {"seen": "UPDATE"}}
+    assert world.store.annotations.of(stack_id_of(world), "a") == {}
+
+
+def test_moved_resource_stays_on_its_machine_with_its_room() -> None:
+    placed = Placed(n1=100)
+    placed.create(a=instance(memory=60))
+    assert placed.promised("n1") == 60
+    rows = placed.rows()
+    for size in (60, 70):
+        text = placed_template(x=instance(memory=size))
+        placed.world.update(text, environments=moved(("a", "x")))
+        placed.world.settle()
+        assert placed.world.state() == "UPDATE_COMPLETE"
+        assert placed.where() == {"x": "n1"}
+        assert (placed.promised("n1"), placed.rows()) == (size, rows)
+    placed.world.delete()
+    placed.world.settle()
+    assert (placed.promised("n1"), placed.rows()) == (0, 0)
+
+
+def test_members_stay_apart_by_a_group_that_is_moved() -> None:
+    placed = Placed(n1=100, n2=100)
+    placed.create(apart=group("different_host"), a=instance(memory=10, groups=[{"get_resource": "apart"}]))
+    group_id = placed.world.store.stacks.resource(stack_id_of(placed.world), "apart").id
+    placed.create("other", c=instance(memory=10, groups=[group_id]))
+    assert {*placed.where().values(), *placed.where("other").values()} == {"n1", "n2"}
+    both = {
+        "far": group("different_host"),
+        "a": instance(memory=10, groups=[{"get_resource": "far"}]),
+    }
+    placed.world.update(placed_template(**both), environments=moved(("apart", "far")))
+    placed.world.settle()
+    assert placed.world.state() == "UPDATE_COMPLETE"
+    rows = placed.rows()
+    both["b"] = instance(memory=10, groups=[{"get_resource": "far"}])
+    with pytest.raises(Conflict, match="placement"):
+        placed.update(**both)
+    assert placed.rows() == rows
+
+
+def test_protected_resource_is_moved_and_stays_protected() -> None:
+    world = stack()
+    protect(world.store, world.store.stacks.find("s", project="default"), ("a",))
+    world.update(template(AFTER), environments=moved(("a", "x")))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert world.store.stacks.resource(stack_id_of(world), "x").protected
+    with pytest.raises(Conflict, match="'x' would be lost"):
+        world.update(template({"c": ""}))
+
+
+def test_drift_of_a_moved_resource_has_its_new_path() -> None:
+    world = stack()
+    world.detect()
+    world.settle()
+    world.cloud.sizes["a-1"] = "changed"
+    world.detect()
+    world.settle()
+    assert [each.path for each in world.store.drifts.of_tree(stack_id_of(world))] == ["a"]
+    world.update(template(AFTER), environments=moved(("a", "x")))
+    assert [each.path for each in world.store.drifts.of_tree(stack_id_of(world))] == ["x"]

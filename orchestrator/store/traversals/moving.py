@@ -13,6 +13,7 @@ from hooks.values.states import MOVE
 from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import bulk_insert
+from orchestrator.store.machines.reservations import membership
 from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.traversals.new_traversal import NewTraversal
@@ -41,6 +42,7 @@ def move_rows(connection: sa.Connection, codec: Codec, new: NewTraversal, now: f
         return
     now_called = {was: name for name, was in new.moved.items()}
     _rename_reservations(connection, new, now_called)
+    _rename_groups(connection, new.stack_id, now_called)
     _rename_annotations(connection, codec, new.stack_id, now_called)
     _rename_drift(connection, new.stack_id, now_called)
     for row in _in_force(connection, new):
@@ -76,6 +78,18 @@ def _rename_reservations(connection: sa.Connection, new: NewTraversal, now: Mapp
     if rows:
         connection.execute(reservation.delete().where(mine))
         bulk_insert(connection, reservation, [{**row, "resource": now[row["resource"]]} for row in rows])
+
+
+def _rename_groups(connection: sa.Connection, stack_id: str, now: Mapping[str, str]) -> None:
+    """Give the members of moved placement groups, in whatever stack, the groups' names from now on."""
+    reservation = tables.reservation
+    kinds = {membership(stack_id, was): membership(stack_id, name) for was, name in now.items()}
+    key = ("stack_id", "resource", "node", "kind", "operation_id")
+    columns = [reservation.c[name] for name in key]
+    members = sa.select(*columns).where(reservation.c.kind.in_(sorted(kinds))).order_by(*columns)
+    for row in connection.execute(members).all():
+        one = sa.and_(*(reservation.c[name] == getattr(row, name) for name in key))
+        connection.execute(reservation.update().where(one).values(kind=kinds[row.kind]))
 
 
 def _rename_annotations(
