@@ -34,6 +34,8 @@ class Story:
     after: Definition
     #: What an interrupting update asks for.
     instead: Definition
+    #: The names of resources whose objects are there by hand: the update is an import of these.
+    by_hand: tuple[str, ...] = ()
     #: By action and name: what goes wrong, until somebody interrupts.
     faults: Mapping[tuple[str, str], Fault] = field(default_factory=dict)
     #: By name: how many seconds each action takes.
@@ -59,7 +61,10 @@ class Telling:
         self.ids = self.witness.check_is(self.stack_id, story.before)
         self.world.cloud.polls = dict(story.polls)
         self.witness.faults = {key: replace(fault) for key, fault in story.faults.items()}
-        self._update(story.after, rollback=story.rollback, timeout_minutes=story.timeout_minutes)
+        if story.by_hand:
+            self._import()
+        else:
+            self._update(story.after, rollback=story.rollback, timeout_minutes=story.timeout_minutes)
 
     @property
     def state(self) -> str:
@@ -117,6 +122,17 @@ class Telling:
         )
         self._means(definition)
 
+    def _import(self) -> None:
+        """Begin to import what is there by hand."""
+        after = self.story.after
+        objects = {name: f"{name}-by-hand" for name in self.story.by_hand}
+        for name, physical_id in objects.items():
+            self.witness.put(physical_id, after, name, {**self.ids, **objects})
+        self.world.take_in(template_of(after), objects, parameters=parameters_of(after))
+        self._means(after)
+        traversal_id = self.world.store.stacks.find(self.stack_id, project="default").traversal_id
+        self.witness.outside = dict.fromkeys(objects.values(), traversal_id)
+
     def _means(self, definition: Definition) -> None:
         stack = self.world.store.stacks.find(self.stack_id, project="default")
         self.witness.definitions[stack.traversal_id] = definition
@@ -134,8 +150,8 @@ class Telling:
             assert self.state == "ROLLBACK_COMPLETE"
             self._check_is(story.before)
         elif by == CANCEL_ALONE:
-            assert self.state in ("UPDATE_FAILED", "ROLLBACK_FAILED")
-        elif self.state == "UPDATE_COMPLETE":
+            assert self.state in ("UPDATE_FAILED", "ROLLBACK_FAILED", "ADOPT_FAILED")
+        elif self.state in ("UPDATE_COMPLETE", "ADOPT_COMPLETE"):
             self._check_is(story.after)
         elif self.state == "ROLLBACK_COMPLETE":
             self._check_is(story.before)
@@ -160,7 +176,9 @@ class Telling:
         retained = {
             name for each in self.witness.definitions.values() for name, it in each.items() if it.retained
         }
-        left = {rows[maker].name for maker, _ in self.world.cloud.objects.values()}
+        alone = self.witness.not_imported()
+        objects = self.world.cloud.objects.items()
+        left = {rows[maker].name for each, (maker, _) in objects if each not in alone}
         assert left <= retained
 
     def _check_is(self, definition: Definition) -> None:

@@ -33,6 +33,14 @@ LIKE: Definition = {
 }
 
 
+#: What is imported: x is made of what was not read of b before, and y of both.
+BY_HAND: Definition = {
+    **BEFORE,
+    "x": Wanted(of=names("b"), after=names("d")),
+    "y": Wanted(like=names("b"), beside=names("x")),
+}
+
+
 def story(after: Definition, **more: object) -> Story:
     return replace(Story(before=BEFORE, after=after, instead=INSTEAD), **more)  # type: ignore[arg-type]
 
@@ -105,6 +113,17 @@ STORIES = {
         faults={("create", "d"): Fault(times=-1, late=True)},
         rollback=True,
         ends="ROLLBACK_COMPLETE",
+    ),
+    "an import": story(BY_HAND, by_hand=("x", "y"), ends="ADOPT_COMPLETE"),
+    "an import that takes long": story(
+        BY_HAND,
+        instead=edited(BY_HAND, [("size", "x", "x", "z"), ("value", "d", "d", "z")]),
+        by_hand=("x", "y"),
+        polls={"x": 2, "y": 3},
+        ends="ADOPT_COMPLETE",
+    ),
+    "an import of what is retained": story(
+        {**BY_HAND, "y": replace(BY_HAND["y"], retained=True)}, by_hand=("x", "y"), ends="ADOPT_COMPLETE"
     ),
     "a cleanup that fails": story(
         changed(("value", "a"), ("remove", "d")),

@@ -51,6 +51,8 @@ class Witness:
         self.definitions: dict[str, Definition] = {}
         #: The rows of the stack when it was found to be what it should be, and the template that it had then.
         self.originals: tuple[str | None, frozenset[str]] = (None, frozenset())
+        #: The objects that no stack made, by id: the traversal that imports each.
+        self.outside: dict[str, str] = {}
         #: The ids of objects that stacks before this one retained.
         self._left: set[str] = set()
         self._makers: Counter[str] = Counter()
@@ -116,10 +118,26 @@ class Witness:
             ).scalar_one()
         assert row.lock_traversal == current, f"a superseded traversal begins to {action} {row.name}"
         if action == "delete":
+            self._check_ours(row)
             self._check_unused(rows, row)
             self._check_no_loss(row)
         else:
             self._check_served(rows, row, resource)
+
+    def _check_ours(self, row: Any) -> None:
+        """Check that an object which no stack made is not unmade before it was imported."""
+        if row.physical_id in self.outside:
+            sql = "SELECT 1 FROM event WHERE resource_id = :id AND action = 'ADOPT' AND status = 'COMPLETE'"
+            with self.aside() as connection:
+                is_imported = connection.execute(sa.text(sql), {"id": row.id}).first() is not None
+            assert is_imported, f"{row.name} is unmade, and never was imported"
+
+    def not_imported(self) -> set[str]:
+        """Return the ids of objects that no stack made, and that no import has come to its end with."""
+        with self.aside() as connection:
+            sql = "SELECT id FROM traversal WHERE status = 'COMPLETE'"
+            complete = set(connection.execute(sa.text(sql)).scalars())
+        return {each for each, traversal_id in self.outside.items() if traversal_id not in complete}
 
     def _check_served(self, rows: Mapping[str, Any], row: Any, resource: Resource) -> None:
         needed = {proxy.name: proxy.uuid for proxy in resource.stack.resources.values()}
@@ -189,6 +207,11 @@ class Witness:
         lost = stack.action == "ROLLBACK" and stack.completed_template_id == template_id and was == "COMPLETE"
         assert not lost, f"a rollback unmakes the original {row.name}"
 
+    def put(self, physical_id: str, definition: Definition, name: str, ids: Mapping[str, str | None]) -> None:
+        """Let there be an object that no stack made, as a definition wants it."""
+        self.world.cloud.objects[physical_id] = ("nobody", value_of(definition, name))
+        self.world.cloud.sizes[physical_id] = size_of(definition, name, ids)
+
     def strike(self, resource: Resource, action: str, *, late: bool) -> None:
         """Let a fault strike, if there is one."""
         fault = self.faults.get((action, resource.name))
@@ -220,9 +243,9 @@ class Witness:
             if row.status == "COMPLETE" and row.action not in ("INIT", "DELETE"):
                 assert self.is_there(row), f"{row.name} is COMPLETE and not there"
                 assert self.world.cloud.owned_by(row.id) == [row.physical_id]
-        retained = self._retained()
+        left = self._retained() | self.not_imported()
         for physical_id, (maker, _) in self.world.cloud.objects.items():
-            assert not is_gone(rows[maker]) or physical_id in retained, (
+            assert physical_id in left or not is_gone(rows[maker]), (
                 f"{physical_id} is left over, and no row knows of it"
             )
 
@@ -235,7 +258,8 @@ class Witness:
         """Return the ids of the objects that may be there although their rows are gone."""
         names = {name for each in self.definitions.values() for name, it in each.items() if it.retained}
         rows = self.rows()
-        there = {each: rows[maker].name for each, (maker, _) in self.world.cloud.objects.items()}
+        made = {each: maker for each, (maker, _) in self.world.cloud.objects.items() if maker in rows}
+        there = {each: rows[maker].name for each, maker in made.items()}
         return self._left | {each for each, name in there.items() if name in names}
 
     def check_is(self, stack_id: str, wanted: Definition) -> dict[str, str]:
