@@ -148,13 +148,18 @@ def beats(*names: str) -> Operating:
     return beat
 
 
-def updates(number: int, requires: Mapping[str, set[str]]) -> Operating:
-    """Begin an update, planned with the present rows, that supersedes the operation before, if no other one has."""
+def updates(
+    number: int, requires: Mapping[str, set[str]], moved: Mapping[str, str] | None = None
+) -> Operating:
+    """Begin an update, planned with the present rows, that supersedes the operation before, if no other one has.
+
+    ``moved`` are names of rows, by their new ones.
+    """
 
     def update(bench: Bench, _: Found) -> Sequence[CheckOrder]:
         before = f"s-t{number - 1}"
         while bench.store.stacks.find("s-id", project="p").traversal_id == before:
-            new = update_of(bench, requires, number=number)
+            new = update_of(bench, requires, number=number, moved=moved)
             if bench.store.traversal_starts.begin_next(new, expected=before):
                 return orders_of(new)
         return ()
@@ -405,6 +410,9 @@ def _linking_deletes(bench: Bench) -> Found:
 
 
 _A_AND_B: Mapping[str, set[str]] = {"a": set(), "b": {"a"}}
+#: The same after a move of a.
+_N_AND_B: Mapping[str, set[str]] = {"n": set(), "b": {"n"}}
+_A_TO_N = {"n": "a"}
 
 _LINKS: Mapping[str, Operating] = {
     "a ends, b begins": end_together("a"),
@@ -420,6 +428,7 @@ _LINKS: Mapping[str, Operating] = {
     "beat": beats("a", "d", "k"),
     "nest in a": nests("a"),
     "update": updates(2, _A_AND_B),
+    "move a": updates(2, _N_AND_B, _A_TO_N),
     "cancel": cancels(1),
     "give way": gives_way(1),
 }
@@ -461,6 +470,7 @@ SCENES = (
             "h ends": ends("h"),
             "sweep": sweeps(),
             "update": updates(4, _A_AND_B),
+            "move a": updates(4, _N_AND_B, _A_TO_N),
             "delete": updates(4, {}),
             "cancel": cancels(3),
         },
@@ -487,6 +497,7 @@ SCENES = (
             "d ends": ends("d"),
             "d fails": ends("d", Ending.FAILED),
             "update": updates(3, _A_AND_B),
+            "move a": updates(3, _N_AND_B, _A_TO_N),
             "give way": gives_way(2),
             "sweep": sweeps(),
         },

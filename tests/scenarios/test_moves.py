@@ -596,7 +596,7 @@ def test_members_stay_apart_by_a_group_that_is_moved() -> None:
     group_id = placed.world.store.stacks.resource(stack_id_of(placed.world), "apart").id
     placed.create("other", c=instance(memory=10, groups=[group_id]))
     assert {*placed.where().values(), *placed.where("other").values()} == {"n1", "n2"}
-    both = {
+    both: dict[str, Any] = {
         "far": group("different_host"),
         "a": instance(memory=10, groups=[{"get_resource": "far"}]),
     }

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
 from orchestrator.model.plan import DesiredResource, Match, Row, plan_delete, plan_update
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
-from orchestrator.store.traversals.new_traversal import NewTraversal
+from orchestrator.store.traversals.new_traversal import NewTraversal, RowNames
 from tests.unit.orchestrator.store.conftest import Bench
 
 RECORDED = ["row", "name", "CREATE", "COMPLETE", "p", "r", []]
@@ -60,9 +61,17 @@ def update_of(
     number: int = 2,
     known: Sequence[str] | None = None,
     other_types: Mapping[str, str] | None = None,
+    moved: Mapping[str, str] | None = None,
 ) -> NewTraversal:
-    """Return an update of the stack, planned with its present rows."""
+    """Return an update of the stack, planned with its present rows; ``moved`` are their names, by the new ones."""
     rows = rows_of(bench)
+    now = {was: name for name, was in (moved or {}).items()}
+    names = {
+        row.id: RowNames(name=now[row.name], former=(row.name,), complete=row.name)
+        for row in rows
+        if row.name in now
+    }
+    rows = [replace(row, name=now.get(row.name, row.name)) for row in rows]
     by_name = {row.name: row for row in rows}
     desired_resources = [
         DesiredResource(
@@ -95,6 +104,8 @@ def update_of(
         known=[row.id for row in rows] if known is None else known,
         job_id=f"job-{number}",
         other_types={by_name[name].id: kind for name, kind in (other_types or {}).items()},
+        names=names,
+        moved={each.name: each.former[0] for each in names.values()},
     )
 
 
