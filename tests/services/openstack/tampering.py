@@ -83,7 +83,7 @@ FLAVOR_SPECS: Final = Way(
 AGGREGATE_METADATA: Final = _acting(
     lambda thing, values: sent(thing, "POST", at(thing, "/action"), {"set_metadata": {"metadata": values}})
 )
-QOS_SPECS: Final = Way(read=_shown, write=lambda thing, _, specs: _change(thing, "", specs))
+QOS_SPECS: Final = _acting(lambda thing, specs: sent(thing, "PUT", at(thing), {"qos_specs": specs}))
 GATEWAY_ROUTES: Final = Way(
     read=lambda thing, _: sent(thing, "GET", f"/routers/{_router(thing)}")["router"]["routes"],
     write=lambda thing, _, routes: sent(
