@@ -21,7 +21,7 @@ from orchestrator.model.plan import DesiredResource
 from orchestrator.planning.preparation import Prepared, blank_stack
 from orchestrator.planning.secrets import ResourceSecrets
 from orchestrator.plugins.clients import ProjectClients
-from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.properties import Property, PropertyError, PropertyType, Walk
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.sensitive import is_sensitive
 from orchestrator.plugins.stack_resource import StackResource
@@ -307,7 +307,7 @@ class _Writer:
         """Return the value of a property in the template."""
         if not prop.implemented:
             return _ABSENT
-        value, raw = self._seen.get(name), self._raw.get(name, _ABSENT)
+        value, raw = _fitting(self._seen.get(name), name, prop), self._raw.get(name, _ABSENT)
         is_secret = is_sensitive({name: prop}, (name,))
         if name in self._computed and self._stays(name, value) and (not is_secret or _is_reference(raw)):
             return raw
@@ -331,6 +331,13 @@ class _Writer:
     def _has_secret(self, value: object) -> bool:
         """Return whether a value is a known secret, or contains one."""
         return any(each in self._secrets or masked(each, self._secrets) != each for each in texts_in(value))
+
+
+def _fitting(value: object, name: str, prop: Property) -> Any:
+    """Return a value as its schema has it; None where it does not fit, and a template could not give it."""
+    faults: list[PropertyError] = []
+    converted = prop.convert(value, (name,), Walk(faults.append, constraints=True, custom=False))
+    return None if value is None or faults else converted
 
 
 def _is_reference(raw: object) -> bool:

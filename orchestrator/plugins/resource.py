@@ -457,7 +457,8 @@ class Resource:
 
         For the template text of an object that is to be imported: all properties that can be read, also those that
         ``self.properties`` leaves out, which are the template's if it lists the resource. Nothing but
-        ``self.state.physical_id`` is known of the object. By default, the result of :meth:`observe`.
+        ``self.state.physical_id`` is known of the object. Values that do not fit their schemas are left out.
+        By default, the result of :meth:`observe`.
         """
         return self.observe()
 

@@ -18,7 +18,13 @@ from orchestrator.nodes.rpc.requester import REQUESTER, Requester
 from orchestrator.plugins.machine_requirements import LOCAL_NODE, NODE_DATA, MachineRequirements
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import Resource
-from orchestrator.plugins.steps import PropertyChanges, ResourceFailure, RetryableFailure, Wait
+from orchestrator.plugins.steps import (
+    CannotTell,
+    PropertyChanges,
+    ResourceFailure,
+    RetryableFailure,
+    Wait,
+)
 from workers.clients.nodes import NodesClient
 from workers.resources.nodes.placing import PLACING_PROPERTIES, node_requirements, parse_labels
 
@@ -102,8 +108,16 @@ class NodeResource(Resource):
 
     @property
     def node_seen(self) -> str:
-        """The observed value of the property ``node``: empty where none was required."""
-        return (self.state.on_node or "") if self.properties.get("node") else ""
+        """The observed value of the property ``node``: empty where none was required.
+
+        An object that is to be adopted is looked at before its node is on record.
+        """
+        return (self._chosen_node() or "") if self.properties.get("node") else ""
+
+    def describe(self) -> Mapping[str, Any] | CannotTell | None:
+        """Return what is observed, with a node only if the template gives one: the id of most objects has it."""
+        seen = self.observe()
+        return {**seen, "node": self.properties.get("node")} if isinstance(seen, Mapping) else seen
 
     @property
     def storage_units(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.asking import NamedClients
-from orchestrator.plugins.properties import PropertyError, Walk
+from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import Busy, CannotTell, PropertyChanges, ResourceFailure, Wait
 from workers.clients.openstack import OpenStack
@@ -279,22 +279,13 @@ class CloudObject(Resource):
         }
 
     def describe(self) -> Mapping[str, Any] | CannotTell | None:
-        """Return the properties that the service shows under their own names, and those given.
-
-        Values that a template could not give, such as an object in the place of an id, are left out.
-        """
+        """Return the properties that the service shows under their own names, and those given."""
         shown, observed = self.show(), self.observe()
         if shown is None or not isinstance(observed, Mapping):
             return None
-        described: dict[str, Any] = {}
-        for name, prop in self.properties_schema.items():
-            value = shown.get(self.sent_as.get(name, name))
-            if name == "description" and self.has_description:
-                value = without_token(value)
-            faults: list[PropertyError] = []
-            converted = prop.convert(value, (name,), Walk(faults.append, constraints=False))
-            if value is not None and not faults:
-                described[name] = converted
+        described = {name: shown.get(self.sent_as.get(name, name)) for name in self.properties_schema}
+        if "description" in described and self.has_description:
+            described["description"] = without_token(described["description"]) or None
         return {**described, **observed}
 
     @classmethod

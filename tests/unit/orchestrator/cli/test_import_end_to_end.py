@@ -22,7 +22,7 @@ resources:
 PAGE = """\
   page:
     type: Isotherm::Node::File
-    properties: {path: page.txt, content: welcome, mode: "0640"}
+    properties: {path: page.txt, content: welcome, mode: "0640", node: local}
 """
 
 

@@ -162,6 +162,11 @@ def test_required_property_that_is_not_shown_is_a_parameter(world: World) -> Non
     assert "hidden" not in written["parameters"]["it_name"]
 
 
+def test_value_that_a_template_could_not_give_is_left_out(world: World) -> None:
+    written = sections(world, {"name": "n", "size": "large", "items": "none", "tags": {"a": 1}})
+    assert written["resources"]["it"]["properties"] == {"name": "n", "tags": {"a": 1}}
+
+
 LISTED = (
     HEAD
     + f"""\
