@@ -89,13 +89,14 @@ class DriftAdmin:
 
         Raises:
             Conflict: there is a broker: coordinators do this by themselves.
+            Unavailable: no observation has ended for long.
         """
         if not self._settings.embedded:
             raise Conflict("coordinators observe what is due by themselves: this is for embedded mode alone")
         observations = ObservationRound(self._store, self._settings.project)
         self._record("stack.observe", "*")
         self._start()
-        return carry_out(observations, report, time.sleep)
+        return carry_out(observations, report)
 
     def detect(self, name: str, report: Callable[[], None] = lambda: None) -> list[DriftView]:
         """Observe a stack now, whatever its policy; return its drift once that is done.

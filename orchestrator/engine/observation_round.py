@@ -3,16 +3,21 @@
 For embedded mode, in which nothing runs between two commands.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from hooks.values.dataclass import dataclass
+from orchestrator.errors import Unavailable
 from orchestrator.store.stacks.observation_turns import PendingTurn
 from orchestrator.store.store import Store
 from orchestrator.views.drift import RoundView
 
 #: A repair that has begun is observed once more, so many seconds later at most; the round waits for that.
 _AFTER_REPAIR_SECONDS: Final = 10.0
+#: How long a round waits while nothing changes, in seconds.
+PATIENCE_SECONDS: Final = 600.0
+_PAUSE_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +94,30 @@ def _waits(first: PendingTurn, turn: PendingTurn) -> bool:
 
 
 def carry_out(
-    observations: ObservationRound, report: Callable[[RoundState], None], pause: Callable[[float], None]
+    observations: ObservationRound,
+    report: Callable[[RoundState], None],
+    *,
+    pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
 ) -> list[RoundView]:
-    """Wait until a round is done; ``report`` is called with how far it is, ``pause`` between two looks."""
-    state = observations.state()
+    """Wait until a round is done; ``report`` is called with how far it is.
+
+    ``pause`` waits between two looks, and ``clock`` returns seconds that never go backwards.
+
+    Raises:
+        Unavailable: no observation has ended for long, and no repair is under way.
+    """
+    state, changed_at = observations.state(), clock()
     while state.done < state.stacks:
         report(state)
-        pause(0.1)
-        state = observations.state()
+        pause(_PAUSE_SECONDS)
+        before, state = state, observations.state()
+        if state != before or state.repairing:
+            changed_at = clock()
+        elif clock() >= changed_at + PATIENCE_SECONDS:
+            left = state.stacks - state.done
+            raise Unavailable(
+                f"{left} of {state.stacks} stacks were not observed: nothing has changed for {PATIENCE_SECONDS:g} "
+                "seconds"
+            )
     return observations.views()

@@ -195,6 +195,22 @@ def test_an_operation_that_begins_while_objects_are_read_discards_what_was_found
     assert turn.trouble == "an operation began meanwhile"
 
 
+def test_a_stack_that_cannot_be_read_is_observed_at_its_next_time_and_no_sooner(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(root_id: str) -> object:
+        raise LookupError("a row of another version")
+
+    set_policy(world, mode="detect", interval_seconds=900)
+    monkeypatch.setattr(world.store.stacks, "resources_in_tree", broken)
+    run(world)
+    turn = world.store.observation_turns.read(stack_id(world))
+    assert turn is not None
+    assert turn.due_at is not None
+    assert (turn.is_begun, turn.due_at <= world.now + 900) == (False, True)
+    assert turn.trouble == "an error of type LookupError, which the log of the worker has"
+
+
 def test_an_outdated_order_and_one_that_is_delivered_twice_change_nothing(world: World) -> None:
     world.detect()
     world.detect()

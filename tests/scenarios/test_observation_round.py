@@ -3,6 +3,7 @@
 import pytest
 
 from orchestrator.engine.observation_round import ObservationRound, carry_out
+from orchestrator.errors import Unavailable
 from orchestrator.views.drift import RoundView
 from tests.scenarios.test_drift import object_of, set_policy, world
 from tests.scenarios.world import World
@@ -18,7 +19,7 @@ def rounds(world: World) -> list[RoundView]:
         world.sweep(after=1)
         world.settle()
 
-    return carry_out(ObservationRound(world.store, "default"), lambda _: None, pause)
+    return carry_out(ObservationRound(world.store, "default"), lambda _: None, pause=pause)
 
 
 def test_a_round_observes_what_is_due_and_ends_with_its_repairs(world: World) -> None:
@@ -54,7 +55,19 @@ def test_a_round_leaves_a_stack_with_an_operation_in_progress_alone(world: World
     set_policy(world, mode="detect")
     world.check()
     observations = ObservationRound(world.store, "default")
-    (view,) = carry_out(observations, lambda _: None, lambda _: pytest.fail("it waits"))
+    (view,) = carry_out(observations, lambda _: None, pause=lambda _: pytest.fail("it waits"))
     assert view == RoundView(
         stack="s", observed=False, drifted=0, repaired=0, trouble="an operation is in progress"
     )
+
+
+def test_a_round_does_not_wait_for_ever(world: World) -> None:
+    set_policy(world, mode="detect")
+    now = iter(range(0, 10_000, 100))
+    with pytest.raises(Unavailable, match="1 of 1 stacks were not observed: nothing has changed for 600"):
+        carry_out(
+            ObservationRound(world.store, "default"),
+            lambda _: None,
+            pause=lambda _: None,
+            clock=lambda: float(next(now)),
+        )

@@ -95,7 +95,11 @@ class StackObserver:
         return OutputSource(self._store, self._settings)
 
     def observe(self, order: CheckOrder) -> None:
-        """Carry an order out, unless it is outdated: nothing is recorded that an operation has come in between."""
+        """Carry an order out, unless it is outdated: nothing is recorded that an operation has come in between.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
         turn = self._store.observation_turns.read(order.key)
         if turn is None or turn.attempt != order.no or not turn.is_begun:
             return
@@ -109,17 +113,20 @@ class StackObserver:
         try:
             with shared_time(self._limits):
                 observed, trouble = self._observed(outermost, turn)
-        except IsothermError as error:
-            self._give_way(turn, str(error), due_at, again=False)
-            return
-        end = TurnEnd(turn=turn, due_at=due_at, trouble=trouble)
-        try:
+            end = TurnEnd(turn=turn, due_at=due_at, trouble=trouble)
             if observed.drifted or self._store.drifts.of_tree(turn.stack_id):
                 self._store.drifts.record(end, observed)
             else:
                 self._store.observation_turns.end(end)
         except Overtaken:
             self._give_way(turn, "an operation began meanwhile", due_at, again=True)
+        except IsothermError as error:
+            self._give_way(turn, str(error), due_at, again=False)
+        except Exception as error:  # what cannot be observed now is tried at its time, and no sooner
+            log.warning("a stack could not be observed", stack_id=turn.stack_id, exc_info=error)
+            # Its message may have values of the stack.
+            trouble = f"an error of type {type(error).__name__}, which the log of the worker has"
+            self._give_way(turn, trouble, due_at, again=False)
 
     def _give_way(self, turn: ObservationTurn, why: str, due_at: float | None, *, again: bool) -> None:
         """End an attempt that observed nothing; ``again``: soon, if the stack has a policy."""
