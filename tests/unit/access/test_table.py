@@ -353,7 +353,11 @@ NAMED = sorted(
     if words.startswith("stack ")
     # A plan of a name that is not there is that of a create; a file of a plan names its project.
     and words
-    not in ("stack create", "stack list", "stack preview", "stack adopt", "stack plan", "stack apply")
+    not in (
+        *("stack create", "stack list", "stack preview", "stack adopt", "stack plan", "stack apply"),
+        # It is about all stacks of the project.
+        "stack observe run",
+    )
 )
 
 
