@@ -91,12 +91,12 @@ def end_together(*names: str) -> Operating:
     return finish
 
 
-def runs_on(name: str) -> Operating:
-    """Carry a running step out with the links behind it, as one run if nothing has come in between."""
+def runs_on(name: str, *, most: int = 8) -> Operating:
+    """Carry a running step out with links behind it, as one run if nothing has come in between."""
 
     def run_on(bench: Bench, found: Found) -> Sequence[Claim | CheckOrder]:
         nodes, claim = bench.store.nodes, found.claims[name]
-        run = nodes.run_ahead(claim, types=["Test"], most=8)
+        run = nodes.run_ahead(claim, types=["Test"], most=most)
         run.add(claim, Outcome(ending=Ending.DONE))
         while (link := nodes.next_of_run(run)) is not None:
             run.add(link, Outcome(ending=Ending.DONE))
@@ -417,6 +417,7 @@ _A_TO_N = {"n": "a"}
 _LINKS: Mapping[str, Operating] = {
     "a ends, b begins": end_together("a"),
     "a, b and c run": runs_on("a"),
+    "a and b run, c begins": runs_on("a", most=1),
     "d ends, x begins": end_together("d"),
     "k ends, x begins": end_together("k"),
     "a fails": ends("a", Ending.FAILED),

@@ -99,10 +99,15 @@ PASS: Final = Statement(
                 AND CAST(n.xmin AS text) = link.node_version
             FOR UPDATE
         ) same WHERE EXISTS (SELECT 1 FROM first)
+    ), behind AS MATERIALIZED (
+        -- What the end of the last link counts down is locked here already: after these nodes come the resources.
+        SELECT 1 FROM node WHERE traversal_id = :traversal_id AND no = ANY(CAST(:behind AS integer[]))
+            -- Counting the links locks all of them before.
+            AND (SELECT count(*) FROM locked) = :many
+        ORDER BY no FOR UPDATE
     ), held AS MATERIALIZED (
         SELECT 1 FROM resource WHERE id = :first_resource AND lock_traversal = :traversal_id AND lock_no = :first
-            -- Counting the nodes locks all of them before.
-            AND lock_attempt = :first_attempt AND (SELECT count(*) FROM locked) = :many
+            AND lock_attempt = :first_attempt AND (SELECT count(*) FROM behind) > 0
         FOR UPDATE
     ), free AS MATERIALIZED (
         SELECT 1 FROM locked CROSS JOIN LATERAL (

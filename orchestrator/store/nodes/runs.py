@@ -164,6 +164,7 @@ class NodeRuns(Repository):
                 "resources": [row.resource_id for row in rows],
                 "node_versions": [row.node_version for row in rows],
                 "resource_versions": [row.resource_version for row in rows],
+                "behind": list(last.dependents),
                 "after": [False, *after[:-1]],
                 "many": len(rows),
                 "lease_seconds": self._timings.lease_seconds,
