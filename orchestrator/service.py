@@ -252,8 +252,8 @@ class Service(Administration):
         ):
             yield ready
 
-    def plan_update(self, job: "StackJob") -> UpdatePlan:
-        """Return what an update would do; nothing is changed.
+    def plan_update(self, job: "StackJob", *, nested: bool = True) -> UpdatePlan:
+        """Return what an update would do, in nested stacks too unless not ``nested``; nothing is changed.
 
         Raises:
             InvalidInput: the job has problems.
@@ -266,7 +266,9 @@ class Service(Administration):
         # Distributed, external systems are called by the coordinator that carries the update out.
         clients = self._embedded.runtime.clients if self._embedded is not None else None
         state = stack_view(stack).state
-        return update_plan(self._store, stack, job, self.settings, clients=clients, state=state)
+        return update_plan(
+            self._store, stack, job, self.settings, clients=clients, state=state, nested=nested
+        )
 
     def cancel(self, name: str, *, rollback: bool = True, unprotect: bool = False) -> StackView:
         """Cancel the operation under way on a stack; return the stack rolling back, or failed.

@@ -193,7 +193,7 @@ class UpdatePreview(Face):
         else:
             job = definitions.full_update(body, found, service.settings)
         present = {each.name: each for each in service.resources(found.id)}
-        response.media = shapes.changes_shown(service.plan_update(job), present)
+        response.media = shapes.changes_shown(service.plan_update(job, nested=False), present)
 
 
 class Abandon(Face):

@@ -26,6 +26,7 @@ from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.new_traversal import Fenced
+from orchestrator.store.traversals.templates import StoredTemplate
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.generated import generated_template
 from orchestrator.template.locations import is_template, location_of
@@ -73,10 +74,9 @@ class Occasion:
     """The operation and the claim under which a parent resource changes its stack."""
 
     resource_id: str
-    #: The stack of the parent resource, and the resource's name.
+    #: The stack of the parent resource.
     stack_id: str
-    key: str
-    #: The name under which that was made, before it was moved: the name of its stack has it, and keeps it.
+    #: The name under which the resource was made, before it was moved: the name of its stack has it, and keeps it.
     made_as: str
     #: The stored template with the environments and files of its definition.
     template_id: str
@@ -120,7 +120,6 @@ class NestedStacks:
             return Occasion(
                 resource_id=claim.resource_id,
                 stack_id=order.stack_id,
-                key=order.key,
                 made_as=made_as_of(claim.fragment, claim.resource_id, order.key),
                 template_id=template_id,
                 operation=order.traversal_id,
@@ -150,7 +149,6 @@ class NestedStacks:
         occasion = Occasion(
             resource_id=row.id,
             stack_id=row.stack_id,
-            key=row.name,
             made_as=row.made_as,
             template_id=row.template_id,
             operation=parent.traversal_id,
@@ -366,52 +364,80 @@ class ResourceChild:
         parent = self._store.stacks.by_id(occasion.stack_id)
         if parent is None:
             raise ResourceFailure("its stack is gone")
-        stored = self._store.templates.load(occasion.template_id)
-        outer = stored.nesting
-        root_file = outer.root_file if outer else stored.file
-        text = generated_template(child, is_secret=self._has_secrets(definition, child))
         own_minutes = math.inf if child.timeout_minutes is None else child.timeout_minutes
-        return NestedJob(
-            name=_child_name(parent, occasion.made_as, self.id),
-            project=parent.project,
-            template=text.source,
-            template_file=location_of(child.file, root_file) if is_template(child.file) else child.file,
-            files=LazyFiles(stored.files, self._store.templates.file),
-            digests=stored.files,
-            environments=tuple(
-                EnvironmentSource(file=file, source=source) for file, source in stored.environments
-            ),
-            parameters=text.parameters,
+        job = nested_job(
+            child,
+            definition,
+            self._store.templates.load(occasion.template_id),
+            parent,
+            self._stack,
+            stack_id=self.id,
+            made_as=occasion.made_as,
+            hidden=self._hidden,
+            content=self._store.templates.file,
+        )
+        return replace(
+            job,
             timeout_minutes=max(min(own_minutes, occasion.seconds_left / 60), _LEAST_MINUTES),
-            job_id="",
-            credential=self._stack.credential,
             refresh=occasion.refreshes,
             unprotect=occasion.unprotects,
-            stack_id=self.id,
-            family=Family(
-                parent_id=parent.id, parent_resource=self.id, root_id=parent.root_id, depth=parent.depth + 1
-            ),
-            nesting=Nesting(
-                root_file=root_file,
-                route=(*(outer.route if outer else ()), (occasion.key, definition.type)),
-                secrets=text.secrets | self._secrets(definition, child),
-                facade=parent_of(definition, self._stack),
-                asks=child.asks,
-            ),
             fence=occasion.fence,
         )
 
-    def _has_secrets(self, definition: ResourceDefinition, child: Child) -> bool:
-        if isinstance(child.template, str):
-            return False
-        return any(self._is_secret(definition, (name,)) for name in _names_of(definition))
 
-    def _secrets(self, definition: ResourceDefinition, child: Child) -> frozenset[str]:
-        place = child.parameters_from
-        return frozenset(name for name in child.parameters if self._is_secret(definition, (*place, name)))
+def nested_job(
+    child: Child,
+    definition: ResourceDefinition,
+    stored: StoredTemplate,
+    parent: StackRow,
+    stack: StackDefinition,
+    *,
+    stack_id: str,
+    made_as: str,
+    hidden: Collection[str],
+    content: Callable[[str], str],
+) -> NestedJob:
+    """Return the job that gives a resource's stack a definition.
 
-    def _is_secret(self, definition: ResourceDefinition, place: tuple[str | int, ...]) -> bool:
-        return definition.properties_expression.covered(place, self._hidden) is not None
+    ``stored``, ``stack`` and ``hidden`` are of the stack ``parent`` that the resource with this ``definition`` is in;
+    it was made under the name ``made_as``. ``content`` returns a file by its digest.
+    """
+    outer = stored.nesting
+    root_file = outer.root_file if outer else stored.file
+
+    def is_secret(place: tuple[str | int, ...]) -> bool:
+        return definition.properties_expression.covered(place, hidden) is not None
+
+    has_secrets = not isinstance(child.template, str) and any(
+        is_secret((name,)) for name in _names_of(definition)
+    )
+    text = generated_template(child, is_secret=has_secrets)
+    secrets = frozenset(name for name in child.parameters if is_secret((*child.parameters_from, name)))
+    return NestedJob(
+        name=_child_name(parent, made_as, stack_id),
+        project=parent.project,
+        template=text.source,
+        template_file=location_of(child.file, root_file) if is_template(child.file) else child.file,
+        files=LazyFiles(stored.files, content),
+        digests=stored.files,
+        environments=tuple(
+            EnvironmentSource(file=file, source=source) for file, source in stored.environments
+        ),
+        parameters=text.parameters,
+        job_id="",
+        credential=stack.credential,
+        stack_id=stack_id,
+        family=Family(
+            parent_id=parent.id, parent_resource=stack_id, root_id=parent.root_id, depth=parent.depth + 1
+        ),
+        nesting=Nesting(
+            root_file=root_file,
+            route=(*(outer.route if outer else ()), (definition.name, definition.type)),
+            secrets=text.secrets | secrets,
+            facade=parent_of(definition, stack),
+            asks=child.asks,
+        ),
+    )
 
 
 def _names_of(definition: ResourceDefinition) -> Sequence[str]:

@@ -7,7 +7,7 @@ plan is applied (:mod:`orchestrator.engine.applied_plan`).
 import base64
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,7 @@ import msgpack
 from orchestrator.config.caller import caller
 from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.settings import Settings
-from orchestrator.engine.plan_changes import KNOWN_LATER
+from orchestrator.engine.planned_resources import made, planned
 from orchestrator.engine.stack_actions import refuse_busy
 from orchestrator.engine.update_preview import DELETE, refusal_of, why_kept
 from orchestrator.errors import Conflict, InvalidInput, IsothermError, Problem
@@ -41,7 +41,6 @@ from orchestrator.store.stacks.output_readers import sentence_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.plans import PlannedResource, PlanView, counts_of
-from orchestrator.views.stacks import PropertyChange, ResourcePlan, ResourcePreview
 
 if TYPE_CHECKING:
     from orchestrator.plugins.clients import Clients
@@ -88,7 +87,7 @@ class StackPlans:
         view = self._view(
             replace(job, tags=job.tags or ()),
             "CREATE",
-            resources=[made for name in order for made in _made(by_name[name])],
+            resources=[each for name in order for each in made(by_name[name])],
             parameters=preview.parameters,
             tags=preview.tags,
             warnings=preview.warnings,
@@ -112,7 +111,7 @@ class StackPlans:
         # Before all that is compared: what happens meanwhile makes the plan stale, not wrong.
         rows = self._store.row_marks.of(stack.root_id)
         named = replace(job, name=stack.id)
-        plan, compared = compared_plan(
+        plan, compared, inside = compared_plan(
             self._store, stack, named, self._settings, clients=self._clients(), state=_state(stack)
         )
         requires = {each.name: each.requires for each in compared.desired_resources}
@@ -129,10 +128,23 @@ class StackPlans:
             "UPDATE",
             stack=stack,
             resources=[
-                *(_planned(each, after=sorted(requires[each.name])) for each in listed),
                 *(
-                    _planned(each, after=[name for name in dependents.get(each.name, ()) if name in deletes])
+                    part
+                    for each in listed
+                    for part in (
+                        planned(each, after=sorted(requires[each.name])),
+                        *inside.of(each),
+                    )
+                ),
+                *(
+                    part
                     for each in removed
+                    for part in (
+                        planned(
+                            each, after=[name for name in dependents.get(each.name, ()) if name in deletes]
+                        ),
+                        *inside.of(each),
+                    )
                 ),
             ],
             has_changes=plan.has_changes,
@@ -371,48 +383,6 @@ def _dependents(requires: Mapping[str, list[str]]) -> dict[str, list[str]]:
         for other in others:
             found.setdefault(other, []).append(name)
     return found
-
-
-def _made(preview: ResourcePreview, above: str = "") -> Iterator[PlannedResource]:
-    """Yield the plan of a resource that a create makes, and of those of the template that is its type."""
-    changes = tuple(
-        PropertyChange(name=name, before=None, after=value, meaning=Action.CREATE.value, is_certain=True)
-        for name, value in preview.properties.items()
-    )
-    made = ResourcePlan(
-        name=f"{above}{preview.name}", type=preview.actual_type, action=preview.action, changes=changes
-    )
-    yield _planned(made, after=[f"{above}{name}" for name in preview.requires])
-    for each in preview.resources:
-        yield from _made(each, f"{above}{preview.name}/")
-
-
-def _planned(plan: ResourcePlan, *, after: list[str]) -> PlannedResource:
-    return PlannedResource.of(plan, after=tuple(after), unknown=unknown_in(plan.changes))
-
-
-def unknown_in(changes: tuple[PropertyChange, ...]) -> tuple[str, ...]:
-    """Return the paths of the new values, and of parts of them, that are known only once other resources exist."""
-    found: list[str] = []
-    for change in changes:
-        name = change.name or "*"
-        if not change.parts:
-            found += _unknown(name, change.after)
-        for part in change.parts:
-            separator = "" if part.path.startswith("[") else "."
-            found += _unknown(f"{name}{separator}{part.path}", part.after)
-    return tuple(found)
-
-
-def _unknown(path: str, value: object) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _unknown(f"{path}.{key}", item)
-    elif isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            yield from _unknown(f"{path}[{index}]", item)
-    elif isinstance(value, str) and KNOWN_LATER in value:
-        yield path
 
 
 def _refused(file: str, message: str) -> InvalidInput:

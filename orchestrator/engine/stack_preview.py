@@ -59,7 +59,7 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
             description=template.description,
             tags=job.tags or (),
             parameters=examined.parameters.shown(),
-            resources=_resources(examined),
+            resources=resources_of(examined),
             disabled=tuple(sorted(template.disabled)),
             outputs={
                 name: kept(_shown(output.expression, examined)) for name, output in template.outputs.items()
@@ -69,7 +69,8 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
         )
 
 
-def _resources(examined: Examined) -> tuple[ResourcePreview, ...]:
+def resources_of(examined: Examined) -> tuple[ResourcePreview, ...]:
+    """Return what a create makes of the resources of a definition, in the order of the template."""
     return tuple(_resource(name, each, examined) for name, each in examined.template.resources.items())
 
 
@@ -84,7 +85,7 @@ def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> 
         requires=tuple(sorted(definition.requirements)),
         implied=tuple(sorted(definition.implied)),
         deletion_policy=definition.deletion_policy,
-        resources=_resources(nested) if nested else (),
+        resources=resources_of(nested) if nested else (),
     )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
+from orchestrator.engine.nested_plan import NestedPlans
 from orchestrator.engine.project_limits import refuse_to_add
 from orchestrator.engine.stack_actions import refuse_suspended
 from orchestrator.engine.update_preview import DryRun
@@ -26,13 +27,22 @@ from orchestrator.store.stacks.output_readers import sentence_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.template import Template
-from orchestrator.views.stacks import UpdatePlan
+from orchestrator.views.stacks import ResourcePlan, UpdatePlan
 
 
 def update_plan(
-    store: Store, stack: StackRow, job: StackJob, settings: Settings, *, clients: Clients | None, state: str
+    store: Store,
+    stack: StackRow,
+    job: StackJob,
+    settings: Settings,
+    *,
+    clients: Clients | None,
+    state: str,
+    nested: bool = True,
 ) -> UpdatePlan:
     """Return the changes that an update of a stack would make, without making any.
+
+    Resources of nested stacks have a path as their name; without ``nested``, they are left out.
 
     ``clients`` query other systems; with None that is left to the coordinator that carries the update out.
 
@@ -42,13 +52,19 @@ def update_plan(
             would have more than a limit allows.
         NotVerified: another system that validation queries did not answer.
     """
-    return compared_plan(store, stack, job, settings, clients=clients, state=state)[0]
+    plan, _, inside = compared_plan(store, stack, job, settings, clients=clients, state=state)
+    if not nested:
+        return plan
+    resources = [part for each in plan.resources for part in (each, *map(ResourcePlan.of, inside.of(each)))]
+    return replace(plan, resources=tuple(resources))
 
 
 def compared_plan(
     store: Store, stack: StackRow, job: StackJob, settings: Settings, *, clients: Clients | None, state: str
-) -> tuple[UpdatePlan, Comparison]:
-    """Return the changes that an update would make, as :func:`update_plan` does, and the comparison behind them.
+) -> tuple[UpdatePlan, Comparison, NestedPlans]:
+    """Return the changes that an update would make, the comparison behind them, and the plans of nested stacks.
+
+    The changes are those of :func:`update_plan` without what is done inside of nested stacks.
 
     Raises:
         IsothermError: as :func:`update_plan`.
@@ -61,7 +77,7 @@ def compared_plan(
 
 def _compared_plan(
     store: Store, stack: StackRow, job: StackJob, settings: Settings, *, clients: Clients | None, state: str
-) -> tuple[UpdatePlan, Comparison]:
+) -> tuple[UpdatePlan, Comparison, NestedPlans]:
     types = ResourceTypes.on_demand()
     named = replace(job, name=stack.name)
     compared = compare(store, stack, named, types, settings, clients=clients)
@@ -70,9 +86,9 @@ def _compared_plan(
     credential = compared.prepared.credential
     project_clients = ExaminationClients(clients.of(stack.project, credential)) if clients else None
     tags = stack.tags if job.tags is None else job.tags
-    plan = DryRun(compared, types, Limits.of(settings), store.templates.file, project_clients).plan(
-        state, tags
-    )
+    run = DryRun(compared, types, Limits.of(settings), store.templates.file, project_clients)
+    plan = run.plan(state, tags)
+    nested = NestedPlans(store, stack, run, compared, types=types, clients=project_clients)
     advice = advice_of(
         joined(lifecycle_plugins(settings), engine_of(settings, store=lambda: store, types=lambda: types)),
         partial(definition_shown, compared.prepared, tags=tags),
@@ -87,7 +103,7 @@ def _compared_plan(
         warnings=(*plan.warnings, *_of_readers(store, stack, compared, plan), *advice.warnings),
         annotations=advice.annotations,
     )
-    return advised, compared
+    return advised, compared, nested
 
 
 def _of_readers(store: Store, stack: StackRow, compared: Comparison, plan: UpdatePlan) -> tuple[Problem, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.config.limits import Limits
-from orchestrator.definition import UNKNOWN, NodeData, is_unknown
+from orchestrator.definition import UNKNOWN, NodeData, StackDefinition, is_unknown
 from orchestrator.engine.idle_nested_stacks import resource_of
 from orchestrator.engine.plan_changes import PlanChanges
 from orchestrator.model.graph import Graph
@@ -78,6 +78,8 @@ class DryRun:
         self._proxies, self._stack = blank_stack(prepared)
         #: The resources that a worker visits, or may.
         self._visited: set[str] = set()
+        #: The resources of rows, by name, with the properties of the definition as far as they are known.
+        self._resources: dict[str, Resource] = {}
         applied = AppliedDefinitions(
             rows=compared.rows,
             context=compared.context,
@@ -86,6 +88,24 @@ class DryRun:
             content=content,
         )
         self._changes = PlanChanges(applied=applied, stack=self._stack, hidden=self._hidden)
+
+    @property
+    def stack(self) -> StackDefinition:
+        """The stack, with the values of resources that stay as they are, once it is planned."""
+        return self._stack
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The names of parameters that are or were hidden."""
+        return frozenset(self._hidden)
+
+    def resource(self, name: str) -> Resource | None:
+        """Return the resource of a row with the properties that the definition gives it, as far as they are known.
+
+        None if they are not known at all, or nothing was compared.
+        """
+        resource = self._resources.get(name)
+        return None if resource is None or WHOLE in resource.properties else resource
 
     def plan(self, state: str, tags: tuple[str, ...] = ()) -> UpdatePlan:
         """Return the effect on each resource; ``state`` is the stack's, ``tags`` are those after the update.
@@ -206,6 +226,7 @@ class DryRun:
             restricted=restrictions_of(desired.fragment, match.step_data),
             is_other_inside=self._is_other_inside(desired, row),
         )
+        self._resources[desired.name] = subject.resource
         decided = decide(subject)
         fragment = self._compared.history.applied.get(row.id)
         changes = self._changes.of(definition, row, fragment, kind, decided)

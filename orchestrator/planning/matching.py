@@ -322,6 +322,9 @@ class Matcher:
             properties = {} if external else definition.resolve_properties(self._stack)
         except IsothermError:
             return None
+        # Those of a nested stack whose parameters are not known yet.
+        if is_unknown(properties):
+            return None
         kind = self._kind(desired.type)
         # It was installed when the job was examined.
         return None if kind is None else definition_hash(desired.type, properties, kind.type_version)

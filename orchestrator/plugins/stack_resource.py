@@ -225,6 +225,9 @@ class StackResource(Resource):
     supersedes: ClassVar[bool] = True
     #: Updates are always carried out: the child determines its own changes.
     always_updates: ClassVar[bool] = True
+    #: Whether :meth:`child` is computed from the properties, the files and ``wanted`` alone: then plans can show what
+    #: an update does to the resources in the child.
+    is_known_before: ClassVar[bool] = False
 
     #: Set by the engine.
     stacks: ChildStack

@@ -20,6 +20,7 @@ class TemplateResource(StackResource):
 
     description = "A stack made from a template file."
     accepts_anything: ClassVar[bool] = True
+    is_known_before: ClassVar[bool] = True
 
     @classmethod
     def blueprint(cls, name: str, properties: Mapping[str, object]) -> Blueprint | None:

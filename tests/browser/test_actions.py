@@ -111,10 +111,17 @@ def test_the_question_is_open_to_all(theme: str, visit: Visiting, site: Site) ->
         until_offered(visited, "signal")
         visited.page.click("#act-more")
         assert visited.findings() == []
-        for action in ("delete", "signal", "mark_unhealthy"):
+        for action in ("delete", "signal", "mark_unhealthy", "protect"):
             press(visited, action)
             assert visited.findings() == []
             visited.page.keyboard.press("Escape")
+
+        # The page shows a mark that begins no operation, and what it keeps from being done.
+        press(visited, "protect")
+        visited.page.keyboard.press("Enter")
+        until_said(visited, f"{name} is protected now")
+        expect(visited.page.locator("#stack-protected")).to_be_visible()
+        visited.until("() => document.getElementById('act-delete').title.includes('is protected')")
 
         # What was taken can be restored, and the focus comes back to the menu's button.
         press(visited, "snapshot")

@@ -1,0 +1,185 @@
+"""Plans of nested stacks: what an update does to the resources in them, as far as their definitions are known before.
+
+Nothing is made or changed. The definition of a nested stack is that which a worker would give it
+(:mod:`orchestrator.engine.nested_stacks`), with ``UNKNOWN`` where a value does not exist yet.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from orchestrator.config.limits import Limits
+from orchestrator.definition import LazyFiles
+from orchestrator.engine.nested_stacks import nested_job
+from orchestrator.engine.planned_resources import made, planned
+from orchestrator.engine.update_preview import DELETE, DryRun, why_kept
+from orchestrator.errors import IsothermError
+from orchestrator.model.nested_stack import NestedJob
+from orchestrator.planning.comparison import Comparison, compare
+from orchestrator.planning.decision import Action
+from orchestrator.plugins.asking import NamedClients
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.steps import ResourceFailure
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.template.template_resource import kind_of_type
+from orchestrator.validation.rules import Types
+from orchestrator.views.plans import PlannedResource
+from orchestrator.views.stacks import ResourcePlan
+
+#: Why it is not known what is done to a resource in a nested stack.
+NOT_KNOWN: Final = "the definition of its stack is known only once that is changed"
+
+
+class NestedPlans:
+    """The plans of the stacks nested in one stack, by the plan of that one, which is made before."""
+
+    def __init__(
+        self,
+        store: Store,
+        stack: StackRow,
+        run: DryRun,
+        compared: Comparison,
+        *,
+        types: Types,
+        clients: NamedClients | None = None,
+        content: Callable[[str], str] | None = None,
+    ) -> None:
+        """Keep the arguments; ``run`` is that of ``compared``, and ``content`` reads a file of it by its digest.
+
+        Without ``content``, files are those of ``compared``, or are stored.
+        """
+        self._store, self._parent, self._run, self._compared = store, stack, run, compared
+        self._types, self._clients = types, clients
+        self._content = content or self._file
+        self._desired = {each.name: each for each in compared.desired_resources}
+
+    def of(self, plan: ResourcePlan) -> list[PlannedResource]:
+        """Return what is done to the resources in the stack of a planned resource, in order, under their paths.
+
+        A stack that stays as it is has none.
+        """
+        kind = kind_of_type(self._types, plan.type)
+        if plan.action in (Action.KEEP, Action.REFUSE) or not _has_stack(kind):
+            return []
+        return [_under(plan.name, each) for each in self._of(plan)]
+
+    def _of(self, plan: ResourcePlan) -> Iterator[PlannedResource]:
+        if plan.action == DELETE:
+            # What is kept of it becomes a stack of its own.
+            if not plan.reason:
+                yield from self._deleted([row for row in self._rows(plan.name) if not self._is_chosen(row)])
+        elif plan.action in (Action.CREATE, Action.REPLACE):
+            yield from self._replaced(plan.name)
+        else:
+            yield from self._changed(plan.name)
+
+    def _rows(self, name: str) -> list[ResourceRow]:
+        return [row for row in self._compared.rows if row.name == name]
+
+    def _is_chosen(self, row: ResourceRow) -> bool:
+        match = self._compared.matches.get(row.name)
+        return match is not None and match.row is not None and match.row.id == row.id
+
+    def _deleted(self, rows: list[ResourceRow]) -> Iterator[PlannedResource]:
+        for outer in rows:
+            planned_as = self._store.histories.planned(outer.id)
+            for row in self._store.stacks.resources(outer.id):
+                reason = why_kept(planned_as.get(row.id, {}))
+                yield PlannedResource(name=row.name, type=row.type, action=DELETE, reason=reason)
+                if not reason and _has_stack(kind_of_type(self._types, row.type)):
+                    for each in self._deleted([row]):
+                        yield _under(row.name, each)
+
+    def _replaced(self, name: str) -> Iterator[PlannedResource]:
+        """Yield what is made in a new stack, and what is deleted in the one whose place it takes."""
+        from orchestrator.engine.stack_preview import resources_of
+
+        before = {each.name: each for each in self._deleted(self._rows(name))}
+        examined = self._compared.prepared.nested.get(name)
+        for preview in resources_of(examined) if examined else ():
+            for each in made(preview):
+                was_there = before.pop(each.name, None) is not None and each.action == Action.CREATE
+                yield replace(each, action=Action.REPLACE.value) if was_there else each
+        yield from before.values()
+
+    def _changed(self, name: str) -> Iterator[PlannedResource]:
+        match = self._compared.matches[name]
+        child = self._store.stacks.by_id(match.row.id) if match.row else None
+        if child is None:
+            yield from self._replaced(name)
+            return
+        job = self._job(name, child)
+        if job is None:
+            yield from self._depending(child)
+            return
+        settings = self._compared.settings
+        try:
+            compared = compare(self._store, child, job, self._types, settings)
+            run = DryRun(
+                compared, self._types, Limits.of(settings), self._store.templates.file, self._clients
+            )
+            plan = run.plan(f"{child.action}_{child.status}")
+        except IsothermError as error:
+            # Values that are not known yet may be to blame, too.
+            yield from self._depending(child, f"its definition may be refused: {error}")
+            return
+        inner = NestedPlans(
+            self._store,
+            child,
+            run,
+            compared,
+            types=self._types,
+            clients=self._clients,
+            content=self._content,
+        )
+        requires = {each.name: sorted(each.requires) for each in compared.desired_resources}
+        for each in plan.resources:
+            yield planned(each, after=requires.get(each.name, []) if each.action != DELETE else [])
+            yield from inner.of(each)
+
+    def _job(self, name: str, child: StackRow) -> NestedJob | None:
+        """Return the job that a worker will give a nested stack, as far as it is known; None if it is not."""
+        resource = self._run.resource(name)
+        if child.action == DELETE or not isinstance(resource, StackResource) or not resource.is_known_before:
+            return None
+        prepared = self._compared.prepared
+        stored = prepared.stored
+        resource.stack = replace(self._run.stack, files=LazyFiles(stored.files, self._content))
+        resource.wanted = tuple(sorted(self._desired[name].wanted, key=repr))
+        try:
+            definition = resource.child()
+        except (IsothermError, ResourceFailure):
+            return None
+        job = nested_job(
+            definition,
+            prepared.template.resources[name],
+            stored,
+            self._parent,
+            resource.stack,
+            stack_id=child.id,
+            made_as=next(row.made_as for row in self._compared.rows if row.id == child.id),
+            hidden=self._run.hidden,
+            content=self._content,
+        )
+        return replace(job, refresh=self._compared.refresh, unprotect=self._compared.unprotect)
+
+    def _depending(self, child: StackRow, reason: str = NOT_KNOWN) -> Iterator[PlannedResource]:
+        for row in self._store.stacks.resources(child.id):
+            if row.action not in ("INIT", "DELETE"):
+                yield PlannedResource(name=row.name, type=row.type, action=Action.LATER.value, reason=reason)
+
+    def _file(self, digest: str) -> str:
+        content = self._compared.prepared.files.get(digest)
+        return self._store.templates.file(digest) if content is None else content
+
+
+def _has_stack(kind: type[Resource] | None) -> bool:
+    return kind is not None and issubclass(kind, StackResource)
+
+
+def _under(name: str, resource: PlannedResource) -> PlannedResource:
+    """Return a resource with its path in the stack that the resource ``name`` is."""
+    after = tuple(f"{name}/{each}" for each in resource.after)
+    return replace(resource, name=f"{name}/{resource.name}", after=after)
