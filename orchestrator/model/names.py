@@ -1,4 +1,4 @@
-"""The rules for names of stacks, projects and jobs."""
+"""The rules for names of stacks, projects and jobs, and names that are made of others."""
 
 import re
 import uuid
@@ -51,3 +51,8 @@ def check_stack_name(name: str) -> None:
 def id_of_new_stack(project: str, made_by: str) -> str:
     """Return the id of the stack that a job or a saved plan makes, by the id of that; always the same one."""
     return str(uuid.uuid5(_STACKS, f"{project}/{made_by}"))
+
+
+def membership(stack_id: str, group: str) -> str:
+    """Return the kind of the reservations, whose amount is 0, of members of a stack's placement group."""
+    return f"group:{stack_id}:{group}"

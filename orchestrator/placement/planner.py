@@ -7,6 +7,7 @@ from typing import Final
 
 from hooks.stack import FrozenStack
 from orchestrator.lifecycle.engine_plugin import Engine
+from orchestrator.model.names import membership
 from orchestrator.nodes.rpc.reports import report_of
 from orchestrator.placement.host import Host, demand_of
 from orchestrator.placement.inventory import Inventory, survey
@@ -19,7 +20,7 @@ from orchestrator.placement.requests import (
 )
 from orchestrator.placement.rules import GROUP_TYPE, Group
 from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
-from orchestrator.store.machines.reservations import GroupRow, NewReservation, Promised, membership
+from orchestrator.store.machines.reservations import GroupRow, NewReservation, Promised
 
 #: How often a placement is solved again while concurrent operations reserve the capacity first.
 TRIES: Final = 10

@@ -11,6 +11,7 @@ from hooks.values.dataclass import dataclass
 from hooks.values.unknown import UNKNOWN
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, is_unknown
+from orchestrator.model.names import membership
 from orchestrator.placement.host import demand_of
 from orchestrator.placement.rules import GROUP_TYPE, Group, Policy
 from orchestrator.planning.decision import (
@@ -26,7 +27,6 @@ from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import ResourceState
 from orchestrator.plugins.validating import typed_properties
-from orchestrator.store.machines.reservations import membership
 from orchestrator.template.hiding import HIDDEN
 
 Types = Mapping[str, type[Resource]]

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from hooks.lifecycle import REFUSED
 from hooks.values.dataclass import dataclass
+from orchestrator.model.names import membership
 from orchestrator.model.record import Record
 from orchestrator.store import tables
 from orchestrator.store.database import database_time, retrying
@@ -24,8 +25,6 @@ from orchestrator.store.traversals.operation_rows import ENTERING, OVER
 
 #: The kind of a resource's presence on a machine; its amount is 0.
 PRESENCE: Final = "presence"
-#: The prefix of the kinds of memberships in placement groups; their amount is 0.
-GROUP: Final = "group:"
 
 #: How long a reservation outlives its operation, so that it does not lapse before it is settled.
 MARGIN_SECONDS: Final = 3600.0
@@ -77,11 +76,6 @@ class GroupRow(Record):
     def kind(self) -> str:
         """The kind of its memberships."""
         return membership(self.stack_id, self.name)
-
-
-def membership(stack_id: str, group: str) -> str:
-    """Return the kind of the memberships in a stack's group."""
-    return f"{GROUP}{stack_id}:{group}"
 
 
 def _whole(amounts: Mapping[str, int]) -> dict[str, int]:

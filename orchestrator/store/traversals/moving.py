@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from hooks.values.states import MOVE
 from orchestrator.model.codec import Codec
+from orchestrator.model.names import membership
 from orchestrator.store import tables
 from orchestrator.store.database import bulk_insert
-from orchestrator.store.machines.reservations import membership
 from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.traversals.new_traversal import NewTraversal

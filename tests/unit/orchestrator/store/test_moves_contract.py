@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
+from orchestrator.model.names import membership
 from orchestrator.store import tables
-from orchestrator.store.machines.reservations import NewReservation, membership
+from orchestrator.store.machines.reservations import NewReservation
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.traversals.new_traversal import NewTraversal, RowNames
 from tests.unit.orchestrator.store.conftest import Bench

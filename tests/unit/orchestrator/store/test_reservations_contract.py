@@ -5,9 +5,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from orchestrator.model.names import membership
 from orchestrator.store import tables
 from orchestrator.store.machines.machines import MachineReport
-from orchestrator.store.machines.reservations import NewReservation, Promised, membership
+from orchestrator.store.machines.reservations import NewReservation, Promised
 from orchestrator.store.traversals.operation_rows import OVER, NewOperation
 from tests.unit.orchestrator.store.conftest import Bench
 
