@@ -16,7 +16,7 @@ from orchestrator.engine.stack_plans import StackPlan, StackPlans
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.keys.plan_seal import PlanKeys, parts_of
 from orchestrator.model.identity import Caller, Identity
-from orchestrator.model.messages import DeleteJob, StackJob
+from orchestrator.model.messages import DeleteJob, EnvironmentSource, StackJob
 from tests.scenarios.test_dry_runs import (
     DONE,
     NAMES,
@@ -364,3 +364,40 @@ def test_a_coordinator_that_dies_while_it_begins_a_plan_begins_it_once(home: str
         stack.world.store.stacks.find("s", project="default").id, limit=9
     )
     assert [each.action for each in operations if each.action == "UPDATE"] == ["UPDATE"]
+
+
+MOVED = (EnvironmentSource(file="env.yaml", source="moved:\n- {from: a, to: x}\n"),)
+
+
+def test_a_plan_lists_moves_and_is_done_as_it_lists_them(home: str) -> None:
+    stack = Planned(home, ONE)
+    before = stack.present()
+    job = StackJob(name="s", template=template({"x": ONE["a"]}), environments=MOVED)
+    plan = stack.filed(stack.plans.of_update(job))
+    (resource,) = plan.view.resources
+    assert (resource.name, resource.action, resource.moved_from) == ("x", "UNCHANGED", "a")
+    assert plan.view.has_changes
+    assert (plan.binding.moves, plan.binding.actions, plan.binding.deletes) == (
+        {"x": "a"},
+        {"x": ("UNCHANGED",)},
+        (),
+    )
+    with pytest.raises(Conflict, match="whether 'a' is moved"):
+        stack.apply(stack.bound(plan, moves={}))
+    assert stack.present() == before
+    stack.apply(plan)
+    assert stack.site.log == []
+    assert stack.world.state() == "UPDATE_COMPLETE"
+    with pytest.raises(Conflict, match="applied already"):
+        stack.apply(replace(plan, job=replace(plan.job, job_id="again")))
+    again = stack.plans.of_update(job)
+    assert (again.view.has_changes, again.binding.moves) == (False, {})
+
+
+def test_a_plan_made_before_a_move_is_refused_after_it(home: str) -> None:
+    stack = Planned(home, ONE)
+    plan = stack.plan(TWO)
+    stack.world.update(template({"x": ONE["a"]}), environments=MOVED)
+    stack.world.settle()
+    with pytest.raises(Conflict, match="has moved on"):
+        stack.apply(plan)
