@@ -7,7 +7,7 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hooks.values.dataclass import dataclass
 from orchestrator.config.garbage import paused_collection
@@ -35,7 +35,6 @@ from orchestrator.store.traversals.templates import StoredTemplate, digest_of
 from orchestrator.template.contents import MOST_BYTES
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.locations import FilesFrom, is_template
-from orchestrator.template.moves import Move
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
@@ -43,6 +42,9 @@ from orchestrator.validation.examiner import Examined
 from orchestrator.validation.job import examine_job
 from orchestrator.validation.rules import Types
 from orchestrator.validation.warnings import warnings_of
+
+if TYPE_CHECKING:
+    from orchestrator.template.moves import Move
 
 #: The characters of a file's digest.
 _DIGEST: Final = 64
@@ -78,7 +80,7 @@ class Prepared:
     #: The parts of the observation policy that the environment sets.
     observation: Mapping[str, object] = field(default_factory=dict)
     #: The resources that have another name from now on.
-    moves: tuple[Move, ...] = ()
+    moves: "tuple[Move, ...]" = ()
     #: Reads the template and the environment as functions and plugins see them.
     source: Callable[[], StackSource] = StackSource
     #: Deprecated features that it uses.

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from hooks.values.dataclass import dataclass
 from orchestrator.errors import Problem
 from orchestrator.template.document import dotted
 from orchestrator.template.given import Given
 from orchestrator.template.merging import Latest, Layer, fold
-from orchestrator.template.moves import Move
 from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.resource_registry import Registry
+
+if TYPE_CHECKING:
+    from orchestrator.template.moves import Move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class Environment:
     #: The parts of the stack's observation policy that it sets; not in the environments of nested stacks.
     observation: Mapping[str, object] = field(default_factory=dict)
     #: The resources that have another name from now on; not in the environments of nested stacks.
-    moves: tuple[Move, ...] = ()
+    moves: "tuple[Move, ...]" = ()
     #: About the files it was read from; not in the environments of nested stacks.
     warnings: tuple[Problem, ...] = ()
 

@@ -1,6 +1,6 @@
 """Reader of environment documents, section by section; all problems are gathered."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hooks.events import NAMESPACE
 from hooks.loading.index import entry_points
@@ -11,9 +11,11 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given
 from orchestrator.template.merging import Layer, Strategy
-from orchestrator.template.moves import Move
 from orchestrator.template.registry_reader import RegistryReader
 from orchestrator.template.resource_registry import Registry
+
+if TYPE_CHECKING:
+    from orchestrator.template.moves import Move
 
 #: The names of the sections.
 SECTIONS: Final = (
@@ -143,14 +145,17 @@ class EnvironmentReader:
             return {}
         return given
 
-    def _moves(self, data: dict[str, object]) -> tuple[Move, ...]:
+    def _moves(self, data: dict[str, object]) -> "tuple[Move, ...]":
         section = "moved"
         given = self._list(data, section, "moves, maps with from and to")
         read = (self._move(entry, (section, index)) for index, entry in enumerate(given))
         return tuple(move for move in read if move)
 
-    def _move(self, entry: object, path: Path) -> Move | None:
+    def _move(self, entry: object, path: Path) -> "Move | None":
         """Return a move; None, after recording a problem, if it is none."""
+        # Most environments have none.
+        from orchestrator.template.moves import Move
+
         if not isinstance(entry, dict):
             self._fault(path, f"expected a move, a map with from and to, found {kind_of(entry)}")
             return None

@@ -9,7 +9,7 @@ from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
 from orchestrator.errors import IsothermError
 from orchestrator.model.messages import CLEANUP
 from orchestrator.planning.decision import is_validated
-from orchestrator.planning.rows import made_as_of
+from orchestrator.planning.rows import MADE_AS, made_as_of
 from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.properties import Property, PropertyError, convert_properties
 from orchestrator.plugins.resource import Resource
@@ -75,7 +75,8 @@ class Attempt:
         properties = self._converted(kind, as_it_is=as_it_is)
         metadata = claim.metadata if claim.metadata is not None else self.metadata
         resource = kind(
-            name=self.made_as,
+            # Hardly any was moved.
+            name=self._made_as if MADE_AS in claim.fragment else claim.order.key,
             type_name=claim.type,
             state=ResourceState(
                 uuid=claim.resource_id,
@@ -110,7 +111,7 @@ class Attempt:
         return resource
 
     @property
-    def made_as(self) -> str:
+    def _made_as(self) -> str:
         """The name by which the type knows the resource: the one under which it was made, before it was moved."""
         return made_as_of(self.claim.fragment, self.claim.resource_id, self.claim.order.key)
 

@@ -241,3 +241,35 @@ def test_no_text_gives_anything_but_an_environment_or_problems(source: str) -> N
     except InvalidInput as error:
         outcome = error.problems
     assert isinstance(outcome, Environment) or all(problem.position for problem in outcome)
+
+
+def test_moves_of_all_files_are_kept_in_order() -> None:
+    first, second = (parsed(f"moved: [{{from: {name}, to: {name}2}}]", f"{name}.yaml") for name in "ab")
+    merged = first.merge(second)
+    assert [(each.source.value, each.target.value) for each in merged.moves] == [("a", "a2"), ("b", "b2")]
+    position = merged.moves[1].target.position
+    assert position is not None
+    assert (position.file, position.line, merged.moves[1].target.path) == ("b.yaml", 1, "moved[0].to")
+    assert merged.for_nested("x", "X", {}).moves == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "message"),
+    [
+        ("moved: {a: b}", "moved", "expected a list of moves, maps with from and to, found a map"),
+        ("moved: [a]", "moved[0]", "expected a move, a map with from and to, found text"),
+        ("moved: [{from: a}]", "moved[0]", "expected 'to' to be a resource's name, found nothing"),
+        ("moved: [{from: a, to: [b]}]", "moved[0].to", "expected 'to' to be a resource's name, found a list"),
+        (
+            "moved: [{from: '', to: b}]",
+            "moved[0].from",
+            "expected 'from' to be a resource's name, found nothing",
+        ),
+        ("moved: [{from: a, to: b, too: c}]", "moved[0].too", "a move has no 'too'"),
+    ],
+)
+def test_what_is_no_move_is_named_with_its_path(source: str, path: str, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parsed(source)
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.message) == (path, message)
