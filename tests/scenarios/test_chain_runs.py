@@ -302,6 +302,20 @@ def test_a_step_that_lasts_after_all_leaves_the_run_for_others() -> None:
     check_in_order(world, CHAIN)
 
 
+def test_a_run_ends_once_its_first_outcome_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lasts(_: World, name: str) -> None:
+        if name == "d":
+            monkeypatch.setattr(batch, "DELAY_SECONDS", -1.0)
+
+    world = world_of(lasts)
+    runs = watched(world)
+    world.create(text_of(CHAIN))
+    world.settle()
+    assert runs == [(["b", "c", "d"], True)]
+    check_values(world, CHAIN)
+    check_in_order(world, CHAIN)
+
+
 def test_a_database_that_goes_away_costs_nothing_but_time() -> None:
     world = world_of()
     world.create(text_of(CHAIN))
