@@ -139,6 +139,7 @@ def test_the_question_is_open_to_all(theme: str, visit: Visiting, site: Site) ->
         visited.page.keyboard.press("Escape")
         expect(visited.page.locator("#act-more")).to_be_focused()
         visited.open(f"/stack/{name}/events")
-        expect(visited.page.locator("#events-rows .by")).to_have_text("by ann ")
+        # Of the mark, and of the snapshot.
+        expect(visited.page.locator("#events-rows .by")).to_have_text(["by ann ", "by ann "])
         visited.open(f"/stack/{name}/history")
         expect(visited.page.locator("#history-rows .comment")).to_have_text("“before the <b>upgrade</b>”")
