@@ -92,7 +92,7 @@ class ResourceDefinition(Definition):
         """The names of sections and keys in the template's format."""
         return dialect_of(self.version)
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The resource's path in the template."""
         return (dialect_of(self.version).resources, self.name)

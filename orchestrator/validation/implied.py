@@ -35,11 +35,11 @@ def implied_requirements(
     Raises:
         PluginMistake: a type failed, or named what is no resource of the stack.
     """
-    implying = {
-        name: kind
-        for name, kind in kinds.items()
-        if kind is not None and kind.implements("implied_requirements")
+    # Many resources have few types.
+    able = {
+        kind for kind in {*kinds.values()} if kind is not None and kind.implements("implied_requirements")
     }
+    implying = {name: kind for name, kind in kinds.items() if kind in able}
     if not implying:
         return {}
     stack = replace(
