@@ -18,7 +18,7 @@ With the setting ``broker_url`` workers do it, and the script only waits.
     the types of results, for annotations
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike, fspath
 from types import TracebackType
@@ -173,19 +173,25 @@ class Connection:
         template: str | PathLike[str] | None = None,
         *,
         unprotect: bool = False,
+        targets: Iterable[str] = (),
+        replaces: Iterable[str] = (),
         **given: Unpack[Definition],
     ) -> StackView:
         """Begin to update a stack: the given parts of the definition replace the present ones.
 
-        With ``unprotect``, what is protected may be deleted and replaced.
+        With ``unprotect``, what is protected may be deleted and replaced. With ``targets``, only these resources are
+        visited, and all that they require. The resources ``replaces`` get another object in any case.
 
         Raises:
-            InvalidInput: the template is invalid, or a file that it names cannot be read.
+            InvalidInput: the template is invalid, a file that it names cannot be read, or a resource that is named
+                does not fit.
+            Conflict: resources are named, and the stack is not at rest.
         """
         present = self._service.definition(name)
         path = None if template is None else fspath(template)
         job = existing_job(present, self._settings, template=path, **_all_of(given))
-        return self._service.update(replace(job, unprotect=unprotect))
+        job = replace(job, unprotect=unprotect, targets=tuple(targets), replaces=tuple(replaces))
+        return self._service.update(job)
 
     def delete(self, name: str, *, unprotect: bool = False) -> StackView:
         """Begin the deletion of a stack; one that is deleted already, by its id, is returned as it is.

@@ -215,6 +215,26 @@ refresh_option = click.option(
     is_flag=True,
     help="Compare every resource with its real state, and repair differences.",
 )
+
+
+def targets_options(command: Command) -> Command:
+    """Add the options that name single resources of an update."""
+    command = click.option(
+        "--replace",
+        "replaces",
+        multiple=True,
+        metavar="RESOURCE",
+        help="Replace this resource, whatever it looks like. May be repeated.",
+    )(command)
+    return click.option(
+        "--target",
+        "targets",
+        multiple=True,
+        metavar="RESOURCE",
+        help="Visit only this resource, and those that it requires. May be repeated.",
+    )(command)
+
+
 unprotect_option = click.option(
     "--unprotect",
     "unprotect",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.cli.formats import moment, printable
-from orchestrator.cli.plan_tables import UNVERIFIED, action_word, change_rows, summary_of
+from orchestrator.cli.plan_tables import UNVERIFIED, action_word, change_rows, named_fields, summary_of
 
 if TYPE_CHECKING:
     from orchestrator.views.plans import PlannedResource, PlanView
@@ -31,6 +31,9 @@ def _lines(plan: "PlanView") -> Iterator[str]:
     yield f"Plan {plan.id}, made {moment(plan.planned_at)}{by}{state}."
     if plan.is_verified is False:
         yield f"Its signature is {UNVERIFIED}."
+    for title, names in named_fields(plan).items():
+        yield ""
+        yield f"{title.capitalize()}: {_text(names)}"
     for warning in plan.warnings:
         yield ""
         yield f"> Warning: {_text(str(warning))}"

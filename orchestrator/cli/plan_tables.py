@@ -30,7 +30,8 @@ _ACTIONS: Final = {
 def plan_tables(plan: "UpdatePlan") -> Iterator[Table]:
     """Yield the tables of a plan: the summary, the action for each resource, and the properties that change."""
     fields = {"name": plan.name, "state": plan.state, "plan": summary_of(plan.resources)}
-    yield fields_table({**fields, **({"tags": ", ".join(plan.tags)} if plan.tags else {})})
+    tags = {"tags": ", ".join(plan.tags)} if plan.tags else {}
+    yield fields_table({**fields, **named_fields(plan), **tags})
     yield from resource_tables(plan.resources)
     yield from annotation_tables(plan.annotations)
 
@@ -44,6 +45,7 @@ def saved_plan_tables(plan: "PlanView") -> Iterator[Table]:
             "operation": plan.action,
             "state": plan.state or "there is no stack yet",
             "plan": summary_of(plan.resources),
+            **named_fields(plan),
             "id": plan.id,
             "planned": moment(plan.planned_at),
             **({"by": plan.user} if plan.user else {}),
@@ -65,6 +67,12 @@ def delete_plan_tables(plan: "PlanView") -> Iterator[Table]:
         ]
         columns = ("name", "type", "action", "after", "why")
         yield Table(columns=columns, rows=rows, title="resources")
+
+
+def named_fields(plan: "UpdatePlan | PlanView") -> dict[str, str]:
+    """Return the resources that a plan names, and those that it leaves otherwise than defined, by a title each."""
+    names = {"targets": plan.targets, "to replace": plan.replaces, "left for later": plan.partial}
+    return {title: ", ".join(each) for title, each in names.items() if each}
 
 
 def summary_of(resources: "Sequence[ResourcePlan]") -> str:

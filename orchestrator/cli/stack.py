@@ -83,6 +83,7 @@ _SORTS: Final = {
     "isotherm stack list --state FAILED --name 'web*' --older-than 7d",
     "isotherm stack list --tags prod,eu --sort updated --reverse --limit 10",
     "isotherm stack list --drifted",
+    "isotherm stack list --partial",
     "isotherm stack list -f json",
     group=stack,
     name="list",
@@ -120,6 +121,9 @@ _SORTS: Final = {
 )
 @click.option("--drifted", "is_drifted", is_flag=True, help="Only the stacks with drift on record.")
 @click.option(
+    "--partial", "is_partial", is_flag=True, help="Only the stacks that were updated in part, with targets."
+)
+@click.option(
     "--sort",
     type=click.Choice(tuple(_SORTS)),
     default="created",
@@ -133,6 +137,7 @@ def list_stacks(
     *,
     is_nested: bool,
     is_drifted: bool,
+    is_partial: bool,
     tags: tuple[str, ...] | None,
     tags_any: tuple[str, ...] | None,
     sort: str,
@@ -144,6 +149,7 @@ def list_stacks(
         stacks = service.stacks(
             nested=is_nested,
             drifted=is_drifted,
+            partial=is_partial,
             tags=tags or (),
             tags_any=tags_any or (),
             sort=_SORTS[sort],
@@ -161,6 +167,12 @@ def _stacks_table(stacks: Sequence["StackView"], *, is_nested: bool) -> Table:
     if any(view.stale for view in stacks):
         columns.append("stale")
         rows = [[*row, "yes" if view.stale else ""] for row, view in zip(rows, stacks, strict=True)]
+    if any(view.partial for view in stacks):
+        columns.append("partial")
+        rows = [
+            [*row, f"{len(view.partial)} left" if view.partial else ""]
+            for row, view in zip(rows, stacks, strict=True)
+        ]
     if is_nested:
         columns.append("in")
         rows = [[*row, names.get(view.parent_id or "", "")] for row, view in zip(rows, stacks, strict=True)]
@@ -224,6 +236,7 @@ def _tables(view: "StackView") -> list[Table]:
         **({"rolled back": view.rolled_back} if view.rolled_back else {}),
         "in service": "yes" if view.in_service else "no",
         **({"protected": "yes"} if view.protected else {}),
+        **({"partial": f"not as defined: {', '.join(view.partial)}"} if view.partial else {}),
         **({"stale": "a value of another stack's output is outdated"} if view.stale else {}),
         **({"stale in": ", ".join(view.stale_readers)} if view.stale_readers else {}),
         "created": moment(view.created_at),

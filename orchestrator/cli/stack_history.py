@@ -115,6 +115,8 @@ def _tables(view: "TraversalView") -> list[Table]:
         "user": view.user,
         "comment": view.comment,
         **({"plan": view.plan, "planned by": view.planned_by} if view.plan else {}),
+        **({"targets": ", ".join(view.targets)} if view.targets else {}),
+        **({"to replace": ", ".join(view.replaces)} if view.replaces else {}),
         "begun": moment(view.begun_at),
         "ended": "" if view.ended_at is None else moment(view.ended_at),
         "took": _took(view),

@@ -1,7 +1,7 @@
 """``isotherm stack plan`` and ``isotherm stack apply``: review what an operation would do, then do exactly that."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -19,6 +19,7 @@ from orchestrator.cli.options import (
     rollback_again_option,
     shell_command,
     tags_option,
+    targets_options,
     timeout_option,
     unprotect_option,
     wait_option,
@@ -62,6 +63,7 @@ class _PlanCommand(click.Command):
     "isotherm stack plan web -t web.yaml -o web.plan",
     "isotherm stack plan web --existing -P count=5 -f markdown",
     "isotherm stack plan web -t web.yaml --exit-code",
+    "isotherm stack plan web -t web.yaml --target db --replace db",
     "isotherm stack plan web --delete -o delete.plan",
     forms=(*FORMS, MARKDOWN),
     cls=_PlanCommand,
@@ -70,6 +72,7 @@ class _PlanCommand(click.Command):
 @optional_template_options
 @existing_option
 @refresh_option
+@targets_options
 @click.option("--delete", "is_delete", is_flag=True, help="Plan the deletion of the stack.")
 @click.option(
     "-o", "--output", "output", metavar="FILE", help="Write the plan to this file, to apply it later."
@@ -91,6 +94,8 @@ def plan(
     template: str | None,
     is_upon_existing: bool,
     refresh: bool,
+    targets: tuple[str, ...],
+    replaces: tuple[str, ...],
     is_delete: bool,
     output: str | None,
     unprotect: bool,
@@ -101,7 +106,9 @@ def plan(
     """Plan a create, update or delete.
 
     Shows what would be done to each resource, and why, and changes nothing. If there is no stack of this name, that is
-    what a create does, else what an update does, or with --delete a delete. The stack must be at rest.
+    what a create does, else what an update does, or with --delete a delete. The stack must be at rest. Of an update,
+    --target plans only the resources that are named and all that these require, and --replace the replacement of one:
+    see isotherm stack update.
 
     With -o, the plan is written to a file as well, which isotherm stack apply carries out. It is bound to the stack's
     present state: once anything has changed, it is refused. The file holds the whole definition. It is signed and
@@ -109,8 +116,10 @@ def plan(
     """
     refused = _WrongUsage if is_exit_code else click.UsageError
     is_defined = template is not None or is_upon_existing
-    if is_delete and (is_defined or refresh):
-        raise refused("--delete takes no definition: leave out -t, --existing and --refresh")
+    if is_delete and (is_defined or refresh or targets or replaces):
+        raise refused(
+            "--delete takes no definition: leave out -t, --existing, --refresh, --target and --replace"
+        )
     if not is_delete and not is_defined:
         raise refused("give a template with -t, --existing to keep the present one, or --delete")
     with _ending_with_one(form, applies=is_exit_code), shell.service() as service:
@@ -123,8 +132,12 @@ def plan(
                 name,
                 template=template,
                 is_upon_existing=is_upon_existing,
-                refresh=refresh,
-                unprotect=unprotect,
+                changes={
+                    "refresh": refresh,
+                    "unprotect": unprotect,
+                    "targets": targets,
+                    "replaces": replaces,
+                },
                 **given,
             )
         if output is not None:
@@ -145,10 +158,10 @@ def _planned(
     *,
     template: str | None,
     is_upon_existing: bool,
-    refresh: bool,
-    unprotect: bool,
+    changes: "Mapping[str, Any]",
     **given: Unpack[Given],
 ) -> "StackPlan":
+    """Return the plan of a create or an update; ``changes`` are the fields of its job that are no definition."""
     from dataclasses import replace
 
     if template is None or is_upon_existing:
@@ -158,7 +171,7 @@ def _planned(
             job = replace(job, rollback=before.rollback)
     else:
         job = stack_job(name, shell.settings, template=template, **given)
-    job = replace(job, refresh=refresh, unprotect=unprotect)
+    job = replace(job, **changes)
     try:
         service.stack(name)
     except NotFound:

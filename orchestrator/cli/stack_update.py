@@ -17,6 +17,7 @@ from orchestrator.cli.options import (
     rollback_again_option,
     shell_command,
     tags_option,
+    targets_options,
     timeout_option,
     unprotect_option,
     wait_option,
@@ -32,11 +33,14 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     "isotherm stack update web --existing --refresh --default-timeout",
     "isotherm stack update web -t web.yaml --dry-run",
     "isotherm stack update web -t web.yaml --dry-run --exit-code",
+    "isotherm stack update web -t web.yaml --target db --target cache",
+    "isotherm stack update web --existing --replace server",
 )
 @click.argument("name")
 @optional_template_options
 @existing_option
 @refresh_option
+@targets_options
 @click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
 )
@@ -65,6 +69,8 @@ def update(
     template: str | None,
     is_upon_existing: bool,
     refresh: bool,
+    targets: tuple[str, ...],
+    replaces: tuple[str, ...],
     is_dry_run: bool,
     is_exit_code: bool,
     unprotect: bool,
@@ -81,6 +87,11 @@ def update(
 
     The definition is replaced as a whole. With --existing, the template and the values of parameters that are not given
     are kept; given environments are appended to the existing ones.
+
+    With --target, only the resources that are named are visited, and all that these require: nothing else is made,
+    changed or deleted. The stack has the new definition all the same. It says which resources are not as that has them,
+    until an update without targets is complete. With --replace, a resource gets a new object, whatever the old one
+    looks like. For both the stack must be at rest.
 
     With --dry-run nothing is changed. The planned action is shown for each resource, with the properties that cause it,
     maps and lists by key; values that are known only after the change are marked, hidden ones masked. Where the action
@@ -106,7 +117,14 @@ def update(
             job = stack_job(name, shell.settings, template=template, **given)
         # A job without a time-out has that of the settings.
         timeout_minutes = None if has_default_timeout else job.timeout_minutes
-        job = replace(job, refresh=refresh, unprotect=unprotect, timeout_minutes=timeout_minutes)
+        job = replace(
+            job,
+            refresh=refresh,
+            unprotect=unprotect,
+            targets=targets,
+            replaces=replaces,
+            timeout_minutes=timeout_minutes,
+        )
         if is_dry_run:
             plan = service.plan_update(job)
             warn(plan.warnings, form)

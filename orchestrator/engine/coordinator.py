@@ -22,7 +22,12 @@ from orchestrator.engine.operation_end import OperationEnds, last_complete
 from orchestrator.engine.project_limits import evaluating, limits_of, refuse_large
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.revocation import Revocation
-from orchestrator.engine.stack_actions import operate, refuse_suspended
+from orchestrator.engine.stack_actions import (
+    operate,
+    refuse_partial,
+    refuse_partial_beside,
+    refuse_suspended,
+)
 from orchestrator.engine.traversal_starter import TraversalStarter
 from orchestrator.engine.unchecked import fail_unchecked
 from orchestrator.errors import Conflict, NotFound
@@ -144,6 +149,7 @@ class Coordinator:
         """
         if done := self._store.stacks.accepted(job.job_id):
             return done
+        refuse_partial(job, "a create")
         return self._begin_create(job, self._plan_of(job)).stack_id
 
     def _begin_create(self, job: StackJob, applies: "PlanBinding | None" = None) -> NewTraversal:
@@ -171,6 +177,7 @@ class Coordinator:
         """
         if done := self._store.stacks.accepted(job.job_id):
             return done
+        refuse_partial(job, "an adoption")
         # No saved plan is one of an adoption: each is refused.
         self._plan_of(job)
         return self._begin_adoption(job, job.resources).stack_id
@@ -185,6 +192,7 @@ class Coordinator:
         """
         from orchestrator.engine.imports import ADOPT, import_objects
 
+        refuse_partial(job, "an import")
         # No saved plan is one of an import: each is refused.
         self._plan_of(job)
 
@@ -253,13 +261,15 @@ class Coordinator:
     def update(self, job: StackJob) -> str:
         """Update a stack to a new definition, in any state but deletion; return its id.
 
-        Steps of its present traversal that are running are finished first; none is started.
+        Steps of its present traversal that are running are finished first; none is started. With targets, only these
+        resources and those that they require are visited; the stack must be at rest.
 
         Raises:
             InvalidInput: something is wrong with the job; nothing was changed.
             NotFound: there is no such stack.
             Conflict: the stack is being deleted or is suspended, a lifecycle plugin refused, or others kept taking
-                the stack; or it has moved on since the plan was made that the job applies.
+                the stack; or it has moved on since the plan was made that the job applies; or it is busy, and the job
+                names resources.
         """
         applies = self._plan_of(job)
         for _ in range(TRIES):
@@ -270,6 +280,7 @@ class Coordinator:
             refuse_deleted(stack)
             refuse_nested(stack)
             refuse_suspended(stack)
+            refuse_partial_beside(self._store, stack, job)
             self._bind(job, stack.id)
             if self._begin.update(stack, replace(job, name=stack.name), applies=applies):
                 return stack.id

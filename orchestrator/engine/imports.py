@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from orchestrator.engine.stack_actions import refuse_busy, refuse_suspended
+from orchestrator.engine.stack_actions import refuse_busy, refuse_partial_stack, refuse_suspended
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import ImportJob
 from orchestrator.planning.comparison import refuse_nested
@@ -50,6 +50,7 @@ def require_complete(store: Store, stack: StackRow) -> None:
     refuse_nested(stack)
     refuse_busy(store, stack, "import into")
     refuse_suspended(stack)
+    refuse_partial_stack(stack, "an import")
     if stack.status != "COMPLETE" or stack.template_id != stack.completed_template_id:
         raise Conflict(
             f"stack {stack.name!r} is {stack.action}_{stack.status}: an import needs a stack that is complete; "

@@ -15,7 +15,14 @@ from orchestrator.config.log_masking import masking_logs
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.engine.row_secrets import RowSecrets
-from orchestrator.engine.stack_actions import Begin, operation, refuse_busy, refuse_suspended, takes_part
+from orchestrator.engine.stack_actions import (
+    Begin,
+    operation,
+    refuse_busy,
+    refuse_partial_stack,
+    refuse_suspended,
+    takes_part,
+)
 from orchestrator.errors import Conflict, cut, text_of, typed_message
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.messages import SnapshotJob
@@ -67,6 +74,7 @@ def take_snapshot(
         refuse_nested(stack)
     refuse_busy(store, stack, SNAPSHOT)
     refuse_suspended(stack)
+    refuse_partial_stack(stack, "a snapshot")
     if stack.template_id != stack.completed_template_id:
         raise Conflict(
             f"stack {stack.name!r} is {stack.action}_{stack.status}: the definition that it was given last never was "

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from orchestrator.errors import Conflict
+from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND, is_fit, is_suspended
-from orchestrator.model.messages import OperateJob
+from orchestrator.model.messages import OperateJob, StackJob
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import Plan, plan_operate
 from orchestrator.planning.comparison import refuse_nested
@@ -147,6 +147,43 @@ def refuse_busy(store: Store, stack: StackRow, action: str) -> None:
         raise Conflict(f"{state} and is about to be rolled back: wait until that is over")
 
 
+def refuse_partial(job: StackJob, operation: str) -> None:
+    """Refuse targets and replacements in a job of another operation than an update.
+
+    Raises:
+        InvalidInput: the job has some.
+    """
+    given = [name for name in ("targets", "replaces") if getattr(job, name)]
+    if given:
+        raise InvalidInput(
+            Problem(path=name, message=f"{operation} is of a whole stack", hint="only an update takes them")
+            for name in given
+        )
+
+
+def refuse_partial_beside(store: Store, stack: StackRow, job: StackJob) -> None:
+    """Refuse an update that names resources while another operation is under way: what it leaves must be at rest.
+
+    Raises:
+        Conflict: the stack is busy, or being deleted, and the job names some.
+    """
+    if job.is_partial:
+        refuse_busy(store, stack, "update parts of")
+
+
+def refuse_partial_stack(stack: StackRow, operation: str) -> None:
+    """Refuse an operation on a stack that an update with targets has converged in part.
+
+    Raises:
+        Conflict: it has.
+    """
+    if stack.partial:
+        raise Conflict(
+            f"stack {stack.name!r} was converged in part, without {_listed(stack.partial)}: {operation} needs the "
+            "whole stack; update it without targets first"
+        )
+
+
 def refuse_suspended(stack: StackRow) -> None:
     """Refuse an operation on a suspended stack.
 
@@ -175,9 +212,12 @@ def _refuse_half_done(stack: StackRow, rows: Sequence[ResourceRow]) -> None:
     """Refuse to suspend resources whose last action failed or is unfinished: SUSPEND would overwrite that state."""
     unfit = [row for row in rows if not is_fit(SUSPEND, row.action, row.status)]
     if unfit:
-        shown = ", ".join(f"{row.name!r} is {row.action}_{row.status}" for row in unfit[:_NAMED])
-        more = f" and {len(unfit) - _NAMED} more" if len(unfit) > _NAMED else ""
+        shown = _listed([f"{row.name!r} is {row.action}_{row.status}" for row in unfit])
         raise Conflict(
-            f"stack {stack.name!r} cannot be suspended: resource {shown}{more}; "
-            "update the stack, so that it is repaired"
+            f"stack {stack.name!r} cannot be suspended: resource {shown}; update the stack, so that it is repaired"
         )
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+    return ", ".join(words[:_NAMED]) + more

@@ -17,7 +17,7 @@ from orchestrator.config.caller import caller
 from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.settings import Settings
 from orchestrator.engine.planned_resources import made, planned
-from orchestrator.engine.stack_actions import refuse_busy
+from orchestrator.engine.stack_actions import refuse_busy, refuse_partial
 from orchestrator.engine.update_preview import DELETE, refusal_of, why_kept
 from orchestrator.errors import Conflict, InvalidInput, IsothermError, Problem
 from orchestrator.keys.plan_seal import PlanKeys, parts_of, require_body
@@ -81,6 +81,7 @@ class StackPlans:
         """
         from orchestrator.engine.stack_preview import preview_job
 
+        refuse_partial(job, "a create")
         preview = preview_job(job, self._settings)
         by_name = {each.name: each for each in preview.resources}
         order = Graph({each.name: frozenset(each.requires) for each in preview.resources}).in_order()
@@ -148,6 +149,9 @@ class StackPlans:
                 ),
             ],
             has_changes=plan.has_changes,
+            targets=plan.targets,
+            replaces=plan.replaces,
+            partial=plan.partial,
             parameters=plan.parameters,
             tags=plan.tags,
             warnings=plan.warnings,

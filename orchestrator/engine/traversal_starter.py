@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hooks.stack import FrozenStack
 from orchestrator.config.limits import Limits
 from orchestrator.config.log_context import about_operation
 from orchestrator.config.observation import default_policy
@@ -20,12 +19,17 @@ from orchestrator.engine.snapshots import with_entries
 from orchestrator.engine.stack_actions import without_definition
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.lifecycle.brackets import Brackets, FailedByPlugin
-from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, tags_shown
+from orchestrator.lifecycle.frozen_stacks import (
+    comparison_shown,
+    definition_shown,
+    stack_shown,
+    tags_shown,
+)
 from orchestrator.model.messages import END, CheckOrder, DeleteJob, StackJob
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.model.plan import Plan, Row, plan_create, plan_delete, plan_update
 from orchestrator.planning.cleanups import Cleanups, never_imported
-from orchestrator.planning.comparison import compare
+from orchestrator.planning.comparison import Comparison, compare
 from orchestrator.planning.matching import plan_row, successors
 from orchestrator.planning.preparation import Prepared
 from orchestrator.planning.stored_templates import load_registry, load_template
@@ -106,7 +110,7 @@ class TraversalStarter:
             default = default_policy(self._settings.observation, job.project)
             new = replace(new, observation={**default, **new.observation})
         new = self._within_limits(job, new, prepared, is_new=True)
-        shown = partial(self._shown, job, prepared)
+        shown = partial(definition_shown, prepared, tags=tags_shown(self._store, job))
         types = frozenset(prepared.types.values())
         with about_operation(new.stack, new.stack_id, new.id):
             try:
@@ -192,7 +196,7 @@ class TraversalStarter:
             compared, adopted = with_imports(compared, imports, self._types)
             taken = [each for each in compared.desired_resources if each.resource_id in adopted]
             owners = refuse_owned(self._store, taken, adopted, job.project)
-        prepared, rows, matches = compared.prepared, compared.rows, compared.matches
+        prepared, rows, matches = compared.prepared, compared.all_rows, compared.matches
         desired_resources = compared.desired_resources
         self._refuse_too_many(job, prepared)
         from orchestrator.engine.protection import change_of_update
@@ -205,7 +209,7 @@ class TraversalStarter:
         # A stack does not own the objects that it was to adopt, as long as it has not been complete with them.
         kept = self._store.stacks.adopted(stack.id) if action == "ROLLBACK" else frozenset[str]()
         desired_rows = {match.row.id for match in matches.values() if match.row is not None}
-        kept |= never_imported(rows, compared.history.planned, desired_rows)
+        kept |= never_imported(compared.rows, compared.history.planned, desired_rows)
         # Cached, so that a second plan gets the same cleanups.
         cleanups = functools.cache(
             self._cleanups(
@@ -213,7 +217,7 @@ class TraversalStarter:
             )
         )
         plan_of = _planned_by(
-            [plan_row(row) for row in rows],
+            [plan_row(row) for row in compared.planned_rows],
             lambda planned: plan_update(
                 desired_resources,
                 matches,
@@ -238,7 +242,7 @@ class TraversalStarter:
             required=_may_change(stack, rows),
             planned_by=plan_of,
             completed_template_id=stack.completed_template_id,
-            successors=successors(rows, matches),
+            successors=successors(compared.rows, matches),
             names=compared.moved.names,
             moved=compared.moved.before,
             is_unfinished=compared.moved.is_unfinished,
@@ -246,10 +250,11 @@ class TraversalStarter:
             other_types=compared.other_types,
             protection=protection,
         )
-        new = _applying(new, applies)
+        new = _applying(_partial(new, job, compared), applies)
         if action != "ROLLBACK":
             new = self._within_limits(job, new, prepared)
-        shown = partial(self._shown, job, prepared, stack)
+        tags = tags_shown(self._store, job, stack)
+        shown = partial(comparison_shown, self._store, stack, compared, self._settings, tags=tags)
         types = {*prepared.types.values(), *(row.type for row in rows)}
         with about_operation(stack.name, stack.id, new.id):
             try:
@@ -260,10 +265,6 @@ class TraversalStarter:
             with self._given_up_on_error(new):
                 self._store.templates.save(prepared.stored, prepared.files)
             return self._begin_next(stack, new)
-
-    def _shown(self, job: StackJob, prepared: Prepared, stack: StackRow | None = None) -> FrozenStack:
-        """Return the desired stack as lifecycle plugins see it; ``stack`` is its present row."""
-        return definition_shown(prepared, tags=tags_shown(self._store, job, stack))
 
     def operate(self, stack: StackRow, new: NewTraversal, types: Collection[str] = ()) -> bool:
         """Begin a traversal that supersedes the stack's present one; False if another operation was faster.
@@ -446,6 +447,23 @@ def _applying(new: NewTraversal, applies: "PlanBinding | None") -> NewTraversal:
         return new
     return replace(
         new, applies=applies, options={**new.options, "plan": applies.id, "planned_by": applies.user}
+    )
+
+
+def _partial(new: NewTraversal, job: StackJob, compared: Comparison) -> NewTraversal:
+    """Return the traversal of an update with what it says of resources that it names, and of those that it leaves."""
+    named = {name: list(getattr(job, name)) for name in ("targets", "replaces") if getattr(job, name)}
+    new = replace(new, options={**new.options, **named}) if named else new
+    part = compared.part
+    if part is None:
+        return new
+    # Values that were hidden by the definition of what is left are hidden still.
+    hidden = sorted({*new.context["hidden"], *compared.context.get("hidden", ())})
+    return replace(
+        new,
+        context={**new.context, "hidden": hidden},
+        not_converged=tuple(sorted(part.visited | part.left)),
+        left=tuple(sorted(part.left)),
     )
 
 

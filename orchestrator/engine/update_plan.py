@@ -8,11 +8,11 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.engine.nested_plan import NestedPlans
 from orchestrator.engine.project_limits import refuse_to_add
-from orchestrator.engine.stack_actions import refuse_suspended
+from orchestrator.engine.stack_actions import refuse_partial_beside, refuse_suspended
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import IsothermError, Problem
 from orchestrator.lifecycle.engine_plugin import joined
-from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, with_names
+from orchestrator.lifecycle.frozen_stacks import comparison_shown, stack_shown, with_names
 from orchestrator.lifecycle.previews import advice_of
 from orchestrator.model.messages import StackJob
 from orchestrator.placement.joining import engine_of
@@ -48,8 +48,8 @@ def update_plan(
 
     Raises:
         InvalidInput: something is wrong with the job.
-        Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse, or the project
-            would have more than a limit allows.
+        Conflict: the stack is being deleted, or is suspended, or is busy and the job names resources; or a lifecycle
+            plugin would refuse, or the project would have more than a limit allows.
         NotVerified: another system that validation queries did not answer.
     """
     plan, _, inside = compared_plan(store, stack, job, settings, clients=clients, state=state)
@@ -71,6 +71,7 @@ def compared_plan(
     """
     refuse_deleted(stack)
     refuse_suspended(stack)
+    refuse_partial_beside(store, stack, job)
     with shared_time(Limits.of(settings)):
         return _compared_plan(store, stack, job, settings, clients=clients, state=state)
 
@@ -91,7 +92,7 @@ def _compared_plan(
     nested = NestedPlans(store, stack, run, compared, types=types, clients=project_clients)
     advice = advice_of(
         joined(lifecycle_plugins(settings), engine_of(settings, store=lambda: store, types=lambda: types)),
-        partial(definition_shown, compared.prepared, tags=tags),
+        partial(comparison_shown, store, stack, compared, settings, tags=tags),
         with_names(stack_shown(store, stack, settings), compared.moved.before),
         "UPDATE",
         {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
@@ -99,6 +100,9 @@ def _compared_plan(
     )
     advised = replace(
         plan,
+        targets=job.targets,
+        replaces=job.replaces,
+        partial=tuple(sorted(compared.part.left)) if compared.part else (),
         has_changes=_has_changes(store, stack, compared, plan),
         warnings=(*plan.warnings, *_of_readers(store, stack, compared, plan), *advice.warnings),
         annotations=advice.annotations,

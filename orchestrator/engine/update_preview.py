@@ -152,12 +152,24 @@ class DryRun:
             planned = _plan_of(desired, Action.REFUSE, match.refusal)
         elif row is not None and (dropped := self._dropped_inside(desired.name, row)):
             planned = _plan_of(desired, Action.REFUSE, f"{NOT_DELETED}: {', '.join(dropped)}")
+        elif row is not None:
+            planned = self._beside_others(planned, row)
         if not match.clean or not self._visited.isdisjoint(desired.requires):
             self._visited.add(desired.name)
         if planned.action == Action.KEEP and row is not None and match.node_data is not None:
             data = self._known(desired, match, row)
             self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         return planned
+
+    def _beside_others(self, planned: ResourcePlan, row: ResourceRow) -> ResourcePlan:
+        """Return the plan of a resource with the note that what it replaces is not deleted yet, if it is so."""
+        part = self._compared.part
+        replaces = Action.REPLACE.value in (planned.action, *planned.may)
+        if part is None or not replaces or row.id not in part.stays:
+            return planned
+        users = sorted({each.name for each in self._compared.all_rows if row.id in each.requires})
+        note = f"what it replaces stays until the next update: {', '.join(users)} requires it"
+        return replace(planned, reason="; ".join(filter(None, [planned.reason, note])))
 
     def _dropped_inside(self, name: str, row: ResourceRow) -> list[str]:
         """Return what is protected in a nested stack, and certainly no part of its new definition."""

@@ -22,6 +22,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.lifecycle.definition_cache import ShownDefinitions
 from orchestrator.model.messages import StackJob
 from orchestrator.model.nested_stack import NestedJob
+from orchestrator.planning.comparison import Comparison
 from orchestrator.planning.matching import standing
 from orchestrator.planning.preparation import Prepared, blank_proxies, blank_stack
 from orchestrator.planning.stored_templates import load_registry, load_source, load_template
@@ -74,6 +75,20 @@ def definition_shown(prepared: Prepared, *, tags: tuple[str, ...] = ()) -> Froze
         parent_id=family.parent_id if family else "",
         root_id=family.root_id if family else prepared.stack_id,
     )
+
+
+def comparison_shown(
+    store: Store, row: StackRow, compared: Comparison, settings: Settings, *, tags: tuple[str, ...] = ()
+) -> FrozenStack:
+    """Return the frozen stack that an update of ``row`` is to make: with targets, the rest is as it is at present."""
+    shown, part = definition_shown(compared.prepared, tags=tags), compared.part
+    if part is None:
+        return shown
+    present = stack_shown(store, row, settings).resources
+    stays = {each.name for each in part.others}
+    resources = {name: each for name, each in shown.resources.items() if name in part.names}
+    resources |= {name: each for name, each in present.items() if name in stays}
+    return replace(shown, resources=FrozenDict(resources))
 
 
 def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:

@@ -118,6 +118,10 @@ def _are_environments(value: Any) -> bool:
     )
 
 
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(map(_is_text, value))
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -135,6 +139,7 @@ _Flag = Annotated[bool, _Shape("true or false", lambda value: isinstance(value, 
 _Minutes = Annotated[float | None, _Shape("a number of minutes", _is_number)]
 _Map = Annotated[Mapping[str, Any], _Shape("a map whose keys are text", _is_map)]
 _MapOfText = Annotated[Mapping[str, str], _Shape("a map of text to text", _is_map_of_text)]
+_Texts = Annotated[tuple[str, ...], _Shape("a list of texts", _are_texts)]
 _Tags = Annotated[tuple[str, ...] | None, _Shape(TAGS, are_tags)]
 _Environments = Annotated[
     tuple[EnvironmentSource, ...],
@@ -142,7 +147,9 @@ _Environments = Annotated[
 ]
 
 #: The fields of jobs that do not travel while they are empty.
-_NOT_ALWAYS: Final = frozenset({"user", "comment", "credential", "plan", "unprotect", "force"})
+_NOT_ALWAYS: Final = frozenset(
+    {"user", "comment", "credential", "plan", "unprotect", "force", "targets", "replaces"}
+)
 #: Every kind of job, by the name of the task that carries it.
 JOBS: Final[dict[str, type["Job"]]] = {}
 
@@ -231,12 +238,21 @@ class StackJob(Job):
     refresh: _Flag = False
     #: For an update: whether it may delete and replace what is protected.
     unprotect: _Flag = False
+    #: For an update: the resources that it visits, with all that they require; empty for all there are.
+    targets: _Texts = ()
+    #: For an update: the resources that get another object, whatever they look like.
+    replaces: _Texts = ()
     #: The stack's tags; None leaves them as they are.
     tags: _Tags = None
     #: The id of the credential that was delegated to the stack for this operation; empty for none, or the present one.
     credential: _Text = ""
     #: The seal of the saved plan that it applies, in base64; empty for none.
     plan: _Text = ""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it names resources: those alone that it visits, or those that it replaces."""
+        return bool(self.targets or self.replaces)
 
     @classmethod
     def of(cls, job: "StackJob", **more: Any) -> Self:
@@ -246,8 +262,9 @@ class StackJob(Job):
     @classmethod
     def _of_plain(cls, given: dict[str, Any]) -> dict[str, Any]:
         environments = tuple(EnvironmentSource(**entry) for entry in given.get("environments", ()))
-        tags = {"tags": each_once(given["tags"])} if "tags" in given else {}
-        return {**given, **tags, "environments": environments}
+        names = [name for name in ("tags", "targets", "replaces") if name in given]
+        lists = {name: each_once(given[name]) for name in names}
+        return given | lists | {"environments": environments}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

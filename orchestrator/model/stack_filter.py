@@ -36,6 +36,8 @@ class StackFilter:
     #: The least and the greatest age in seconds, since the creation; None for any.
     older_than_seconds: float | None = None
     newer_than_seconds: float | None = None
+    #: Whether only those that an update with targets has converged in part.
+    partial: bool = False
     #: Whether stacks in other stacks, and deleted ones, are included.
     nested: bool = False
     deleted: bool = False

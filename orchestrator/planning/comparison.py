@@ -23,8 +23,27 @@ from orchestrator.validation.rules import Types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The part of a stack that an update with targets visits, and the rest, which stays as it is."""
+
+    #: The names of the targets, and of all that they require.
+    names: frozenset[str]
+    #: The rows of other names.
+    others: Sequence[ResourceRow]
+    #: Ids of rows that are not cleaned up, because rows that stay require them.
+    stays: frozenset[str]
+    #: The names of the resources in the part that are visited.
+    visited: frozenset[str]
+    #: The names of the other resources that are not as the definition has them, or may not be after the update.
+    left: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A validated definition, and the row that matches each of its resources."""
+    """A validated definition, and the row that matches each of its resources.
+
+    With a ``part``, the desired resources, the rows and the matches are those of the part alone.
+    """
 
     prepared: Prepared
     desired_resources: Sequence[DesiredResource]
@@ -43,6 +62,19 @@ class Comparison:
     protected: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Whether it may be deleted and replaced all the same.
     unprotect: bool = False
+    #: Of an update with targets; None for one that visits the whole stack.
+    part: Part | None = None
+
+    @property
+    def all_rows(self) -> Sequence[ResourceRow]:
+        """The rows of the stack, those outside of the part included."""
+        return (*self.rows, *self.part.others) if self.part else self.rows
+
+    @property
+    def planned_rows(self) -> Sequence[ResourceRow]:
+        """The rows that are cleaned up unless they match."""
+        stays = self.part.stays if self.part else ()
+        return [row for row in self.rows if row.id not in stays]
 
     @property
     def other_types(self) -> Mapping[str, str]:
@@ -78,7 +110,7 @@ def compare(
     replaces stays.
 
     Raises:
-        InvalidInput: the job has problems, or a resource cannot be moved; all are listed.
+        InvalidInput: the job, or a resource that it names, has problems, or one cannot be moved; all are listed.
         NotVerified: another system that ``clients`` query did not answer.
     """
     context = store.traversals.context(stack.traversal_id)
@@ -99,6 +131,11 @@ def compare(
     moved = _moved(action, prepared, stack, store.stacks.resources(stack.id), types)
     rows = moved.rows
     protected = store.protections.held(stack, rows)
+    focus = None
+    if job.is_partial:
+        from orchestrator.planning.targets import focus_of
+
+        focus = focus_of(job, desired_resources, rows)
     matches = Matcher(
         prepared,
         desired_resources,
@@ -112,11 +149,13 @@ def compare(
         renews=renews and keeps_immutable,
         protected=protected,
         unprotect=job.unprotect,
+        focus=focus,
+        replaces=job.replaces,
         has_moves=bool(moved.before),
     ).matches()
     if moved.before:
         desired_resources = only_looked_at(desired_resources, matches)
-    return Comparison(
+    compared = Comparison(
         prepared=prepared,
         desired_resources=[
             each if matches[each.name].row else replace(each, resource_id=str(uuid.uuid4()))
@@ -132,6 +171,11 @@ def compare(
         protected=protected,
         unprotect=job.unprotect,
     )
+    if not job.is_partial:
+        return compared
+    from orchestrator.planning.targets import targeted
+
+    return targeted(compared, job, focus)
 
 
 def _moved(

@@ -34,6 +34,8 @@ from orchestrator.validation.rules import Types
 Fragment = Mapping[str, Any]
 
 NO_METADATA: Final = metadata_hash({})
+#: Why a resource is replaced that the update names.
+REQUESTED: Final = "its replacement was requested"
 
 
 class Matcher:
@@ -54,19 +56,24 @@ class Matcher:
         protected: Collection[str] = (),
         unprotect: bool = False,
         has_moves: bool = False,
+        focus: Collection[str] | None = None,
+        replaces: Collection[str] = (),
     ) -> None:
         """Keep the arguments; ``values_before`` are the present values of the stack's parameters.
 
         With ``refresh``, no row is left as it is; ``doubted`` are the ids of single ones of that kind. With
         ``renews``, rows that every update replaces are replaced. Rows with the ids ``protected`` are not replaced,
         unless ``unprotect``, which holds for their nested stacks as well. With ``has_moves``, matches say whether
-        definitions are only reworded.
+        definitions are only reworded. With ``focus``, all of this holds for the resources of these names alone. The
+        resources ``replaces`` are replaced in any case.
         """
         self._has_moves = has_moves
+        self._focus, self._replaces = focus, frozenset(replaces)
         self._protected, self._unprotect = protected, unprotect
         self._values_before = values_before or {}
         self._by_id = {row.id: row for row in rows}
-        self._refresh, self._doubted, self._renews = refresh, frozenset(doubted), renews
+        self._refresh, self._renews = refresh, renews
+        self._doubted = frozenset(row.id for row in rows if row.id in doubted and self._has_focus(row))
         #: The rows that are not clean, whatever is on record.
         self._unclear = self._doubted | history.unsettled
         self._template, self._types, self._history = prepared.template, types, history
@@ -98,7 +105,8 @@ class Matcher:
         self._chosen[desired.name] = row
         # What was found when it was replaced is not on record: perhaps that it is gone.
         is_taken_back = row.replaced_by is not None
-        is_clean = row in clean and not is_taken_back
+        is_replaced = desired.name in self._replaces
+        is_clean = row in clean and not is_taken_back and not is_replaced
         if not is_clean or not self._visited.isdisjoint(desired.requires):
             self._visited.add(desired.name)
         data = node_data_of(row, self._kind(row.type))
@@ -109,10 +117,10 @@ class Matcher:
         return Match(
             row=plan_row(row),
             clean=is_clean,
-            read_only=not is_clean and not is_taken_back and self._has_all_but_attributes(desired, row),
+            read_only=not (is_clean or is_taken_back or is_replaced)
+            and self._has_all_but_attributes(desired, row),
             reworded=self._has_moves
-            and not is_clean
-            and not is_taken_back
+            and not (is_clean or is_taken_back or is_replaced)
             and self._is_reworded(desired, row),
             node_data=data.to_wire() if _is_complete(row) else None,
             new_metadata=new_metadata,
@@ -121,7 +129,7 @@ class Matcher:
             step_data=self._step_data(
                 row,
                 others=[each.id for each in rows if each is not row] if is_taken_back else [],
-                is_in_doubt=self._refresh or is_taken_back or row.id in self._doubted,
+                is_in_doubt=self._is_refreshed(row) or is_taken_back or row.id in self._doubted,
                 is_other=row not in clean and (new_metadata or self._may_be_other(desired, row)),
             ),
         )
@@ -223,6 +231,8 @@ class Matcher:
             data[PROTECTED] = True
         if row.unhealthy:
             data["replace"] = row.reason or "it was marked unhealthy"
+        elif row.name in self._replaces:
+            data["replace"] = REQUESTED
         elif self._is_renewed(row):
             data["replace"] = "every update makes another one"
         return data
@@ -238,7 +248,13 @@ class Matcher:
 
     def _is_renewed(self, row: ResourceRow) -> bool:
         kind = self._kind(row.type)
-        return self._renews and kind is not None and kind.renewed_by_updates
+        return self._renews and self._has_focus(row) and kind is not None and kind.renewed_by_updates
+
+    def _is_refreshed(self, row: ResourceRow) -> bool:
+        return self._refresh and self._has_focus(row)
+
+    def _has_focus(self, row: ResourceRow) -> bool:
+        return self._focus is None or row.name in self._focus
 
     def _fits(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether the row can become the desired resource."""
@@ -279,7 +295,7 @@ class Matcher:
 
     def _is_sound_as_defined(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether the row is sound, and its definition and requirements are those on record."""
-        is_unclear = self._refresh or row.id in self._unclear
+        is_unclear = self._is_refreshed(row) or row.id in self._unclear
         if is_unclear or self._is_renewed(row) or not _is_sound(row):
             return False
         if not _are_alike(self._history.applied.get(row.id, {}), desired.fragment):
@@ -304,7 +320,7 @@ class Matcher:
     def _is_reworded(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether visiting the row would update nothing, as long as what it depends on stays as it is."""
         kind = self._kind(desired.type)
-        is_unclear = self._refresh or row.id in self._unclear
+        is_unclear = self._is_refreshed(row) or row.id in self._unclear
         if kind is None or kind.always_updates or is_unclear or self._is_renewed(row) or not _is_sound(row):
             return False
         return row.type == desired.type and self._is_applied(desired, row)

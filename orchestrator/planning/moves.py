@@ -108,7 +108,8 @@ def _renamed(
         rows=[_with(row, names.get(row.id)) for row in rows],
         names=names,
         before=before,
-        is_unfinished=bool(names) and not _is_complete(stack),
+        # One that was updated in part is at rest.
+        is_unfinished=bool(names) and not _is_complete(stack) and stack.status != "COMPLETE",
         warnings=tuple(warnings),
     )
 

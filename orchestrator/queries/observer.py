@@ -127,7 +127,7 @@ class Observer:
         tree = self._tree(stack) if head.operation.in_force else None
         is_now = head.operation.in_force and is_under_way(head.operation)
         usual = self._usual({stack.id: head.operation.action}).get(stack.id) if is_now else None
-        its = {name: getattr(stack, name) for name in ("tags", "protected", "deleted_at")}
+        its = {name: getattr(stack, name) for name in ("tags", "protected", "partial", "deleted_at")}
         return HeadView.of(head, **tally, **its, tree=tree, usual=usual)
 
     def _usual(self, actions: dict[str, str]) -> dict[str, UsualView]:

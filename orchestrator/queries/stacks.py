@@ -55,6 +55,7 @@ class StackQueries:
         tags: Collection[str] = (),
         tags_any: Collection[str] = (),
         drifted: bool = False,
+        partial: bool = False,
         states: Collection[str] = (),
         names: Collection[str] = (),
         older_than_seconds: float | None = None,
@@ -66,8 +67,9 @@ class StackQueries:
         """Return the stacks that are not deleted, at most ``limit``, oldest first unless ``sort`` says otherwise.
 
         They have all of ``tags``, at least one of ``tags_any``, one of ``states`` and one of ``names``, if given; with
-        ``drifted``, a resource in the outermost stack or within differs from its object. A state may also be a status
-        or an action alone; in a name, ``*`` and ``?`` match any characters. Ages count from the creation. Nested stacks
+        ``drifted``, a resource in the outermost stack or within differs from its object; with ``partial``, an update
+        with targets has left resources otherwise than defined. A state may also be a status or an action alone; in a
+        name, ``*`` and ``?`` match any characters. Ages count from the creation. Nested stacks
         are listed only if ``nested``.
 
         Raises:
@@ -79,6 +81,7 @@ class StackQueries:
             nested=nested,
             tags=tuple(tags),
             tags_any=tuple(tags_any),
+            partial=partial,
             states=states_of(states),
             name_patterns=tuple(names),
             older_than_seconds=older_than_seconds,

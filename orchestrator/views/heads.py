@@ -40,6 +40,8 @@ class HeadView(View):
     tags: tuple[str, ...]
     #: Whether an operator protects the stack against deletion.
     protected: bool = False
+    #: The names of the stack's resources that are not as defined, or may not be, after an update with targets.
+    partial: tuple[str, ...] = ()
     #: When the stack was deleted; None if it is not.
     deleted_at: float | None
     #: As in ``GraphPicture``.

@@ -44,6 +44,11 @@ class PlanView(View):
     has_changes: bool
     #: The number of resources by action.
     counts: Mapping[str, int]
+    #: Of an update: its targets, which it visits with all that they require, and nothing else; those whose replacement
+    #: was requested; and those that are not as the definition has them afterwards, or may not be.
+    targets: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
     #: The tags and the parameters after the operation; hidden parameters are masked.
     tags: tuple[str, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -71,7 +76,7 @@ class PlanView(View):
         return cls(
             **{
                 **data,
-                "tags": tuple(data["tags"]),
+                **{name: tuple(data[name]) for name in ("tags", "targets", "replaces", "partial")},
                 "resources": tuple(_resource(each) for each in data["resources"]),
                 "warnings": tuple(Problem.from_wire(each) for each in data["warnings"]),
             }

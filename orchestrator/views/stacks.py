@@ -91,6 +91,8 @@ class StackView(StatefulView):
     rollback: bool = False
     #: Whether an operator protects it against deletion.
     protected: bool = False
+    #: The names of the resources that are not as its definition has them, or may not be, after an update with targets.
+    partial: tuple[str, ...] = ()
     #: The parent stack; None if it is not nested.
     parent_id: str | None = None
     #: The outermost stack, and the depth of nesting.
@@ -220,6 +222,9 @@ class TraversalView(StatefulView):
     #: The id of the saved plan that it applied, and the user who had made that; empty for none.
     plan: str = ""
     planned_by: str = ""
+    #: The targets of an update, and the resources whose replacement was requested.
+    targets: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
     #: The calls of lifecycle plugins, in the order of ``pre_op``; only for a single operation.
     plugins: "tuple[PluginCallView, ...]" = ()
 
@@ -407,8 +412,13 @@ class UpdatePlan(View):
     tags: tuple[str, ...] = ()
     #: The parameters after the update, hidden ones masked.
     parameters: Mapping[str, Any]
-    #: The desired resources, each after its requirements; then those to be deleted.
+    #: The desired resources, each after its requirements; then those to be deleted. With targets, those that it visits.
     resources: tuple[ResourcePlan, ...]
+    #: Its targets, and the resources whose replacement was requested.
+    targets: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    #: The other resources that are not as the definition has them afterwards, or may not be.
+    partial: tuple[str, ...] = ()
     #: Whether anything of the stack changes, or may: its resources, tags, parameters, description or outputs, or its
     #: state, where the last operation did not complete.
     has_changes: bool = True

@@ -377,6 +377,8 @@ def _refusal(stacks: Sequence[StackRow]) -> str:
 
 def _unfit_for_repair(root: StackRow) -> str:
     """Return why no repair of a stack can begin; empty if one can."""
+    if root.partial:
+        return "the stack was converged in part: update it without targets first"
     is_sound = root.status == "COMPLETE" or root.action == CHECK
     if is_sound and root.completed_template_id == root.template_id:
         return ""

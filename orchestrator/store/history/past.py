@@ -33,6 +33,9 @@ class TraversalRow(Record):
     #: The id of the saved plan that it applied, and the user who had made that; empty for none.
     plan: str = ""
     planned_by: str = ""
+    #: The targets of an update, and the resources whose replacement was requested.
+    targets: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
     created_at: float
     ended_at: float | None
     #: The number of its events about resources, by action and status: ``CREATE_COMPLETE`` ...
@@ -230,7 +233,8 @@ class Past:
 def _traversal(row: AnyRow, counts: Mapping[str, int], replaced: int = 0) -> TraversalRow:
     options = json.loads(row.options)
     applied = {name: options.get(name, "") for name in ("plan", "planned_by")}
-    return TraversalRow.of(row, status=_status(row), counts=counts, replaced=replaced, **applied)
+    named = {name: tuple(options.get(name, ())) for name in ("targets", "replaces")}
+    return TraversalRow.of(row, status=_status(row), counts=counts, replaced=replaced, **applied, **named)
 
 
 def _status(row: AnyRow) -> str:

@@ -11,7 +11,7 @@ from orchestrator.store.database import Database, database_time
 from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.repository import Timings
 from orchestrator.store.stack_events import insert_event
-from orchestrator.store.stacks.in_service import serves
+from orchestrator.store.stacks.in_service import in_service_values, serves
 from orchestrator.store.stacks.snapshots import fail_snapshot
 
 _HELD: Final = (
@@ -62,10 +62,11 @@ def fail_traversal(
     if failed.rowcount != 1:
         return None
     values: dict[str, Any] = {"status": "FAILED", "reason": reason, "updated_at": now}
-    template = sa.select(traversal.c.template_id).where(traversal.c.id == traversal_id)
     if serves(connection, traversal_id):
+        given = sa.select(traversal.c.template_id, traversal.c.left_out).where(traversal.c.id == traversal_id)
+        template_id, left = connection.execute(given).one()
         connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(options="{}"))
-        values |= {"in_service": True, "completed_template_id": template.scalar_subquery()}
+        values |= in_service_values(template_id, left)
     connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
     fail_snapshot(connection, codec, traversal_id, reason)
     hold_nodes(connection, database, "traversal_id = :traversal_id", {"traversal_id": traversal_id})

@@ -15,11 +15,12 @@ def faults_of(connection: sa.Connection, traversal_id: str) -> str:
     stack = tables.stack
     reasons = failures_of(connection, traversal_id, OPERATE)
     template = connection.execute(
-        sa.select(stack.c.template_id, stack.c.completed_template_id).where(
+        sa.select(stack.c.template_id, stack.c.completed_template_id, stack.c.partial).where(
             stack.c.traversal_id == traversal_id
         )
     ).first()
-    if template is not None and template.template_id != template.completed_template_id:
+    # What was converged in part on purpose is no fault.
+    if template and not template.partial and template.template_id != template.completed_template_id:
         reasons.insert(0, "the definition that the stack was given last never was complete")
     return cut("; ".join(reasons), SHOWN)
 

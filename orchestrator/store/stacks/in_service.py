@@ -1,5 +1,7 @@
 """Whether a stack is in service: all that its definition wants is made, though other rows may not be removed yet."""
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from orchestrator.store import tables
@@ -33,6 +35,16 @@ def serves(connection: sa.Connection, traversal_id: str) -> bool:
     return bool(connection.execute(sql).scalar_one_or_none()) and not leads_to_nothing(
         connection, traversal_id
     )
+
+
+def in_service_values(template_id: str, left: Sequence[str]) -> dict[str, object]:
+    """Return the columns of a stack whose traversal has made all that it was to make, except for what it ``left``.
+
+    What its last complete definition was stays on record until all of it is as another definition has it.
+    """
+    if left:
+        return {"partial": left}
+    return {"in_service": True, "completed_template_id": template_id, "partial": ()}
 
 
 def leads_to_nothing(connection: sa.Connection, traversal_id: str) -> bool:

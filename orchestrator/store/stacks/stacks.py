@@ -38,7 +38,7 @@ class StackRow:
     parent_resource: str | None
     root_id: str
     depth: int
-    #: The template that completed last; None for none.
+    #: The template that completed last, with all resources; None for none.
     completed_template_id: str | None
     timeout_minutes: float
     #: Whether the last definition was to be rolled back on failure.
@@ -52,6 +52,8 @@ class StackRow:
     protected: bool = False
     #: How often protection in it, or in a stack nested in it, was changed.
     protections: int = 0
+    #: The names of the resources that are not as the definition has them, after an update with targets.
+    partial: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +199,7 @@ class Stacks(Repository):
         """
         table = tables.stack
         with self._db.read() as connection:
-            if stack.action in DEFINING and stack.status == "IN_PROGRESS":
+            if stack.action in DEFINING and stack.status == "IN_PROGRESS" and not stack.partial:
                 return serves(connection, stack.traversal_id)
             noted = connection.execute(
                 sa.select(table.c.in_service).where(table.c.id == stack.id)

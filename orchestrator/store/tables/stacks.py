@@ -28,6 +28,8 @@ stack = sa.Table(
     sa.Column("in_service", sa.Boolean, nullable=False, server_default=sa.false()),
     #: The last traversal that gave it a definition; its nodes tell which rows are left over.
     sa.Column("defining_traversal_id", sa.Text),
+    #: The names of the resources that are not as its definition has them, after an update with targets.
+    sa.Column("partial", Words, nullable=False, server_default="[]"),
     sa.Column("timeout_minutes", sa.Double, nullable=False),
     #: The user's tags, in their order.
     sa.Column("tags", Words, nullable=False, server_default="[]"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from orchestrator.config.caller import caller
-from orchestrator.store.tables.schema import PartialIndex, Sentence, metadata, user_column
+from orchestrator.store.tables.schema import PartialIndex, Sentence, Words, metadata, user_column
 
 if TYPE_CHECKING:
     from orchestrator.model.codec import Place
@@ -24,6 +24,8 @@ traversal = sa.Table(
     #: The data that every check needs: the stack's names and parameters.
     sa.Column("context", sa.LargeBinary, nullable=False),
     sa.Column("template_id", sa.Text, nullable=False),
+    #: The names of the resources that it leaves otherwise than that template has them: an update with targets.
+    sa.Column("left_out", Words, nullable=False, server_default="[]"),
     sa.Column("deadline", sa.Double, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("ended_at", sa.Double),

@@ -76,6 +76,10 @@ class NewTraversal:
     other_types: Mapping[str, str] = field(default_factory=dict)
     #: Flags of the operation.
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: Of an update with targets: the resources that are not as the definition has them until it is complete, and those
+    #: that are not afterwards. None leaves the stack's names as they are until then; empty: the whole stack is.
+    not_converged: tuple[str, ...] | None = None
+    left: tuple[str, ...] = ()
     #: The stack's new tags; None leaves them as they are.
     tags: tuple[str, ...] | None = None
     #: The stack's event sinks, each a map with a type; None leaves them as they are.

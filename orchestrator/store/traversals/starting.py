@@ -278,6 +278,7 @@ class TraversalStarts(Repository):
             **({"in_service": False, "defining_traversal_id": new.id} if new.plan.action in DEFINING else {}),
             **({"rollback": bool(new.options.get("rollback"))} if is_chosen else {}),
             **({"tags": new.tags} if new.tags is not None else {}),
+            **({"partial": new.not_converged} if new.not_converged is not None else {}),
             "timeout_minutes": new.timeout_minutes,
             "updated_at": now,
         }
@@ -295,6 +296,7 @@ class TraversalStarts(Repository):
                 options=json.dumps(dict(new.options)),
                 context=self._codec.pack(new.context, ("traversal", "context", new.id)),
                 template_id=new.template_id,
+                left_out=new.left,
                 deadline=now + new.timeout_minutes * 60,
                 created_at=now,
             )

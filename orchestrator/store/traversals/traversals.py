@@ -23,7 +23,7 @@ from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.checking import faults_of
-from orchestrator.store.stacks.in_service import DEFINING, leads_to_nothing
+from orchestrator.store.stacks.in_service import DEFINING, in_service_values, leads_to_nothing
 from orchestrator.store.stacks.snapshots import complete_snapshot
 from orchestrator.store.stacks.unclean import LEFT, UNCLEAN, unclean_of
 
@@ -62,7 +62,7 @@ def _completing() -> sa.UpdateBase:
         traversal.update()
         .where(running, end_ready)
         .values(status="COMPLETE", ended_at=sa.bindparam("now"))
-        .returning(traversal.c.stack_id, traversal.c.action, traversal.c.template_id)
+        .returning(traversal.c.stack_id, traversal.c.action, traversal.c.template_id, traversal.c.left_out)
     )
 
 
@@ -129,7 +129,7 @@ class Traversals(Repository):
             if row.action == "DELETE":
                 values |= {"deleted_at": now, "in_service": False}
             elif row.action in DEFINING and not (faults and to_nothing):
-                values |= {"in_service": True, "completed_template_id": row.template_id}
+                values |= in_service_values(row.template_id, row.left_out)
             connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
             event = {"action": row.action, "status": status, "reason": reason}
             insert_event(connection, now, stack_id=row.stack_id, traversal_id=traversal_id, **event)

@@ -35,6 +35,9 @@ function show(head) {
   document.title = [operation.stack, operation.stack_state, tab, "Isotherm"].join(" · ");
   showBadge(byId("stack-state"), head.deleted_at ? "unreached" : lookOf(action, status), `${action}_${status}`);
   byId("stack-protected").hidden = !head.protected;
+  const partial = byId("stack-partial");
+  partial.hidden = !head.partial.length;
+  partial.title = `not as defined: ${head.partial.join(", ")}`;
   showBar(byId("stack-bar"), head.counts, head.total, operation.action);
   setText(byId("stack-percent"), percent(head.done, head.total));
   showCounts(byId("stack-counts"), head.counts, operation.status === "IN_PROGRESS", operation.action);

@@ -115,7 +115,7 @@ CREATE TABLE stack (
 	timeout_minutes DOUBLE NOT NULL, 
 	created_at DOUBLE NOT NULL, 
 	updated_at DOUBLE NOT NULL, 
-	deleted_at DOUBLE, root_id TEXT DEFAULT '' NOT NULL, depth INTEGER DEFAULT '0' NOT NULL, "rollback" BOOLEAN DEFAULT 0 NOT NULL, tags TEXT DEFAULT '[]' NOT NULL, defining_traversal_id TEXT, protected BOOLEAN DEFAULT 0 NOT NULL, protections INTEGER DEFAULT '0' NOT NULL, 
+	deleted_at DOUBLE, root_id TEXT DEFAULT '' NOT NULL, depth INTEGER DEFAULT '0' NOT NULL, "rollback" BOOLEAN DEFAULT 0 NOT NULL, tags TEXT DEFAULT '[]' NOT NULL, defining_traversal_id TEXT, protected BOOLEAN DEFAULT 0 NOT NULL, protections INTEGER DEFAULT '0' NOT NULL, partial TEXT DEFAULT '[]' NOT NULL, 
 	CONSTRAINT pk_stack PRIMARY KEY (id)
 )
 
@@ -138,7 +138,7 @@ CREATE TABLE traversal (
 	template_id TEXT NOT NULL, 
 	deadline DOUBLE NOT NULL, 
 	created_at DOUBLE NOT NULL, 
-	ended_at DOUBLE, counted TEXT DEFAULT '{}' NOT NULL, user_name TEXT DEFAULT '' NOT NULL, comment TEXT DEFAULT '' NOT NULL, 
+	ended_at DOUBLE, counted TEXT DEFAULT '{}' NOT NULL, user_name TEXT DEFAULT '' NOT NULL, comment TEXT DEFAULT '' NOT NULL, left_out TEXT DEFAULT '[]' NOT NULL, 
 	CONSTRAINT pk_traversal PRIMARY KEY (id)
 )
 
@@ -541,4 +541,4 @@ CREATE TABLE output_share (
 	CONSTRAINT pk_output_share PRIMARY KEY (stack_id, output, project)
 )
 
-INSERT INTO alembic_version VALUES ('0034')
+INSERT INTO alembic_version VALUES ('0035')
