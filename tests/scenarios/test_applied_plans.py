@@ -62,9 +62,9 @@ class Planned(Stack):
             self.world.create(template(resources))
             self.world.settle()
 
-    def plan(self, resources: Mapping[str, str], *, refresh: bool = False) -> StackPlan:
+    def plan(self, resources: Mapping[str, str], **more: Any) -> StackPlan:
         """Return the plan of an update, as it comes out of its file."""
-        job = StackJob(name="s", template=template(resources), refresh=refresh)
+        job = StackJob(name="s", template=template(resources), **more)
         return self.filed(self.plans.of_update(job))
 
     def filed(self, plan: StackPlan) -> StackPlan:
@@ -82,6 +82,22 @@ class Planned(Stack):
     @property
     def reason(self) -> str:
         return self.world.store.stacks.find("s", project="default").reason
+
+    @property
+    def partial(self) -> tuple[str, ...]:
+        return self.world.store.stacks.find("s", project="default").partial
+
+    def others(self, plan: StackPlan) -> Mapping[str, object]:
+        """Return the marks of the rows that a plan with targets has no part for."""
+        listed = {each.name for each in plan.view.resources} if plan.view.targets else {*NAMES}
+        stack = self.world.store.stacks.find("s", project="default")
+        marks = self.world.store.row_marks.of(stack.root_id)
+        rows = {row.id: row for row in self.world.store.stacks.resources(stack.id)}
+        return {
+            row_id: mark
+            for row_id, mark in marks.items()
+            if row_id in rows and rows[row_id].name not in listed
+        }
 
     def present(self) -> tuple[str, Mapping[str, object]]:
         """Return what a plan is bound to, as it is now."""
@@ -119,7 +135,12 @@ def test_what_is_applied_is_what_was_planned_or_is_refused(home: str, data: st.D
             _disturb(stack, data, resources)
             wanted = data.draw(definitions(resources))
             try:
-                plan = stack.plan(wanted, refresh=data.draw(st.integers(0, 3)) == 0)
+                plan = stack.plan(
+                    wanted, refresh=data.draw(st.integers(0, 3)) == 0, **data.draw(named(wanted))
+                )
+            except InvalidInput:
+                event("names that do not fit")
+                continue
             except Conflict:
                 # The stack is not at rest.
                 event("no plan")
@@ -137,9 +158,14 @@ def test_what_is_applied_is_what_was_planned_or_is_refused(home: str, data: st.D
                     stack.apply(plan)
                 continue
             event("applied")
+            others = stack.others(plan)
             stack.apply(plan)
             assert "applied plan lists" not in stack.reason
             stack.require_done_as_listed(plan)
+            assert stack.others(plan) == others
+            if plan.view.targets:
+                event("applied to single resources")
+                assert stack.world.state() != "UPDATE_COMPLETE" or stack.partial == plan.view.partial
             resources = wanted
             with pytest.raises(Conflict, match="applied already"):
                 stack.apply(replace(plan, job=replace(plan.job, job_id="again")))
@@ -170,6 +196,16 @@ def test_workers_keep_to_what_a_plan_lists_whatever_else_would_be_needed(
             stack.require_done_as_listed(narrow, or_nothing=True)
     finally:
         stack.world.close()
+
+
+@st.composite
+def named(draw: st.DrawFn, wanted: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return which resources an update names; mostly none."""
+    if not wanted or draw(st.booleans()):
+        return {}
+    some = st.lists(st.sampled_from(sorted(wanted)), max_size=2, unique=True).map(tuple)
+    replaces = draw(some)[:1] if draw(st.integers(0, 2)) == 0 else ()
+    return {"targets": draw(some), "replaces": replaces}
 
 
 def _disturb(stack: Planned, data: st.DataObject, resources: Mapping[str, str]) -> None:
