@@ -42,6 +42,8 @@ class Story:
     polls: Mapping[str, int] = field(default_factory=dict)
     rollback: bool = False
     timeout_minutes: float | None = None
+    #: The resources that the update visits; empty for all.
+    targets: tuple[str, ...] = ()
     ends: str = "UPDATE_COMPLETE"
 
 
@@ -64,7 +66,12 @@ class Telling:
         if story.by_hand:
             self._import()
         else:
-            self._update(story.after, rollback=story.rollback, timeout_minutes=story.timeout_minutes)
+            self._update(
+                story.after,
+                rollback=story.rollback,
+                timeout_minutes=story.timeout_minutes,
+                targets=story.targets,
+            )
 
     @property
     def state(self) -> str:
@@ -112,13 +119,19 @@ class Telling:
         self._end_well()
 
     def _update(
-        self, definition: Definition, *, rollback: bool = False, timeout_minutes: float | None = None
+        self,
+        definition: Definition,
+        *,
+        rollback: bool = False,
+        timeout_minutes: float | None = None,
+        targets: tuple[str, ...] = (),
     ) -> None:
         self.world.update(
             template_of(definition),
             parameters=parameters_of(definition),
             rollback=rollback,
             timeout_minutes=timeout_minutes,
+            targets=targets,
         )
         self._means(definition)
 
@@ -152,12 +165,21 @@ class Telling:
         elif by == CANCEL_ALONE:
             assert self.state in ("UPDATE_FAILED", "ROLLBACK_FAILED", "ADOPT_FAILED")
         elif self.state in ("UPDATE_COMPLETE", "ADOPT_COMPLETE"):
+            if story.targets:
+                self._update_the_rest()
             self._check_is(story.after)
         elif self.state == "ROLLBACK_COMPLETE":
             self._check_is(story.before)
         if by == "":
             # Whoever interrupts takes away what goes wrong, even if what he says is refused.
             assert self.state == story.ends or story.faults or story.polls
+
+    def _update_the_rest(self) -> None:
+        stack = self.world.store.stacks.find(self.stack_id, project="default")
+        assert stack.partial, "nothing was left"
+        self._update(self.story.after)
+        self.world.settle()
+        assert self.state == "UPDATE_COMPLETE"
 
     def _end_well(self) -> None:
         """Check that one more update heals what is half-way, and that a deletion leaves nothing."""

@@ -125,6 +125,19 @@ STORIES = {
     "an import of what is retained": story(
         {**BY_HAND, "y": replace(BY_HAND["y"], retained=True)}, by_hand=("x", "y"), ends="ADOPT_COMPLETE"
     ),
+    "single resources": story(
+        changed(("value", "a"), ("size", "b"), ("size", "d"), ("add", "f")), targets=("b",), polls={"a": 2}
+    ),
+    "single resources that are removed": story(
+        changed(("remove", "c"), ("size", "a"), ("size", "d")), targets=("c", "b")
+    ),
+    "single resources that are rolled back": story(
+        changed(("value", "a"), ("size", "d"), ("add", "f"), ("after", "f", "b")),
+        targets=("f",),
+        faults={("create", "f"): STUCK},
+        rollback=True,
+        ends="ROLLBACK_COMPLETE",
+    ),
     "a cleanup that fails": story(
         changed(("value", "a"), ("remove", "d")),
         faults={("delete", "a"): STUCK},
