@@ -5,14 +5,19 @@ from typing import Any
 
 import pytest
 
+from hooks.lifecycle import LifecyclePlugin
+from hooks.stack import FrozenStack
 from orchestrator.engine.protection_marks import protect
 from orchestrator.errors import Conflict, InvalidInput
+from orchestrator.model.drift import Standing
 from orchestrator.model.messages import CancelJob, ImportJob, StackJob
 from orchestrator.planning.decision import NOT_REPLACED
 from orchestrator.queries.outputs import outputs_of
 from orchestrator.store.stacks.stacks import StackRow
 from tests.scenarios.deaths import die_everywhere
+from tests.scenarios.test_drift import drift, run, set_policy
 from tests.scenarios.test_imports import put
+from tests.scenarios.test_moves import moved
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
 
@@ -352,6 +357,76 @@ def test_refresh_is_of_the_targets_alone() -> None:
     assert story.update(BEFORE, targets=("a",), refresh=True) == [("change", "a")]
     # What depends on it may have changed with it; the others were not looked at.
     assert partial(story.world) == {"b", "d"}
+
+
+def test_drift_in_a_stack_that_was_updated_in_part_is_recorded_and_not_repaired() -> None:
+    story = Story(BEFORE)
+    story.update(AFTER, targets=("a",))
+    set_policy(story.world, mode="repair")
+    story.world.cloud.sizes[str(story.before["a"])] = "x"
+    run(story.world)
+    (row,) = drift(story.world)
+    assert (row.path, row.standing) == ("a", Standing.POSTPONED)
+    assert row.why == "the stack was converged in part: update it without targets first"
+    assert done(story.world) == []
+    story.update(AFTER)
+    run(story.world, observations=2)
+    assert done(story.world) == [("change", "a")]
+    assert drift(story.world) == []
+
+
+def test_lifecycle_plugins_see_the_stack_that_comes_of_it() -> None:
+    story, plugin = Story(BEFORE), Watching()
+    story.world.plug(plugin)
+    story.world.update(template({**AFTER, "b": value("9", "l")}), targets=("d",))
+    (stack,) = plugin.seen
+    sizes = {name: each.properties.get("size") for name, each in stack.resources.items()}
+    # d does not require a any more.
+    assert sizes == {"a": "s", "b": "l", "c": "s", "d": "l"}
+
+
+class Watching(LifecyclePlugin):
+    """Keeps the stacks that it is shown."""
+
+    name = "watching"
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.seen: list[FrozenStack] = []
+
+    def do_pre_op(self, context: object, stack: FrozenStack, *_: object) -> None:
+        self.seen.append(stack)
+
+
+# -- moves -------------------------------------------------------------------------------------------------------------
+
+MOVED = {**BEFORE, "x": BEFORE["a"], "b": value("{get_attr: [x, value]}", "l")}
+del MOVED["a"]
+
+
+def test_a_target_is_moved_and_what_is_none_is_not() -> None:
+    story, environments = Story(BEFORE), moved(("a", "x"))
+    found = refused(story, MOVED, targets=("c",), environments=environments)
+    assert found == {
+        "moved.x": "the environment moves 'a' there, and it is no target; "
+        "name it as a target, or update the whole stack"
+    }
+    assert story.update(MOVED, targets=("b",), environments=environments) == [("change", "b")]
+    assert ids(story.world, story.id)["x"] == story.before["a"]
+    assert partial(story.world) == {"d"}
+    story.world.cloud.failing = {"f": -1}
+    after = {**MOVED, "f": value("1")}
+    story.update(after, state="ROLLBACK_COMPLETE", environments=environments, rollback=True)
+    assert ids(story.world, story.id) == story.before
+
+
+def test_a_stack_that_was_updated_in_part_is_moved() -> None:
+    story = Story(BEFORE)
+    story.update(AFTER, targets=("c",))
+    log = story.update(MOVED, environments=moved(("a", "x")))
+    assert ids(story.world, story.id)["x"] == story.before["a"]
+    assert sorted(log) == [("change", "b"), ("change", "c")]
+    assert partial(story.world) == set()
 
 
 # -- deaths ------------------------------------------------------------------------------------------------------------

@@ -42,6 +42,11 @@ def change(bench: Bench, name: str, **values: object) -> None:
         connection.execute(stack.update().where(stack.c.name == name).values(**values))
 
 
+def test_list_has_the_stacks_that_were_updated_in_part(some: Bench) -> None:
+    change(some, "db", partial=["it's"])
+    assert names(some, partial=True) == ["db"]
+
+
 def test_list_has_the_stacks_of_one_project_or_of_all(some: Bench) -> None:
     assert set(names(some)) == {"web", "db", "cache", "it's"}
     assert set(names(some, project=None)) == {*TAGS}
