@@ -181,5 +181,9 @@ def _has_stack(kind: type[Resource] | None) -> bool:
 
 def _under(name: str, resource: PlannedResource) -> PlannedResource:
     """Return a resource with its path in the stack that the resource ``name`` is."""
-    after = tuple(f"{name}/{each}" for each in resource.after)
-    return replace(resource, name=f"{name}/{resource.name}", after=after)
+    return replace(
+        resource,
+        name=f"{name}/{resource.name}",
+        after=tuple(f"{name}/{each}" for each in resource.after),
+        moved_from=resource.moved_from and f"{name}/{resource.moved_from}",
+    )
