@@ -116,6 +116,8 @@ class Resource:
         now: float,
         watched_metadata: Mapping[str, Any] | None = None,
     ) -> None:
+        #: The name in the template under which it was made: a move does not change it, so names of objects may be made
+        #: of it.
         self.name = name
         self.type_name = type_name
         self.state = state

@@ -2,14 +2,19 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
+from orchestrator.definition import StackDefinition
+from orchestrator.engine.idle_nested_stacks import resource_of
 from orchestrator.engine.protection_marks import protect
+from orchestrator.engine.resource_keys import ResourceKeys
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import EnvironmentSource
+from orchestrator.model.signed_signals import signed_address
 from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.groups import TYPES as GROUP_TYPES
@@ -19,7 +24,10 @@ from tests.scenarios.test_placement import Placed
 from tests.scenarios.test_placement import template as placed_template
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import done, ids, template, value
+from tests.scenarios.test_wait_conditions import TYPES as WAITING_TYPES
+from tests.scenarios.test_wait_conditions import template as waiting_template
 from tests.scenarios.world import World
+from workers.resources.core.wait_condition import WaitConditionHandle
 
 BEFORE = {"a": value("1", "s"), "b": value("{get_attr: [a, value]}", "s"), "c": "depends_on: a"}
 AFTER = {"x": value("1", "s"), "b": value("{get_attr: [x, value]}", "s"), "c": "depends_on: x"}
@@ -631,3 +639,47 @@ def test_drift_of_a_moved_resource_has_its_new_path() -> None:
     assert [each.path for each in world.store.drifts.of_tree(stack_id_of(world))] == ["a"]
     world.update(template(AFTER), environments=moved(("a", "x")))
     assert [each.path for each in world.store.drifts.of_tree(stack_id_of(world))] == ["x"]
+
+
+def test_addresses_for_signals_that_were_handed_out_before_stay_valid() -> None:
+    world = World(WAITING_TYPES, api_url="https://api.example:8780/v1")
+    stack_id = world.create(waiting_template("WaitConditionHandle"))
+    world.settle()
+    row = world.store.stacks.resource(stack_id, "handle")
+    keys = ResourceKeys(
+        world.coordinator._settings, world.store, lambda _: world.store.stacks.find("s", project="default")
+    )
+
+    def address(name: str) -> str:
+        made = signed_address(
+            "https://h", row.data, project="default", stack="s", stack_id=stack_id, resource=name
+        )
+        assert made is not None
+        return made
+
+    def is_valid(resource: str, signed: str) -> bool:
+        query = parse_qs(urlsplit(signed).query)
+        return keys.has_signed_address(
+            stack_id, resource, expires=query["expires"][0], signature=query["signature"][0]
+        )
+
+    text = waiting_template("WaitConditionHandle").replace("handle: {type", "bell: {type")
+    world.update(
+        text.replace("get_resource: handle", "get_resource: bell"), environments=moved(("handle", "bell"))
+    )
+    while world.messages:
+        world.deliver()
+    assert world.store.stacks.resource(stack_id, "bell").id == row.id
+    assert is_valid("handle", address("handle"))
+    assert not is_valid("handle", address("bell"))
+    assert not is_valid("bell", address("other"))
+    kind = WAITING_TYPES["OS::Heat::WaitConditionHandle"]
+    after = resource_of(
+        world.store.stacks.resource(stack_id, "bell"),
+        kind,
+        StackDefinition(name="s", id=stack_id, project="default"),
+        world.coordinator._settings,
+        0.0,
+    )
+    assert isinstance(after, WaitConditionHandle)
+    assert after.signal_address() == address("handle").replace("https://h", "https://api.example:8780/v1")
