@@ -51,7 +51,7 @@ def test_list_in_json_and_yaml_hold_the_same(terminal: Terminal, service: FakeSe
         == as_yaml
         == [
             service.stacks_held["web"].to_dict()
-            | {"tags": [], "outputs": [], "warnings": [], "stale_readers": []}
+            | {"tags": [], "outputs": [], "warnings": [], "partial": [], "stale_readers": []}
         ]
     )
 
@@ -79,6 +79,18 @@ def test_tags_are_shown_where_there_are_some(terminal: Terminal, service: FakeSe
     service.stacks_held["web"] = stack_view("web", tags=("prod", "eu"))
     (told,) = [line for line in terminal.run("stack", "show", "web").stdout.splitlines() if "tags" in line]
     assert told.split(maxsplit=1) == ["tags", "prod, eu"]
+
+
+def test_what_an_update_in_part_left_is_shown_where_there_is_some(
+    terminal: Terminal, service: FakeService
+) -> None:
+    for words in (("stack", "show", "web"), ("stack", "list")):
+        assert "partial" not in terminal.run(*words).stdout.lower()
+    service.stacks_held["web"] = replace(stack_view("web"), partial=("db", "page"))
+    (told,) = [line for line in terminal.run("stack", "show", "web").stdout.splitlines() if "partial" in line]
+    assert told.split(maxsplit=1) == ["partial", "not as defined: db, page"]
+    heading, row = terminal.run("stack", "list").stdout.splitlines()
+    assert (heading.split()[-1], row.split()[-2:]) == ("PARTIAL", ["2", "left"])
 
 
 def test_a_new_stack_is_given_tags(terminal: Terminal, service: FakeService, template: str) -> None:

@@ -229,3 +229,36 @@ def test_a_stack_without_resources_is_planned_too(tmp_path: Path) -> None:
         applied = run("stack", "apply", "web.plan", "-f", "json")
         assert applied.exit_code == 0, applied.output
     assert json.loads(applied.stdout)["state"] == "DELETE_COMPLETE"
+
+
+def test_a_plan_of_single_resources_is_applied_as_it_was_made() -> None:
+    named = ("--target", "first", "--replace", "first")
+    refused = run("stack", "plan", "web", "-t", "web.yaml", *named)
+    assert refused.exit_code == 2
+    assert "targets: a create is of a whole stack" in refused.stderr
+    assert run("stack", "create", "web", "-t", "web.yaml").exit_code == 0
+    made = run("stack", "plan", "web", "--existing", "-P", "word=bye", *named, "-o", "web.plan", "-f", "json")
+    document = json.loads(made.stdout)
+    assert [each["name"] for each in document["resources"]] == ["first"]
+    assert (document["targets"], document["replaces"], document["partial"]) == (
+        ["first"],
+        ["first"],
+        ["second"],
+    )
+    shown = run("plan", "show", "web.plan", "-f", "markdown").stdout
+    assert "Targets: first\n\nTo replace: first\n\nLeft for later: second\n" in shown
+    assert run("stack", "apply", "web.plan").exit_code == 0
+    assert json.loads(run("stack", "show", "web", "-f", "json").stdout)["partial"] == ["second"]
+    (update, _) = json.loads(run("stack", "history", "web", "-f", "json").stdout)
+    # The object that was replaced is still there: second is made of it.
+    assert (update["targets"], update["replaces"], update["made"], update["deleted"]) == (
+        ["first"],
+        ["first"],
+        1,
+        0,
+    )
+    # A plan of the whole stack does the rest.
+    assert run("stack", "plan", "web", "--existing", "-o", "web.plan").exit_code == 0
+    assert run("stack", "apply", "web.plan").exit_code == 0
+    assert json.loads(run("stack", "show", "web", "-f", "json").stdout)["partial"] == []
+    assert run("stack", "plan", "web", "--delete", *named).exit_code == 2

@@ -37,6 +37,13 @@ def test_an_update_is_followed_to_its_end_and_shows_outputs(terminal: Terminal, 
     assert job.timeout_minutes == 3
 
 
+def test_resources_that_are_named_are_in_the_job(terminal: Terminal, service: FakeService) -> None:
+    named = ("--target", "b", "--target", "a", "--replace", "a")
+    assert terminal.run("stack", "update", "web", "-t", "web.yaml", *named).exit_code == 0
+    assert terminal.run("stack", "update", "web", "-t", "web.yaml").exit_code == 0
+    assert [(job.targets, job.replaces) for job in service.jobs] == [(("b", "a"), ("a",)), ((), ())]
+
+
 def test_an_update_that_fails_ends_with_one(terminal: Terminal, service: FakeService) -> None:
     service.ending = "FAILED"
     result = terminal.run("stack", "update", "web", "-t", "web.yaml")
