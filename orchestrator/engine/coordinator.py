@@ -280,7 +280,9 @@ class Coordinator:
             refuse_deleted(stack)
             refuse_nested(stack)
             refuse_suspended(stack)
-            refuse_partial_beside(self._store, stack, job)
+            if applies is None:
+                # A plan was made of a stack at rest, and says what has happened since.
+                refuse_partial_beside(self._store, stack, job)
             self._bind(job, stack.id)
             if self._begin.update(stack, replace(job, name=stack.name), applies=applies):
                 return stack.id

@@ -437,3 +437,13 @@ def test_a_plan_made_before_a_move_is_refused_after_it(home: str) -> None:
     stack.world.settle()
     with pytest.raises(Conflict, match="has moved on"):
         stack.apply(plan)
+
+
+def test_a_plan_of_single_resources_says_what_has_happened_since(home: str) -> None:
+    stack = Planned(home, {**ONE, "b": ONE["a"]})
+    plan = stack.plan({**TWO, "b": TWO["a"]}, targets=("a",))
+    stack.world.update(template(TWO))
+    with pytest.raises(Conflict, match=r"moved on since .*; operations: UPDATE at \S+Z, IN_PROGRESS"):
+        stack.apply(plan)
+    stack.world.settle()
+    assert ("update", "b") not in stack.site.log
