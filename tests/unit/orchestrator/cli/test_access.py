@@ -59,7 +59,7 @@ def test_command_runs_for_the_roles_of_the_policy_and_for_no_others(machine: Mac
     command = leaves(isotherm)[words]
     operation = COMMANDS[words]
     required = [
-        {"given": "stacks=1"}.get(str(parameter.name))
+        {"given": "stacks=1", "objects": "x=1"}.get(str(parameter.name))
         or ("1" if getattr(parameter.type, "name", "") == "integer" else "x")
         for parameter in command.params
         if parameter.required and parameter.param_type_name == "argument"
