@@ -45,14 +45,18 @@ def _portions(resources: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObj
     """Yield resources whose objects are in one list; a single one is read by itself."""
     groups: dict[Any, list[CloudObject]] = defaultdict(list)
     for resource in resources:
-        try:
-            key = (id(resource.service), resource.collection)
-        except Exception:  # noqa: BLE001, S112  # its observation has the same error
-            continue
-        if resource.object_id:
-            groups[key].append(resource)
+        if resource.object_id and (service := _service_of(resource)) is not None:
+            groups[id(service), resource.collection].append(resource)
     for group in groups.values():
         yield from (some for some in _batched(group) if len(some) > 1)
+
+
+def _service_of(resource: "CloudObject") -> object | None:
+    """Return the client of a resource's service; None if there is none: its observation then has the error."""
+    try:
+        return resource.service
+    except Exception:  # noqa: BLE001  # the boundary to another system
+        return None
 
 
 def _batched(group: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObject"]]:
