@@ -78,7 +78,7 @@ def show_policy(shell: Shell, name: str, form: str) -> None:
 
 @shell_command("isotherm stack observe run", "isotherm stack observe run -f json", group=observe, name="run")
 def run(shell: Shell, form: str) -> None:
-    """Observe all stacks that are due, and repair their drift.
+    """Observe what is due, and repair its drift.
 
     For embedded mode, where nothing runs between two commands: let cron run it. Each stack of the project is observed
     whose time by its policy has come, and repaired if its policy says so. With a broker, coordinators do this.
