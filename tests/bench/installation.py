@@ -144,10 +144,12 @@ def worker_and_coordinator(directory: Path) -> Iterator[Processes]:
 
 
 def wait_for_all(service: Service, running: Processes) -> None:
-    """Wait until all processes take work."""
-    wait_until(
-        lambda: sum(each.state == "present" for each in service.observer.processes()) == len(running.roots)
-    )
+    """Wait until there are processes of each kind that take work."""
+
+    def kinds() -> set[str]:
+        return {each.kind for each in service.observer.processes() if each.state == "present"}
+
+    wait_until(lambda: len(kinds()) == len(running.roots))
 
 
 def plain_worker(broker_url: str, backend: str | None = None) -> list[str]:

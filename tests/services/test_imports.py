@@ -36,6 +36,8 @@ def test_object_on_a_node_is_described_imported_and_changed(
     (session.directory / "more.yaml").write_text(TEMPLATE + PAGE)
     (files := session.directory / "files").mkdir()
     (page := files / "page.txt").write_text("by hand")
+    # The default of the type, whatever the process makes files with.
+    page.chmod(0o644)
     session.environment |= everything(files)
     with running([session.start_quickly("isotherm agent --node host1")]):
         import_and_change(session, service, page)

@@ -226,10 +226,10 @@ def test_what_is_no_plan_of_this_installation_is_neither_shown_nor_applied(
 
 
 def test_who_may_look_and_who_may_apply(clients: Clients, service: Service) -> None:
-    made(service, "guarded")
-    plan = planned(clients["ann"], "guarded", parameters={"word": "pear"})
+    made(service, "kept-from-others")
+    plan = planned(clients["ann"], "kept-from-others", parameters={"word": "pear"})
     assert clients["nobody"].post("/stacks/act/plan/show", json={"plan": plan}).status_code == 401
-    refused = apply(clients["vic"], plan, "guarded")
+    refused = apply(clients["vic"], plan, "kept-from-others")
     assert refused.status_code == 403
     assert "vic is a viewer" in refused.json()["error"]
     for path in ("/stacks/act/plan/show", "/stacks/act/plan/apply"):
