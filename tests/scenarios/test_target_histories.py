@@ -130,8 +130,7 @@ class InPart(AnyHistory):
 
     def _order(self, command: Callable[[], str], steps: int, crash: int | None) -> str:
         self._check_part()
-        # A plugin in which the process dies has refused, where the job is not delivered again with it.
-        return super()._order(command, steps if crash is None else 0, crash)
+        return super()._order(command, steps, crash)
 
     def _check(self) -> None:
         last = self.last
