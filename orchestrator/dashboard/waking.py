@@ -90,7 +90,8 @@ def waking_events(
         db=options.db,
         persistent=options.persistent,
         state_save_interval=options.state_save_interval,
-        enable_events=options.enable_events,
+        # Processes send events from their start on, and take no command that changes anything: they would log each.
+        enable_events=False,
         io_loop=IOLoop.current(),
         max_workers_in_memory=options.max_workers,
         max_tasks_in_memory=options.max_tasks,

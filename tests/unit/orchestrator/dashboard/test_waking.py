@@ -72,3 +72,10 @@ def test_flower_keeps_nothing_of_internal_tasks_but_counts_them(monkeypatch: pyt
     counted = events.state.metrics.events.labels("c@h", "task-succeeded", SWEEP_TASK)
     assert counted._value.get() == 20
     assert len(woken) == 21
+
+
+def test_no_process_gets_the_command_to_send_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flower does so every few seconds, by a command that our processes do not know."""
+    monkeypatch.setattr(IOLoop, "current", lambda: None)
+    app = Celery("own", set_as_current=False)
+    assert not waking_events(app, option_values(enable_events=True), lambda: None).enable_events
