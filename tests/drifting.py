@@ -49,7 +49,7 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Tampering:
-    """What others do to objects of a type."""
+    """Changes and removals of objects of one type behind the engine's back."""
 
     #: How a property is changed where ``ways`` has none of its own.
     way: Way

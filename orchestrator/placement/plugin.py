@@ -158,7 +158,7 @@ class Placement(EnginePlugin):
         )
 
     def _unplaced(self, error: "Unplaceable", action: str) -> Annotations:
-        """Return what a stack is told that cannot be placed.
+        """Return the warning of an adoption whose other resources fit on no machine.
 
         Raises:
             Refusal: it is no adoption.

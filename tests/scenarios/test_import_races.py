@@ -31,7 +31,7 @@ ADOPTED = {"y": {"resource_id": "y-9"}}
 
 @built_once
 def two_stacks() -> World:
-    """Return two stacks that are complete, and objects that belong to nobody."""
+    """Return two stacks that are complete, and objects that belong to no stack."""
     world = stack_and_objects()
     world.create(template(BEFORE), name="t")
     world.settle()

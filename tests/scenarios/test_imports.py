@@ -32,7 +32,7 @@ def put(world: World, physical_id: str, value: str, size: str) -> None:
 
 @built_once
 def stack_and_objects(**job: Any) -> World:
-    """Return a stack that is complete, and two objects that belong to nobody."""
+    """Return a stack that is complete, and two objects that belong to no stack."""
     world = World()
     world.create(template(BEFORE), **job)
     world.settle()

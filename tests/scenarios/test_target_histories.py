@@ -118,7 +118,7 @@ class InPart(AnyHistory):
 
     @rule(name=names)
     def mark_unhealthy(self, name: str) -> None:
-        # What people say of a resource is no part of an update.
+        # Health marks of operators are no part of an update.
         self.rest()
         super().mark_unhealthy(name)
 
