@@ -118,6 +118,9 @@ byId("plan-open").addEventListener("change", ({ target }) => {
   target.value = "";
 });
 onDrop(byId("plan-drop"), ([file]) => open(file));
+// One that was chosen before this script was there.
+const [chosen] = byId("plan-open").files;
+if (chosen) open(chosen);
 
 if (stack) {
   const button = byId("plan-deletion");
