@@ -76,8 +76,8 @@ class LifecycleContext:
     user: str = ""
     #: Before the operation: the saved plan that it applies; None for none, as in a preview.
     plan: PlannedOperation | None = None
-    #: Before the operation: the names that resources have now, by those that it gives them. The plugin sees the present
-    #: stack with the new names already.
+    #: Before the operation: the names that resources have now, by those that it gives them; the path of one that comes
+    #: out of a nested stack. The plugin sees the present stack with the new names already.
     moved: Mapping[str, str] = field(default_factory=FrozenDict)
     #: After the operation: complete, failed, superseded or refused; empty before.
     outcome: str = ""

@@ -128,7 +128,7 @@ def as_planned(binding: PlanBinding, compared: Comparison) -> list[DesiredResour
         for row in compared.rows
         if row.id not in chosen and row.action != "INIT" and row.name not in matches
     ]
-    if why := disagreement(binding, made, kept, deleted, compared.moved.before):
+    if why := disagreement(binding, made, kept, deleted, compared.moved.paths):
         raise Conflict(
             f"the plan of stack {binding.stack!r} is not what an update would do now: {why}; {_AGAIN}"
         )

@@ -408,6 +408,11 @@ class Coordinator:
         from orchestrator.engine.signals import Signals
 
         stack = self._store.stacks.find(job.name, project=job.project)
+        row = self._store.stacks.addressed(stack.id, job.resource)
+        if row.stack_id != stack.id:
+            # It was moved since its address was handed out.
+            stack = self._store.stacks.find(row.stack_id, project=job.project)
+            job = replace(job, resource=row.name)
         signals = Signals(self._store, self._types, self._settings)
         changed: str | None = None
         unsets = UNSET_HOOK in job.details

@@ -14,7 +14,7 @@ from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
 from orchestrator.engine.row_secrets import RowSecrets
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.plain import refuse_not_plain
-from orchestrator.planning.rows import node_data_of
+from orchestrator.planning.rows import node_data_of, stack_as_made
 from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import Resource
@@ -64,7 +64,7 @@ def resource_of(
             status=row.status,
         ),
         properties=typed_properties(kind, row.properties or {}) if properties is None else properties,
-        stack=stack,
+        stack=stack_as_made(stack, row.made_in),
         settings=settings,
         now=now,
     )

@@ -4,7 +4,7 @@ Nothing is made or changed. The definition of a nested stack is that which a wor
 (:mod:`orchestrator.engine.nested_stacks`), with ``UNKNOWN`` where a value does not exist yet.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,6 +17,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.planning.comparison import Comparison, compare
 from orchestrator.planning.decision import Action
+from orchestrator.planning.moves import Moved
 from orchestrator.plugins.asking import NamedClients
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
@@ -45,13 +46,20 @@ class NestedPlans:
         types: Types,
         clients: NamedClients | None = None,
         content: Callable[[str], str] | None = None,
+        moved: Moved | None = None,
     ) -> None:
         """Keep the arguments; ``run`` is that of ``compared``, and ``content`` reads a file of it by its digest.
+
+        ``moved`` is what the update moves in the whole tree of stacks; None: ``compared`` is of the outermost one.
 
         Without ``content``, files are those of ``compared``, or are stored.
         """
         self._store, self._parent, self._run, self._compared = store, stack, run, compared
         self._types, self._clients = types, clients
+        self._paths = compared.moved.paths if moved is None else {}
+        self._moved = compared.moved if moved is None else moved
+        transfers = self._moved.transfers
+        self._new = {each.stack.id: each for each in transfers.made} if transfers else {}
         self._content = content or self._file
         self._desired = {each.name: each for each in compared.desired_resources}
 
@@ -63,17 +71,35 @@ class NestedPlans:
         kind = kind_of_type(self._types, plan.type)
         if plan.action in (Action.KEEP, Action.REFUSE) or not _has_stack(kind):
             return []
-        return [_under(plan.name, each) for each in self._of(plan)]
+        return [self._from(_under(plan.name, each)) for each in self._of(plan)]
+
+    def _from(self, resource: PlannedResource) -> PlannedResource:
+        """Return a resource with the path that it has at present, if it is moved."""
+        before = self._paths.get(resource.name, "")
+        if not before:
+            return resource
+        reason = "; ".join(filter(None, [f"moved from {before!r}", resource.reason]))
+        return replace(resource, moved_from=before, reason=reason)
 
     def _of(self, plan: ResourcePlan) -> Iterator[PlannedResource]:
         if plan.action == DELETE:
             # What is kept of it becomes a stack of its own.
             if not plan.reason:
                 yield from self._deleted([row for row in self._rows(plan.name) if not self._is_chosen(row)])
-        elif plan.action in (Action.CREATE, Action.REPLACE):
+        elif plan.action in (Action.CREATE, Action.REPLACE) and not self._is_new(plan.name):
             yield from self._replaced(plan.name)
         else:
             yield from self._changed(plan.name)
+
+    def _is_new(self, name: str) -> bool:
+        """Return whether the stack of a resource is made for what is moved into it."""
+        match = self._compared.matches.get(name)
+        return match is not None and match.row is not None and match.row.id in self._new
+
+    def _inside(self, stack_id: str) -> Sequence[ResourceRow]:
+        """Return the rows of a nested stack once all is moved."""
+        moved = self._moved.inside.get(stack_id)
+        return self._store.stacks.resources(stack_id) if moved is None else moved
 
     def _rows(self, name: str) -> list[ResourceRow]:
         return [row for row in self._compared.rows if row.name == name]
@@ -85,7 +111,7 @@ class NestedPlans:
     def _deleted(self, rows: list[ResourceRow]) -> Iterator[PlannedResource]:
         for outer in rows:
             planned_as = self._store.histories.planned(outer.id)
-            for row in self._store.stacks.resources(outer.id):
+            for row in self._inside(outer.id):
                 reason = why_kept(planned_as.get(row.id, {}))
                 yield PlannedResource(name=row.name, type=row.type, action=DELETE, reason=reason)
                 if not reason and _has_stack(kind_of_type(self._types, row.type)):
@@ -106,7 +132,8 @@ class NestedPlans:
 
     def _changed(self, name: str) -> Iterator[PlannedResource]:
         match = self._compared.matches[name]
-        child = self._store.stacks.by_id(match.row.id) if match.row else None
+        new = self._new.get(match.row.id) if match.row else None
+        child = new.stack if new else self._store.stacks.by_id(match.row.id) if match.row else None
         if child is None:
             yield from self._replaced(name)
             return
@@ -116,7 +143,15 @@ class NestedPlans:
             return
         settings = self._compared.settings
         try:
-            compared = compare(self._store, child, job, self._types, settings)
+            compared = compare(
+                self._store,
+                child,
+                job,
+                self._types,
+                settings,
+                context=new.context if new else None,
+                given=self._moved.inside.get(child.id),
+            )
             run = DryRun(
                 compared, self._types, Limits.of(settings), self._store.templates.file, self._clients
             )
@@ -133,6 +168,7 @@ class NestedPlans:
             types=self._types,
             clients=self._clients,
             content=self._content,
+            moved=self._moved,
         )
         requires = {each.name: sorted(each.requires) for each in compared.desired_resources}
         for each in plan.resources:
@@ -148,6 +184,7 @@ class NestedPlans:
         stored = prepared.stored
         resource.stack = replace(self._run.stack, files=LazyFiles(stored.files, self._content))
         resource.wanted = tuple(sorted(self._desired[name].wanted, key=repr))
+        outer = next(row for row in self._compared.rows if row.id == child.id)
         try:
             definition = resource.child()
         except (IsothermError, ResourceFailure):
@@ -159,14 +196,15 @@ class NestedPlans:
             self._parent,
             resource.stack,
             stack_id=child.id,
-            made_as=next(row.made_as for row in self._compared.rows if row.id == child.id),
+            made_as=outer.made_as,
+            made_in=outer.made_in,
             hidden=self._run.hidden,
             content=self._content,
         )
         return replace(job, refresh=self._compared.refresh, unprotect=self._compared.unprotect)
 
     def _depending(self, child: StackRow, reason: str = NOT_KNOWN) -> Iterator[PlannedResource]:
-        for row in self._store.stacks.resources(child.id):
+        for row in self._inside(child.id):
             if row.action not in ("INIT", "DELETE"):
                 yield PlannedResource(name=row.name, type=row.type, action=Action.LATER.value, reason=reason)
 

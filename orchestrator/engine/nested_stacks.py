@@ -1,7 +1,6 @@
 """Nested stacks, as their parent resources create, change, query and delete them."""
 
 import math
-import re
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -14,8 +13,9 @@ from orchestrator.definition import AttributePath, LazyFiles, StackDefinition
 from orchestrator.engine.child_secrets import ChildSecrets
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import OPERATE_JOBS, DeleteJob, EnvironmentSource, OperateJob, SnapshotJob
+from orchestrator.model.names import name_of_nested
 from orchestrator.model.nested_stack import AtRest, Family, Fence, NestedJob, Nesting
-from orchestrator.planning.rows import made_as_of
+from orchestrator.planning.rows import made_as_of, made_in_of
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import Child, ChildState, Member
@@ -34,12 +34,8 @@ from orchestrator.template.nested_templates import parent_of
 from orchestrator.template.template import Template
 from orchestrator.views.stacks import OutputView
 
-#: How many characters of the resource's name are in the nested stack's.
-_LONGEST_PART: Final = 60
 #: How many problems of a child's definition the parent resource's reason lists.
 _SHOWN_PROBLEMS: Final = 3
-#: Characters that a resource's name may have and a stack's may not.
-_UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
 #: The timeout of a child whose parent has no time left: it times out at once, as any other stack would.
 _LEAST_MINUTES: Final = 0.001
 
@@ -78,6 +74,8 @@ class Occasion:
     stack_id: str
     #: The name under which the resource was made, before it was moved: the name of its stack has it, and keeps it.
     made_as: str
+    #: The id and name of the stack in which it was made, where that is another: its name has that, too.
+    made_in: tuple[str, str] | None
     #: The stored template with the environments and files of its definition.
     template_id: str
     #: The id of the operation.
@@ -121,6 +119,7 @@ class NestedStacks:
                 resource_id=claim.resource_id,
                 stack_id=order.stack_id,
                 made_as=made_as_of(claim.fragment, claim.resource_id, order.key),
+                made_in=made_in_of(claim.fragment, claim.resource_id),
                 template_id=template_id,
                 operation=order.traversal_id,
                 seconds_left=max(deadline - claim.now, 0.0),
@@ -150,6 +149,7 @@ class NestedStacks:
             resource_id=row.id,
             stack_id=row.stack_id,
             made_as=row.made_as,
+            made_in=row.made_in,
             template_id=row.template_id,
             operation=parent.traversal_id,
             seconds_left=parent.timeout_minutes * 60,
@@ -373,6 +373,7 @@ class ResourceChild:
             self._stack,
             stack_id=self.id,
             made_as=occasion.made_as,
+            made_in=occasion.made_in,
             hidden=self._hidden,
             content=self._store.templates.file,
         )
@@ -394,13 +395,15 @@ def nested_job(
     *,
     stack_id: str,
     made_as: str,
+    made_in: tuple[str, str] | None,
     hidden: Collection[str],
     content: Callable[[str], str],
 ) -> NestedJob:
     """Return the job that gives a resource's stack a definition.
 
     ``stored``, ``stack`` and ``hidden`` are of the stack ``parent`` that the resource with this ``definition`` is in;
-    it was made under the name ``made_as``. ``content`` returns a file by its digest.
+    it was made under the name ``made_as``, in the stack with the id and name ``made_in``, if not there. ``content``
+    returns a file by its digest.
     """
     outer = stored.nesting
     root_file = outer.root_file if outer else stored.file
@@ -414,7 +417,7 @@ def nested_job(
     text = generated_template(child, is_secret=has_secrets)
     secrets = frozenset(name for name in child.parameters if is_secret((*child.parameters_from, name)))
     return NestedJob(
-        name=_child_name(parent, made_as, stack_id),
+        name=name_of_nested(made_in[1] if made_in else parent.name, made_as, stack_id),
         project=parent.project,
         template=text.source,
         template_file=location_of(child.file, root_file) if is_template(child.file) else child.file,
@@ -443,11 +446,6 @@ def nested_job(
 def _names_of(definition: ResourceDefinition) -> Sequence[str]:
     # Properties that one function gives as a whole are one name.
     return tuple(definition.properties) if isinstance(definition.properties, Mapping) else ("*",)
-
-
-def _child_name(parent: StackRow, resource: str, child_id: str) -> str:
-    part = _UNFIT.sub("-", resource)[:_LONGEST_PART]
-    return f"{parent.name[:150]}-{part}-{child_id[:12]}"
 
 
 def _standing(row: ResourceRow) -> tuple[bool, float]:

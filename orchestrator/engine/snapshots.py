@@ -29,6 +29,7 @@ from orchestrator.model.messages import SnapshotJob
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import DesiredResource
 from orchestrator.planning.comparison import refuse_nested
+from orchestrator.planning.rows import stack_as_made
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import INSIDE
@@ -107,7 +108,7 @@ def restorable(store: Store, stack: StackRow, snapshot: str) -> SnapshotRow:
 
     Raises:
         NotFound: there is none.
-        Conflict: the stack is busy or suspended, or the snapshot is not complete.
+        Conflict: the stack is busy or suspended, or the snapshot is not complete, or from before a move between stacks.
     """
     refuse_busy(store, stack, "RESTORE")
     refuse_suspended(stack)
@@ -115,6 +116,12 @@ def restorable(store: Store, stack: StackRow, snapshot: str) -> SnapshotRow:
     if (row.action, row.status) != ("CREATE", "COMPLETE"):
         raise Conflict(
             f"snapshot {snapshot!r} is {row.action}_{row.status}: only a complete one can be restored"
+        )
+    if (name := store.families.transferred_since(stack.root_id, row.created_at)) is not None:
+        # By its definition the object would be deleted where it is, and another one made in its old place.
+        raise Conflict(
+            f"snapshot {snapshot!r} cannot be restored: resource {name!r} was moved into or out of a nested stack "
+            "since it was taken"
         )
     return row
 
@@ -272,7 +279,10 @@ def _resource_of(
         type_name=entry.type,
         state=state,
         properties=typed_properties(kind, (row.properties if row else None) or {}),
-        stack=StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=entry.name),
+        stack=stack_as_made(
+            StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=entry.name),
+            row.made_in if row else None,
+        ),
         settings=settings,
         now=0.0,
     )

@@ -124,6 +124,12 @@ class StackPlans:
             {row.name: [names.get(each, "") for each in row.requires] for row in compared.rows}
         )
         deletes = tuple(sorted({each.name for each in removed} - requires.keys()))
+        # What is made for what is moved into it is there, empty, before its check.
+        also = {
+            name: (Action.UPDATE.value,)
+            for name, match in compared.matches.items()
+            if match.row is not None and match.row.id in compared.moved.made
+        }
         view = self._view(
             job,
             "UPDATE",
@@ -163,10 +169,13 @@ class StackPlans:
             rows=rows,
             # What depends on others has what may come of it besides.
             actions={
-                each.name: tuple(sorted({each.action, *each.may} - {Action.LATER.value})) for each in listed
+                each.name: tuple(
+                    sorted({each.action, *each.may, *also.get(each.name, ())} - {Action.LATER.value})
+                )
+                for each in listed
             },
             deletes=deletes,
-            moves=dict(compared.moved.before),
+            moves=dict(compared.moved.paths),
         )
 
     def of_delete(self, name: str, *, unprotect: bool = False, lists_refused: bool = False) -> StackPlan:

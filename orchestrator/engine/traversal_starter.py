@@ -244,6 +244,7 @@ class TraversalStarter:
             completed_template_id=stack.completed_template_id,
             successors=successors(compared.rows, matches),
             names=compared.moved.names,
+            transfers=compared.moved.transfers,
             moved=compared.moved.before,
             is_unfinished=compared.moved.is_unfinished,
             as_applied=compared.reverted,
@@ -264,6 +265,10 @@ class TraversalStarter:
                 return new
             with self._given_up_on_error(new):
                 self._store.templates.save(prepared.stored, prepared.files)
+                if new.transfers is not None and new.transfers.made:
+                    from orchestrator.planning.transfers import EMPTY
+
+                    self._store.templates.save(EMPTY, {})
             return self._begin_next(stack, new)
 
     def operate(self, stack: StackRow, new: NewTraversal, types: Collection[str] = ()) -> bool:

@@ -93,10 +93,10 @@ def _compared_plan(
     advice = advice_of(
         joined(lifecycle_plugins(settings), engine_of(settings, store=lambda: store, types=lambda: types)),
         partial(comparison_shown, store, stack, compared, settings, tags=tags),
-        with_names(stack_shown(store, stack, settings), compared.moved.before),
+        with_names(stack_shown(store, stack, settings), compared.moved.before, compared.moved.transfers),
         "UPDATE",
         {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
-        moved=compared.moved.before,
+        moved=compared.moved.names_before,
     )
     advised = replace(
         plan,
@@ -142,7 +142,7 @@ def _has_changes(store: Store, stack: StackRow, compared: Comparison, plan: Upda
     """Return whether an update would change anything of the stack, or may."""
     if stack.status != "COMPLETE" or plan.tags != tuple(stack.tags):
         return True
-    if compared.moved.before or any(each.action != Action.KEEP for each in plan.resources):
+    if compared.moved.paths or any(each.action != Action.KEEP for each in plan.resources):
         return True
     if not all(match.clean for match in compared.matches.values()):
         # Such as another deletion policy, which no resource type gets to see.

@@ -128,7 +128,7 @@ class DryRun:
 
     def _moved(self, planned: ResourcePlan) -> ResourcePlan:
         """Return the plan of a resource with its present name, if it has another from now on."""
-        before = self._compared.moved.before.get(planned.name, "")
+        before = self._compared.moved.paths.get(planned.name, "")
         if not before:
             return planned
         reason = "; ".join(filter(None, [f"moved from {before!r}", planned.reason]))
@@ -142,6 +142,9 @@ class DryRun:
             planned = (
                 self._changed(definition, desired, match, row) if row else self._made(definition, desired)
             )
+            if row is not None and row.id in self._compared.moved.made:
+                # For what is moved into it, it has a row already.
+                planned = self._made(definition, desired)
         except ResolveError as error:
             return _plan_of(desired, Action.REFUSE, error.problem.message)
         except PropertyError as error:
@@ -196,7 +199,12 @@ class DryRun:
         if WHOLE not in given and definition.external_id is None:
             valid_properties(self._kind(desired.type), given, clients=self._clients)
         definition.resolve_metadata(self._stack)
-        before = [row for row in self._compared.rows if row.name == desired.name and row.action != "INIT"]
+        made = self._compared.moved.made
+        before = [
+            row
+            for row in self._compared.rows
+            if row.name == desired.name and row.action != "INIT" and row.id not in made
+        ]
         if not before:
             return _plan_of(desired, Action.CREATE)
         row = max(before, key=standing)

@@ -136,7 +136,7 @@ class Brackets:
             return new
         stack = shown()
         # Only a new definition differs from the present one; else one read serves both.
-        current = with_names(self._now(now), new.moved) if keeps else stack
+        current = with_names(self._now(now), new.moved, new.transfers) if keeps else stack
         wanted = NewOperation(
             id=new.id,
             cause=f"{_action(new)}:{new.stack_id}:{_cause(new, now)}",
@@ -169,7 +169,7 @@ class Brackets:
                 timeout_seconds=60.0 * new.timeout_minutes,
                 user=caller().identity.user,
                 plan=_plan_shown(new),
-                moved=FrozenDict(new.moved),
+                moved=FrozenDict(new.names_before),
             )
             # Another operation goes on, and a parent stack or a failed one has the reason anyway.
             can_fail = (

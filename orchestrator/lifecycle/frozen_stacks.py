@@ -7,7 +7,7 @@ that a function makes of them, or of the contents of files, which may be keys.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from msgpack import ExtType
@@ -33,6 +33,9 @@ from orchestrator.store.store import Store
 from orchestrator.template.expressions import Expression
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.template import Template
+
+if TYPE_CHECKING:
+    from orchestrator.store.traversals.transfers import Transfers
 
 log = structlog.get_logger()
 
@@ -164,10 +167,17 @@ def with_rows(shown: FrozenStack, rows: Rows) -> FrozenStack:
     return replace(shown, resources=FrozenDict(_merged(shown.resources, rows)))
 
 
-def with_names(shown: FrozenStack | None, moved: Mapping[str, str]) -> FrozenStack | None:
-    """Return the same stack with other names of its resources; ``moved`` are the present names by the new ones."""
-    if shown is None or not moved:
+def with_names(
+    shown: FrozenStack | None, moved: Mapping[str, str], transfers: "Transfers | None" = None
+) -> FrozenStack | None:
+    """Return the same stack with other names of its resources; ``moved`` are the present names by the new ones.
+
+    Of ``transfers``, it has the resources that it gets, and not those that it loses.
+    """
+    if shown is None or not (moved or transfers):
         return shown
+    arrivals = transfers.arrivals if transfers else ()
+    lost = {each.row_id for each in transfers.rows} if transfers else set()
     now = {was: name for name, was in moved.items()}
 
     def renamed(resource: FrozenResource) -> FrozenResource:
@@ -179,8 +189,8 @@ def with_names(shown: FrozenStack | None, moved: Mapping[str, str]) -> FrozenSta
         )
 
     def resources() -> dict[str, FrozenResource]:
-        every = map(renamed, shown.resources.values())
-        return {each.name: each for each in every}
+        every = map(renamed, (each for each in shown.resources.values() if each.uuid not in lost))
+        return {each.name: each for each in every} | _merged({}, arrivals, properties=_UNREADABLE)
 
     return replace(shown, resources=LazyMapping(resources))
 

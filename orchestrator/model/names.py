@@ -12,6 +12,11 @@ _STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,254}")
 _LONGEST = 255
 #: The namespace of the ids of stacks.
 _STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
+#: How many characters of the resource's name, and of the outer stack's, are in a nested stack's.
+_LONGEST_PART: Final = 60
+_LONGEST_OUTER: Final = 150
+#: Characters that a resource's name may have and a stack's may not.
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
 #: The rule of :func:`is_name`, in words.
 NAME = f"one line of 1 to {_LONGEST} printable characters, without a blank at either end"
 
@@ -56,3 +61,9 @@ def id_of_new_stack(project: str, made_by: str) -> str:
 def membership(stack_id: str, group: str) -> str:
     """Return the kind of the reservations, whose amount is 0, of members of a stack's placement group."""
     return f"group:{stack_id}:{group}"
+
+
+def name_of_nested(outer: str, resource: str, stack_id: str) -> str:
+    """Return the name of the nested stack that a resource is, in a stack called ``outer``."""
+    part = _UNFIT.sub("-", resource)[:_LONGEST_PART]
+    return f"{outer[:_LONGEST_OUTER]}-{part}-{stack_id[:12]}"

@@ -61,6 +61,8 @@ class Planner:
         self._engine, self._stack, self._operation_id = engine, stack, operation_id
         self._moved = moved or {}
         self._ledger = engine.store().reservations
+        #: The reservations of resources that come out of nested stacks, by the names that they will have.
+        self._arriving = self._reserved_inside()
         claimed: dict[str, str] = {}
         if current is not None:
             promised = self._ledger.promised([], stack_id=stack.id, operation_id=operation_id)
@@ -169,9 +171,10 @@ class Planner:
         return sorted({*own, *self._kinds.values(), *moved})
 
     def _as_moved(self, promised: Promised) -> Promised:
-        """Return reservations by the names that resources have once the operation has begun."""
+        """Return reservations by the places that resources have once the operation has begun."""
         if not self._moved:
             return promised
+        promised = replace(promised, own={**promised.own, **self._arriving})
         stack_id = self._stack.id
         now = {was: name for name, was in self._moved.items()}
         kinds = {membership(stack_id, was): membership(stack_id, name) for was, name in now.items()}
@@ -181,6 +184,19 @@ class Planner:
         }
         members = {kinds.get(kind, kind): nodes for kind, nodes in promised.members.items()}
         return replace(promised, own=own, members=members)
+
+    def _reserved_inside(self) -> Amounts:
+        store = self._engine.store()
+        found: Amounts = {}
+        for name, path in self._moved.items():
+            *outer, was = path.split("/")
+            stack_id = self._stack.id
+            for each in outer:
+                stack_id = store.stacks.resource(stack_id, each).id
+            if outer:
+                own = self._ledger.promised((), stack_id=stack_id, operation_id=self._operation_id).own
+                found |= {(name, node): dict(each) for (whose, node), each in own.items() if whose == was}
+        return found
 
     def _groups(self, promised: Promised) -> list[Group]:
         members = promised.members

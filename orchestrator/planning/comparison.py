@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hooks.values.dataclass import dataclass
 from orchestrator.config.garbage import paused_collection
@@ -20,6 +20,9 @@ from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
+
+if TYPE_CHECKING:
+    from orchestrator.planning.transfers import Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,18 +105,23 @@ def compare(
     keeps_immutable: bool = True,
     renews: bool = True,
     clients: Clients | None = None,
+    context: Mapping[str, Any] | None = None,
+    given: Sequence[ResourceRow] | None = None,
 ) -> Comparison:
     """Validate a new definition of a stack, and match it with the stack's rows; nothing is written.
 
     ``action`` says where the names of rows come from: a ``ROLLBACK`` or a ``RESTORE`` brings earlier ones back. Unless
     ``keeps_immutable``, parameters that are declared immutable may change. Unless ``renews``, what every update
-    replaces stays.
+    replaces stays. ``context`` and ``given`` are the context of the last traversal and the rows of a nested stack that
+    moves are planned for; without them, they are read.
 
     Raises:
         InvalidInput: the job, or a resource that it names, has problems, or one cannot be moved; all are listed.
+        Conflict: a nested stack is busy into or out of which something is to be moved.
         NotVerified: another system that ``clients`` query did not answer.
     """
-    context = store.traversals.context(stack.traversal_id)
+    if context is None:
+        context = store.traversals.context(stack.traversal_id)
     job = replace(job, credential=job.credential or context.get("credential", ""))
     before = context["parameters"] if keeps_immutable else {}
     prepared, desired_resources = prepare_update(
@@ -128,8 +136,11 @@ def compare(
     )
     history = store.histories.read(stack.id, stack.traversal_id)
     history = replace(history, unsettled=history.unsettled | store.families.troubled(stack))
-    moved = _moved(action, prepared, stack, store.stacks.resources(stack.id), types)
+    rows = store.stacks.resources(stack.id) if given is None else given
+    moved = _moved(store, stack, rows, prepared, types, action=action)
     rows = moved.rows
+    if elsewhere := [row for row in rows if row.id not in history.planned and row.transferred_at]:
+        history = store.histories.with_rows(history, elsewhere)
     protected = store.protections.held(stack, rows)
     focus = None
     if job.is_partial:
@@ -151,9 +162,9 @@ def compare(
         unprotect=job.unprotect,
         focus=focus,
         replaces=job.replaces,
-        has_moves=bool(moved.before),
+        has_moves=bool(moved.before) or any(row.transferred_at for row in rows),
     ).matches()
-    if moved.before:
+    if moved.before or any(row.transferred_at for row in rows):
         desired_resources = only_looked_at(desired_resources, matches)
     compared = Comparison(
         prepared=prepared,
@@ -179,13 +190,41 @@ def compare(
 
 
 def _moved(
-    action: str, prepared: Prepared, stack: StackRow, rows: Sequence[ResourceRow], types: Types
+    store: Store,
+    stack: StackRow,
+    rows: Sequence[ResourceRow],
+    prepared: Prepared,
+    types: Types,
+    *,
+    action: str,
 ) -> Moved:
-    if action == "ROLLBACK":
-        return returned(stack, rows)
+    if stack.parent_id is not None:
+        # What is moved in a tree of stacks is moved when the operation on the outermost one begins.
+        return restored(stack, rows, prepared.types) if action == "RESTORE" else Moved(rows=rows)
+
     if action == "RESTORE":
         return restored(stack, rows, prepared.types)
-    return moved_by(prepared.moves, stack, rows, prepared.types, types)
+    if action == "ROLLBACK":
+        moved = returned(stack, rows)
+        if not store.families.has_transfers(stack.id):
+            return moved
+        from orchestrator.planning.moves_in_tree import returned_in_tree
+
+        return returned_in_tree(moved, _tree(store, stack), prepared, types)
+    moved = moved_by(prepared.moves, stack, rows, prepared.types, types)
+    if not any(move.has_paths for move in prepared.moves):
+        return moved
+    from orchestrator.planning.moves_in_tree import moved_in_tree
+
+    return moved_in_tree(moved, prepared.moves, _tree(store, stack), prepared, types)
+
+
+def _tree(store: Store, stack: StackRow) -> "Tree":
+    from orchestrator.planning.transfers import Tree
+
+    # The stacks first: one that is made meanwhile has rows alone, and is not looked at.
+    stacks = store.families.in_tree(stack.id)
+    return Tree(root=stack, stacks=stacks, rows=store.stacks.resources_in_tree(stack.id))
 
 
 def _stale(store: Store, stack: StackRow, rows: Sequence[ResourceRow], types: Types) -> frozenset[str]:

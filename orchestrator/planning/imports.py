@@ -108,7 +108,7 @@ def _changes(
 ) -> Iterator[Problem]:
     """Yield what the definition would change of resources that are not imported, ``read`` are visited to be read."""
     kept = {match.row.id for match in compared.matches.values() if match.row is not None}
-    for name, before in compared.moved.before.items():
+    for name, before in compared.moved.paths.items():
         message = f"the environment moves {before!r} to it"
         yield Problem(path=f"resources.{name}", message=message, hint=_ELSEWHERE)
     for name, match in compared.matches.items():

@@ -6,6 +6,7 @@ has a resource of its old name and none of its new one; where that has happened 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from hooks.values.dataclass import dataclass
 from orchestrator.errors import InvalidInput, Problem, cut
@@ -18,6 +19,9 @@ from orchestrator.store.traversals.new_traversal import RowNames
 from orchestrator.template.moves import Destination, Move, destinations_of
 from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
+
+if TYPE_CHECKING:
+    from orchestrator.store.traversals.transfers import Transfers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,26 @@ class Moved:
     is_unfinished: bool = False
     #: About entries that found nothing to move.
     warnings: tuple[Problem, ...] = ()
+    #: The moves into and out of nested stacks; None for none.
+    transfers: "Transfers | None" = None
+    #: With such moves, the rows of each stack of the tree from now on.
+    inside: Mapping[str, Sequence[ResourceRow]] = field(default_factory=dict)
+
+    @property
+    def made(self) -> frozenset[str]:
+        """The ids of the rows whose nested stacks are made for what is moved into them."""
+        made = self.transfers.made if self.transfers else ()
+        return frozenset(each.row.id for each in made)
+
+    @property
+    def names_before(self) -> dict[str, str]:
+        """The present names of the resources that the stack has under other ones, by those; paths in nested stacks."""
+        return {**self.before, **(self.transfers.arriving if self.transfers else {})}
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """The names before, by the names from now on; of what is moved into or out of nested stacks, the paths."""
+        return {**self.before, **(self.transfers.paths if self.transfers else {})}
 
 
 def moved_by(
@@ -44,6 +68,8 @@ def moved_by(
 ) -> Moved:
     """Return the rows as the entries of an environment move them; ``desired`` are the types by resource.
 
+    Entries with paths are left out: see :mod:`orchestrator.planning.moves_in_tree`.
+
     Raises:
         InvalidInput: a resource has another type than the one that it would become, or both of them exist.
     """
@@ -52,12 +78,14 @@ def moved_by(
     warnings: list[Problem] = []
     present = _by_name(rows)
     for destination in destinations_of(moves):
+        if destination.has_paths:
+            continue
         found = [name for name in destination.sources if name in present]
         if not found:
             # It is not desired if its condition does not hold.
             if destination.name not in present and destination.name in desired:
-                warnings.append(_nothing(destination))
-        elif problem := _obstacle(destination, present, desired, types):
+                warnings.append(nothing_to_move(destination))
+        elif problem := obstacle(destination, present, desired.get(destination.name), types):
             problems.append(problem)
         else:
             before[destination.name] = found[0]
@@ -68,7 +96,13 @@ def moved_by(
 
 def returned(stack: StackRow, rows: Sequence[ResourceRow]) -> Moved:
     """Return the rows as they were called when the stack was complete last: what a rollback brings back."""
-    before = {row.complete_name: row.name for row in rows if row.complete_name and not _is_complete(stack)}
+    before = {
+        row.complete_name: row.name
+        for row in rows
+        if row.complete_name
+        and not is_complete(stack)
+        and not (row.complete_path and row.complete_template_id == stack.completed_template_id)
+    }
     return _renamed(stack, rows, {name: was for name, was in before.items() if name != was})
 
 
@@ -109,14 +143,14 @@ def _renamed(
         names=names,
         before=before,
         # One that was updated in part is at rest.
-        is_unfinished=bool(names) and not _is_complete(stack) and stack.status != "COMPLETE",
+        is_unfinished=bool(names) and not is_complete(stack) and stack.status != "COMPLETE",
         warnings=tuple(warnings),
     )
 
 
 def _names_of(stack: StackRow, row: ResourceRow, name: str) -> RowNames | None:
     """Return the names of a row that is called ``name`` from now on; None if what is on record is right."""
-    complete = None if _is_complete(stack) else row.complete_name
+    complete = None if is_complete(stack) else row.complete_name
     if name != row.name and complete is None:
         complete = row.name
     complete = None if complete == name else complete
@@ -135,7 +169,7 @@ def _with(row: ResourceRow, names: RowNames | None) -> ResourceRow:
     return replace(row, name=names.name, former_names=names.former, complete_name=names.complete)
 
 
-def _is_complete(stack: StackRow) -> bool:
+def is_complete(stack: StackRow) -> bool:
     """Return whether a stack is what its last definition says, or was before an operation that gave it no other."""
     is_at_rest = stack.status == "COMPLETE" or stack.action not in DEFINING
     return is_at_rest and stack.template_id == stack.completed_template_id
@@ -147,20 +181,20 @@ def _by_name(rows: Iterable[ResourceRow]) -> dict[str, ResourceRow]:
     return {row.name: row for row in sorted(there, key=lambda row: (row.replaced_by is None, row.created_at))}
 
 
-def _obstacle(
-    destination: Destination,
-    present: Mapping[str, ResourceRow],
-    desired: Mapping[str, str],
-    types: Types,
+def obstacle(
+    destination: Destination, present: Mapping[str, ResourceRow], wanted: str | None, types: Types
 ) -> Problem | None:
-    """Return why what exists of a destination and its sources cannot be one resource; None if it can."""
+    """Return why what exists of a destination and its sources cannot be one resource; None if it can.
+
+    ``present`` are the rows in force by name or path, and ``wanted`` is the type that it is to have.
+    """
     move = destination.last
     name, *others = (each for each in (*destination.sources, destination.name) if each in present)
     if others:
         both = " and ".join(repr(cut(each)) for each in (name, others[0]))
         message = f"the stack has resources of both names, {both}"
         return move.source.problem(message, "remove one of them by an update without this move")
-    row, wanted = present[name], desired.get(destination.name)
+    row = present[name]
     if wanted is None or row.type == wanted:
         return None
     kinds = kind_of_type(types, row.type), kind_of_type(types, wanted)
@@ -170,7 +204,8 @@ def _obstacle(
     return move.target.problem(message, "a move keeps the object: to have another one made, remove the move")
 
 
-def _nothing(destination: Destination) -> Problem:
+def nothing_to_move(destination: Destination) -> Problem:
+    """Return the warning that no source of a destination is there."""
     names = " or ".join(repr(cut(name)) for name in destination.sources)
     return destination.last.source.problem(
         f"nothing is moved: the stack has no resource {names}, and {cut(destination.name)!r} is made"

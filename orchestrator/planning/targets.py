@@ -148,7 +148,8 @@ def _not_removable(compared: Comparison, stays: frozenset[str]) -> Iterator[Prob
 
 def _moved_alone(compared: Comparison, focus: frozenset[str]) -> Iterator[Problem]:
     """Yield a problem for each resource outside of the part that the environment moves."""
-    for name, before in compared.moved.before.items():
+    for path, before in compared.moved.paths.items():
+        name = path.partition("/")[0]
         if name not in focus:
             yield Problem(
                 path=f"moved.{name}",

@@ -7,7 +7,7 @@ progress, so operations for an old definition are not waited for.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Final, Protocol
 
@@ -264,6 +264,16 @@ class StackResource(Resource):
     def is_secret(self, path: AttributePath) -> bool:
         """Return whether the value at ``path`` is a secret of the child, or may hold one."""
         return self.stacks.is_secret(path)
+
+    @classmethod
+    def names_wanted(cls, properties: Mapping[str, Any], data: Mapping[str, Any]) -> Collection[str] | None:  # noqa: ARG003 (for subclasses)
+        """Return the names that its type gives to the resources in its stack; None if its template does.
+
+        Resources can be moved to these names, and are not removed there.
+        ``properties`` are converted, and may be missing or ``UNKNOWN``; ``data`` are the private facts of a resource
+        that exists.
+        """
+        return None
 
     # -- called by the engine ----------------------------------------------------------------------------------
 

@@ -13,6 +13,11 @@ class Move:
     source: Given
     target: Given
 
+    @property
+    def has_paths(self) -> bool:
+        """Whether a nested stack takes part in it."""
+        return "/" in self.source.value or "/" in self.target.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
@@ -23,6 +28,11 @@ class Destination:
     sources: tuple[str, ...]
     #: The entry that leads to it.
     last: Move
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether a nested stack takes part in it."""
+        return any("/" in each for each in (self.name, *self.sources))
 
 
 def destinations_of(moves: Iterable[Move]) -> list[Destination]:

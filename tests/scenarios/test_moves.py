@@ -186,16 +186,6 @@ REFUSED: dict[str, tuple[str, tuple[tuple[str, str], ...], dict[str, str]]] = {
         (("a", "x"), ("x", "a")),
         {"moved[0].from": "moves go round in a circle: a -> x -> a"},
     ),
-    "into a nested stack": (
-        template(AFTER),
-        (("a", "x/server"),),
-        {"moved[0].to": "a move stays within one stack"},
-    ),
-    "out of a group": (
-        template(AFTER),
-        (("group/0", "x"),),
-        {"moved[0].from": "a move stays within one stack"},
-    ),
     "both exist": (
         template({"b": value("1", "s"), "c": ""}),
         (("a", "b"),),

@@ -22,6 +22,7 @@ from orchestrator.model.messages import OPERATE, CheckOrder
 from orchestrator.model.observation_times import next_due
 from orchestrator.model.plain import refuse_not_plain
 from orchestrator.planning.repairing import Drifted, repairing, still_counted
+from orchestrator.planning.rows import names_of
 from orchestrator.planning.stored_templates import load_registry
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
@@ -245,7 +246,7 @@ class StackObserver:
             action=CHECK,
             now=now,
             retries=0,
-            fragment={"external": True} if is_external else {},
+            fragment={**names_of(row), **({"external": True} if is_external else {})},
             wanted=(),
             dependents=(),
             requirements=(),

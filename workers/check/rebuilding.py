@@ -9,7 +9,7 @@ from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
 from orchestrator.errors import IsothermError
 from orchestrator.model.messages import CLEANUP
 from orchestrator.planning.decision import is_validated
-from orchestrator.planning.rows import MADE_AS, made_as_of
+from orchestrator.planning.rows import MADE_AS, MADE_IN, made_as_of, made_in_of, stack_as_made
 from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.properties import Property, PropertyError, convert_properties
 from orchestrator.plugins.resource import Resource
@@ -90,7 +90,7 @@ class Attempt:
                 started_at=claim.started_at,
             ),
             properties=properties,
-            stack=stack,
+            stack=self._as_made(stack) if MADE_IN in claim.fragment else stack,
             settings=self.check.settings,
             now=claim.now,
             watched_metadata=self._watched(kind, properties, stack),
@@ -114,6 +114,10 @@ class Attempt:
     def _made_as(self) -> str:
         """The name by which the type knows the resource: the one under which it was made, before it was moved."""
         return made_as_of(self.claim.fragment, self.claim.resource_id, self.claim.order.key)
+
+    def _as_made(self, stack: StackDefinition) -> StackDefinition:
+        """Return the stack as the type knows it: the one that the resource was made in, before it was moved."""
+        return stack_as_made(stack, made_in_of(self.claim.fragment, self.claim.resource_id))
 
     @property
     def physical_id(self) -> object:

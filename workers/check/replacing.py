@@ -1,5 +1,6 @@
 """What objects give up for each other: before a replacement is made, and before what it replaced is taken back."""
 
+from orchestrator.planning.rows import stack_as_made
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import Busy, ResourceState, Wait
 from orchestrator.plugins.validating import typed_properties
@@ -79,7 +80,7 @@ def _rebuilt(attempt: Attempt, row: ResourceRow, kind: type[Resource]) -> Resour
             started_at=claim.started_at,
         ),
         properties=typed_properties(kind, row.properties or {}, clients=clients),
-        stack=attempt.stack,
+        stack=stack_as_made(attempt.stack, row.made_in),
         settings=attempt.check.settings,
         now=claim.now,
     )

@@ -58,8 +58,8 @@ def never_begun(old: float, project: str | None) -> Condition:
 def deleted_stacks(old: float, project: str | None, now: float) -> Query:
     """Return the query of stacks deleted by then whose post-operation work is done, the innermost first.
 
-    A nested stack is kept until its parent has recorded the deletion, and any stack until its event sinks have received
-    its events.
+    A nested stack is kept until its parent has recorded the deletion, any stack until its event sinks have received
+    its events, and until the resources that were moved out of it have definitions of the stacks that they are in.
     """
     stack, resource, traversal = tables.stack, tables.resource, tables.traversal
     cursor, event = tables.sink_cursor, tables.event
@@ -81,6 +81,11 @@ def deleted_stacks(old: float, project: str | None, now: float) -> Query:
         ~sa.exists().where(mine, traversal.c.id.in_(_with_something_due())),
         ~waited_for,
         ~undelivered,
+        ~sa.exists().where(
+            resource.c.transferred_at.is_not(None),
+            ~tables.is_gone(),
+            resource.c.planned_traversal.in_(sa.select(traversal.c.id).where(mine)),
+        ),
     )
     if project is not None:
         sql = sql.where(stack.c.project == project)
@@ -175,7 +180,8 @@ def is_needed(stack_id: str, traversal_id: str) -> Condition:
     points at already.
     """
     node, resource = tables.node, tables.resource
-    living = (resource.c.stack_id == stack_id) & ~tables.is_gone()
+    # What was moved into another stack is pointed elsewhere by the first visit there.
+    living = ((resource.c.stack_id == stack_id) | resource.c.transferred_at.is_not(None)) & ~tables.is_gone()
     planned, applied = (
         sa.select(no).where(living, traversal == traversal_id, no.is_not(None))
         for traversal, no in (

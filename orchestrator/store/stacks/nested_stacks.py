@@ -52,11 +52,7 @@ class Families(Repository):
             ).first()
             if row is None or not row.depth:
                 return
-            family, inside = {stack_id}, [stack_id]
-            while inside:
-                below = sa.select(stack.c.id).where(stack.c.parent_id.in_(inside))
-                inside = list(connection.execute(below).scalars())
-                family.update(inside)
+            family = [stack_id, *below(connection, stack_id)]
             connection.execute(
                 stack.update()
                 .where(stack.c.id.in_(family))
@@ -64,6 +60,28 @@ class Families(Repository):
             )
             alone = {"parent_id": None, "parent_resource": None}
             connection.execute(stack.update().where(stack.c.id == stack_id).values(**alone))
+
+    def has_transfers(self, root_id: str) -> bool:
+        """Return whether a resource of a tree of stacks was moved between them since an earlier definition of it."""
+        stack, resource = tables.stack, tables.resource
+        sql = (
+            sa.select(resource.c.id)
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(stack.c.root_id == root_id, resource.c.complete_path.is_not(None), ~tables.is_gone())
+        )
+        return self._db.first(sql.limit(1)) is not None
+
+    def transferred_since(self, root_id: str, since: float) -> str | None:
+        """Return the name of a resource of a tree of stacks that was moved between them since then; None for none."""
+        stack, resource = tables.stack, tables.resource
+        sql = (
+            sa.select(resource.c.name)
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(stack.c.root_id == root_id, resource.c.transferred_at >= since, ~tables.is_gone())
+            .order_by(resource.c.name)
+        )
+        row = self._db.first(sql.limit(1))
+        return None if row is None else str(row[0])
 
     def count_in_tree(self, root_id: str, *, besides: str) -> int:
         """Count the resources of a tree of stacks, without those of the stack ``besides``."""
@@ -178,3 +196,16 @@ class Families(Repository):
             if parent == stack_row.id:
                 found.add(own)
         return frozenset(found)
+
+
+def below(connection: sa.Connection, stack_id: str) -> list[str]:
+    """Return the ids of the stacks nested in a stack, at any depth."""
+    stack = tables.stack
+    found: list[str] = []
+    inside = [stack_id]
+    while inside:
+        inside = list(
+            connection.execute(sa.select(stack.c.id).where(stack.c.parent_id.in_(inside))).scalars()
+        )
+        found += inside
+    return found

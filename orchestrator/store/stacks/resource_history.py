@@ -5,7 +5,7 @@ was updated.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -15,6 +15,7 @@ from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query
+from orchestrator.store.stacks.stacks import ResourceRow
 
 Fragment = Mapping[str, Any]
 
@@ -40,8 +41,7 @@ def _fragment() -> sa.Select[tuple[bytes | None, int, str]]:
     return sa.select(node.c.fragment, node.c.no, node.c.traversal_id)
 
 
-@functools.cache
-def _fragments_of_stack() -> Query:
+def _fragments_of(which: sa.ColumnElement[bool]) -> Query:
     resource, planned, applied = (
         tables.resource,
         tables.node.alias("planned"),
@@ -68,8 +68,13 @@ def _fragments_of_stack() -> Query:
         .select_from(resource)
         .join(planned, at_planned)
         .outerjoin(applied, at_applied & is_another)
-        .where(resource.c.stack_id == sa.bindparam("stack_id"), ~tables.is_gone())
+        .where(which, ~tables.is_gone())
     )
+
+
+@functools.cache
+def _fragments_of_stack() -> Query:
+    return _fragments_of(tables.resource.c.stack_id == sa.bindparam("stack_id"))
 
 
 @functools.cache
@@ -100,8 +105,24 @@ class Histories(Repository):
         """Return the template fragments of a stack's resources that were planned last, by row id."""
         return self._fragments(stack_id)[0]
 
+    def with_rows(self, history: History, rows: Sequence[ResourceRow]) -> History:
+        """Return a history with that of rows which other stacks have still.
+
+        What was applied to them is unknown: it was by the values of another stack, which may hide others.
+        """
+        some = tables.resource.c.id.in_(sorted(row.id for row in rows))
+        planned, _ = self._read_all(self._db.rows(_fragments_of(some)))
+        return History(
+            planned={**history.planned, **planned},
+            applied=history.applied,
+            # Of the others, nothing is under way once they are moved.
+            unsettled=history.unsettled | {row.id for row in rows if row.lock_traversal is not None},
+        )
+
     def _fragments(self, stack_id: str) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
-        rows = self._db.rows(_fragments_of_stack(), {"stack_id": stack_id})
+        return self._read_all(self._db.rows(_fragments_of_stack(), {"stack_id": stack_id}))
+
+    def _read_all(self, rows: Iterable[Any]) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
         was_planned, was_applied = {}, {}
         for (
             row_id,

@@ -110,6 +110,14 @@ class ResourceRow:
     former_names: tuple[str, ...] = ()
     #: Its name when its stack was complete, if it was moved since; else None.
     complete_name: str | None = None
+    #: The id and the name of the stack that its object was made in, if it was moved out of it; else None.
+    made_stack_id: str | None = None
+    made_stack_name: str | None = None
+    #: A complete definition of the outermost stack, and its path by that, if it was moved between stacks since.
+    complete_template_id: str | None = None
+    complete_path: str | None = None
+    #: When it was moved between stacks last; None for never.
+    transferred_at: float | None = None
     #: The path and reason of each attribute that others refer to and that could not be read.
     unread: Sequence[Any] = ()
 
@@ -117,6 +125,11 @@ class ResourceRow:
     def made_as(self) -> str:
         """The name by which its type knows it: the one under which it was made. A move does not change it."""
         return self.former_names[0] if self.former_names else self.name
+
+    @property
+    def made_in(self) -> tuple[str, str] | None:
+        """The id and name of the stack by which its type knows it, where that is another than the one that it is in."""
+        return None if self.made_stack_id is None else (self.made_stack_id, self.made_stack_name or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +169,18 @@ def _by_name_or_id() -> Query:
     by_name = (stack.c.name == wanted) & stack.c.deleted_at.is_(None)
     sql = stack_rows().where(stack.c.project == sa.bindparam("project"), by_name | (stack.c.id == wanted))
     return sql.order_by(stack.c.deleted_at.is_not(None))
+
+
+@functools.cache
+def _made_in() -> Query:
+    resource = tables.resource
+    sql = sa.select(*(resource.c[name] for name in _columns()))
+    sql = sql.where(
+        resource.c.made_stack_id == sa.bindparam("stack_id"),
+        resource.c.transferred_at.is_not(None),
+        ~tables.is_gone(),
+    )
+    return sql.order_by(resource.c.replaced_by.is_not(None), resource.c.updated_at.desc())
 
 
 class Stacks(Repository):
@@ -292,6 +317,23 @@ class Stacks(Repository):
             names = connection.execute(sa.select(resource.c.name).where(mine)).scalars()
             hint = did_you_mean(name, names)
         raise NotFound(f"the stack has no resource {name!r}{hint}")
+
+    def addressed(self, stack_id: str, name: str) -> ResourceRow:
+        """Return the row of a resource by an address that was handed out for it, as :meth:`resource` does.
+
+        If its stack has none of the name, that which was made there by this name, and was moved into another stack.
+
+        Raises:
+            NotFound: there is none; the nearest name is given.
+        """
+        try:
+            return self.resource(stack_id, name)
+        except NotFound:
+            moved = self._db.rows(_made_in(), {"stack_id": stack_id})
+            for row in map(self._resource, moved):
+                if row.made_as == name:
+                    return row
+            raise
 
     def row(self, resource_id: str) -> ResourceRow | None:
         """Return the row with this id, of any stack; None if it does not exist or is deleted."""

@@ -83,6 +83,15 @@ resource = sa.Table(
     sa.Column("former_names", Words, nullable=False, server_default="[]"),
     #: Where it was moved since its stack was complete: its name at that time, to which a rollback returns.
     sa.Column("complete_name", sa.Text),
+    #: The stack that its object was made in, with its name, if it was moved out of it.
+    sa.Column("made_stack_id", sa.Text),
+    sa.Column("made_stack_name", sa.Text),
+    #: Where it was moved between stacks: a definition of the outermost one that was complete, and the path of the
+    #: resource by it, to which a rollback to that definition returns.
+    sa.Column("complete_template_id", sa.Text),
+    sa.Column("complete_path", sa.Text),
+    #: When it was moved between stacks last.
+    sa.Column("transferred_at", sa.Double),
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("action", sa.Text, nullable=False, server_default="INIT"),
     sa.Column("status", sa.Text, nullable=False, server_default="COMPLETE"),
@@ -132,6 +141,8 @@ resource = sa.Table(
     sa.Index("ix_resource_stack_id_name", "stack_id", "name"),
     # Most resources are on no machine.
     PartialIndex("ix_resource_on_node", "on_node", where="on_node IS NOT NULL"),
+    # Nor was moved between stacks.
+    PartialIndex("ix_resource_transferred_at", "transferred_at", where="transferred_at IS NOT NULL"),
 )
 
 

@@ -11,12 +11,11 @@ import sqlalchemy as sa
 
 from hooks.values.states import MOVE
 from orchestrator.model.codec import Codec
-from orchestrator.model.names import membership
 from orchestrator.store import tables
-from orchestrator.store.database import bulk_insert
 from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.traversals.new_traversal import NewTraversal
+from orchestrator.store.traversals.renaming import rename_annotations, rename_groups, rename_reservations
 
 
 def move_rows(connection: sa.Connection, codec: Codec, new: NewTraversal, now: float) -> None:
@@ -41,9 +40,10 @@ def move_rows(connection: sa.Connection, codec: Codec, new: NewTraversal, now: f
     if not new.moved:
         return
     now_called = {was: name for name, was in new.moved.items()}
-    _rename_reservations(connection, new, now_called)
-    _rename_groups(connection, new.stack_id, now_called)
-    _rename_annotations(connection, codec, new.stack_id, now_called)
+    places = {(new.stack_id, was): (new.stack_id, name) for was, name in now_called.items()}
+    rename_reservations(connection, places, operation_id=new.id)
+    rename_groups(connection, places)
+    rename_annotations(connection, codec, places)
     _rename_drift(connection, new.stack_id, now_called)
     for row in _in_force(connection, new):
         insert_resource_event(
@@ -67,51 +67,6 @@ def _in_force(connection: sa.Connection, new: NewTraversal) -> list[Any]:
         for row in connection.execute(sql.order_by(resource.c.replaced_by.is_(None), resource.c.created_at)):
             found[row.name] = row
     return [found[name] for name in sorted(found)]
-
-
-def _rename_reservations(connection: sa.Connection, new: NewTraversal, now: Mapping[str, str]) -> None:
-    reservation = tables.reservation
-    # What the operation itself has reserved is for the names from now on.
-    mine = (reservation.c.stack_id == new.stack_id) & (reservation.c.operation_id != new.id)
-    mine &= reservation.c.resource.in_(sorted(now))
-    rows = [dict(row._mapping) for row in connection.execute(sa.select(reservation).where(mine))]
-    if rows:
-        connection.execute(reservation.delete().where(mine))
-        bulk_insert(connection, reservation, [{**row, "resource": now[row["resource"]]} for row in rows])
-
-
-def _rename_groups(connection: sa.Connection, stack_id: str, now: Mapping[str, str]) -> None:
-    """Give the members of moved placement groups, in whatever stack, the groups' names from now on."""
-    reservation = tables.reservation
-    kinds = {membership(stack_id, was): membership(stack_id, name) for was, name in now.items()}
-    key = ("stack_id", "resource", "node", "kind", "operation_id")
-    columns = [reservation.c[name] for name in key]
-    members = sa.select(*columns).where(reservation.c.kind.in_(sorted(kinds))).order_by(*columns)
-    for row in connection.execute(members).all():
-        one = sa.and_(*(reservation.c[name] == getattr(row, name) for name in key))
-        connection.execute(reservation.update().where(one).values(kind=kinds[row.kind]))
-
-
-def _rename_annotations(
-    connection: sa.Connection, codec: Codec, stack_id: str, now: Mapping[str, str]
-) -> None:
-    annotation = tables.annotation
-    mine = annotation.c.stack_id == stack_id
-    rows = connection.execute(sa.select(annotation).where(mine, annotation.c.resource.in_(sorted(now)))).all()
-    if not rows:
-        return
-    # Those of what had a new name before are of a resource that is gone.
-    names = sorted({*now, *now.values()})
-    connection.execute(annotation.delete().where(mine, annotation.c.resource.in_(names)))
-    values = []
-    for row in rows:
-        before, after = (
-            ("annotation", "value", stack_id, row.plugin, name) for name in (row.resource, now[row.resource])
-        )
-        # A value is bound to the name.
-        value = codec.packed_again(row.value, before, after)
-        values.append({**row._mapping, "resource": now[row.resource], "value": value})
-    bulk_insert(connection, annotation, values)
 
 
 def _rename_drift(connection: sa.Connection, stack_id: str, now: Mapping[str, str]) -> None:

@@ -14,6 +14,7 @@ from orchestrator.store.traversals.operation_rows import Agreed
 if TYPE_CHECKING:
     from orchestrator.model.plan_binding import PlanBinding
     from orchestrator.store.stacks.protections import ProtectionChange
+    from orchestrator.store.traversals.transfers import Transfers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,8 @@ class NewTraversal:
     moved: Mapping[str, str] = field(default_factory=dict)
     #: Whether the names were chosen for a stack that is not complete: then it begins only as long as it is not.
     is_unfinished: bool = False
+    #: The moves between stacks with which it begins; None for none.
+    transfers: "Transfers | None" = None
     #: New resource types of existing rows, by row id.
     other_types: Mapping[str, str] = field(default_factory=dict)
     #: Flags of the operation.
@@ -107,6 +110,15 @@ class NewTraversal:
     #: The saved plan that it applies: it begins only if the rows still are as the plan has them. None for none.
     applies: "PlanBinding | None" = None
 
+    @property
+    def names_before(self) -> Mapping[str, str]:
+        """The present names of the resources that the stack has under other ones, by those; paths in nested stacks."""
+        return self.moved if self.transfers is None else {**self.moved, **self.transfers.arriving}
+
 
 class Fenced(Exception):
     """The attempt that wanted to begin a traversal is over, or its resource is not at rest any more; nothing began."""
+
+
+class Overtaken(Exception):
+    """What a traversal was planned by has changed since; nothing began."""

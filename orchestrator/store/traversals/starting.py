@@ -5,16 +5,16 @@ import json
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from orchestrator.errors import Conflict
-from orchestrator.model.messages import CONVERGE, END
+from orchestrator.model.messages import CONVERGE
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
 from orchestrator.store.database import bulk_insert, retrying
-from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
@@ -24,8 +24,12 @@ from orchestrator.store.stacks.in_service import DEFINING
 from orchestrator.store.stacks.project_usage import lock_project, refuse_too_much
 from orchestrator.store.stacks.sinks import write_stack_sinks
 from orchestrator.store.stacks.snapshots import fail_snapshot, insert_snapshot
-from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
+from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal, Overtaken
 from orchestrator.store.traversals.operation_starting import begin_operation
+from orchestrator.store.traversals.superseding import supersede
+
+if TYPE_CHECKING:
+    from orchestrator.store.traversals.transfers import TransferWriter
 
 #: The actions by which users give a stack a definition.
 _BY_USERS = tuple(action for action in DEFINING if action != "ROLLBACK")
@@ -33,27 +37,6 @@ _BY_USERS = tuple(action for action in DEFINING if action != "ROLLBACK")
 
 #: The columns of a node that are as they were planned.
 _AS_PLANNED = ("no", "key", "phase", "resource_id", "action", "state", "remaining", "quiet")
-
-
-class _Overtaken(Exception):
-    """The rows have changed since the plan was made; the transaction is rolled back."""
-
-
-@functools.cache
-def _superseding() -> tuple[sa.UpdateBase, ...]:
-    """Return the statements that end a traversal because another takes its place; they are run in this order."""
-    traversal, node, now = tables.traversal, tables.node, sa.bindparam("now", type_=sa.Double)
-    old = (traversal.c.id == tables.TRAVERSAL_ID) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
-    # A failed one keeps the time of its failure.
-    ended = sa.func.coalesce(traversal.c.ended_at, now)
-    over = tables.OF_TRAVERSAL & (node.c.phase != END) & node.c.state.in_(("blocked", "ready", "waiting"))
-    # Lifecycle plugins that saw the old operation begin are called at its end.
-    end = tables.OF_TRAVERSAL & (node.c.phase == END) & (node.c.state == "blocked")
-    return (
-        traversal.update().where(old).values(status="SUPERSEDED", ended_at=ended),
-        node.update().where(over).values(state="superseded", due_at=None),
-        node.update().where(end).values(state="ready", ready_at=now, due_at=now),
-    )
 
 
 @functools.cache
@@ -136,7 +119,7 @@ class TraversalStarts(Repository):
         """
         try:
             return self._begin_next(new, expected)
-        except _Overtaken:
+        except Overtaken:
             return None
 
     def _begin_next(self, new: NewTraversal, expected: str) -> NewTraversal | None:
@@ -146,6 +129,7 @@ class TraversalStarts(Repository):
             if self._are_taken(connection, new):
                 return None
             self._hold(connection, new.fence)
+            transfers = self._transfers(connection, new, now)
             swapped = connection.execute(
                 stack.update()
                 .where(_may_take(new, expected), stack.c.deleted_at.is_(None))
@@ -158,11 +142,7 @@ class TraversalStarts(Repository):
                 from orchestrator.store.stacks.output_readers import refuse_read
 
                 refuse_read(connection, new.stack_id, new.project)
-            end_old, *end_nodes = _superseding()
-            connection.execute(end_old, {"of_traversal_id": expected, "now": now})
-            hold_nodes(connection, self._db, "traversal_id = :traversal_id", {"traversal_id": expected})
-            for statement in end_nodes:
-                connection.execute(statement, {"of_traversal_id": expected, "now": now})
+            supersede(connection, self._db, expected, now)
             fail_snapshot(connection, self._codec, expected, f"{new.plan.action} came before it was complete")
             if new.snapshot is not None:
                 insert_snapshot(
@@ -182,6 +162,8 @@ class TraversalStarts(Repository):
                 from orchestrator.store.traversals.moving import move_rows
 
                 move_rows(connection, self._codec, new, now)
+            if transfers is not None and new.transfers is not None:
+                transfers.write(new.transfers, new.id)
             if new.successors:
                 replaced = sa.text("UPDATE resource SET replaced_by = :successor WHERE id = :id")
                 values = [{"id": each, "successor": by} for each, by in sorted(new.successors.items())]
@@ -216,6 +198,17 @@ class TraversalStarts(Repository):
         lock_objects(connection, self._db)
         owners = owners_in(connection, [each.physical_id for each in new.adopted.values()])
         return not owners <= new.owners
+
+    def _transfers(self, connection: sa.Connection, new: NewTraversal, now: float) -> "TransferWriter | None":
+        """Return what writes moves between stacks, with the stacks locked that take part; None for no such moves."""
+        if new.transfers is None:
+            # As for nearly all.
+            return None
+        from orchestrator.store.traversals.transfers import TransferWriter
+
+        writer = TransferWriter(connection, self._db, self._codec, now)
+        writer.hold(new.stack_id, new.transfers)
+        return writer
 
     @staticmethod
     def _planned_anew(connection: sa.Connection, new: NewTraversal) -> NewTraversal:
@@ -253,7 +246,7 @@ class TraversalStarts(Repository):
     def _refuse_unknown_rows(connection: sa.Connection, new: NewTraversal) -> None:
         replacements = connection.execute(_replacements(), {"stack_id": new.stack_id}).scalars()
         if not frozenset(replacements) <= frozenset(new.known):
-            raise _Overtaken
+            raise Overtaken
 
     @staticmethod
     def _refuse_other_marks(connection: sa.Connection, new: NewTraversal) -> None:
@@ -263,7 +256,7 @@ class TraversalStarts(Repository):
         from orchestrator.store.stacks.row_marks import marks_in
 
         if marks_in(connection, new.stack_id) != new.applies.rows:
-            raise _Overtaken
+            raise Overtaken
 
     def _stack_values(self, new: NewTraversal, now: float, *, chooses: bool = True) -> Values:
         """Return the columns of the stack; ``chooses``: whether a user has chosen if failures are rolled back."""

@@ -58,6 +58,11 @@ class Group(MemberStack):
         """Return the definition of one member."""
         return definition
 
+    @classmethod
+    def names_wanted(cls, properties: Mapping[str, Any], data: Mapping[str, Any]) -> Collection[str]:  # noqa: ARG003 (for subclasses)
+        """Return no names: a group makes them up as it needs them."""
+        return ()
+
     # -- the stack ---------------------------------------------------------------------------------------------
 
     @property
@@ -146,10 +151,23 @@ class Group(MemberStack):
             for member in self.stacks.members()
             if member.status == "COMPLETE" and member.action not in ("INIT", "DELETE")
         }
+        roster = self._joined(roster, serving)
         following = self.following(roster, creating=creating, serving=serving)
         if following is not None:
             self._refuse_long_pauses(following, creating=creating)
         return self._begin(following or roster, creating=creating)
+
+    def _joined(self, roster: Roster, serving: Collection[str]) -> Roster:
+        """Return a roster with the wanted members that serve without being on it: they were moved into the group.
+
+        In a batch without them, they would be removed.
+        """
+        wanted = self.goal(roster, (), roster.size or 0)
+        joined = [name for name in wanted if name in serving and name not in roster.members]
+        if not joined:
+            return roster
+        roster, key = roster.knowing(self.definition())
+        return replace(roster, members={**roster.members, **dict.fromkeys(joined, key)})
 
     def _begin(self, roster: Roster, *, creating: bool) -> dict[str, Any]:
         before = self.state.data

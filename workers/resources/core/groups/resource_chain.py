@@ -1,6 +1,6 @@
 """``OS::Heat::ResourceChain``: resources of several types with the same properties, made one after the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from orchestrator.definition import UNKNOWN, is_unknown
@@ -55,6 +55,12 @@ resources:
         if not types or is_unknown(types) or shared is UNKNOWN:
             return None
         return Blueprint(child=Child(template=_template(properties), file=_file(name)), place=("resources",))
+
+    @classmethod
+    def names_wanted(cls, properties: Mapping[str, Any], data: Mapping[str, Any]) -> Collection[str]:  # noqa: ARG003 (the contract's signature)
+        """Return the numbers of its types; none if they are not known yet."""
+        types = properties.get("resources")
+        return [str(index) for index in range(len(types))] if isinstance(types, list) else ()
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

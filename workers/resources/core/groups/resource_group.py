@@ -1,9 +1,9 @@
 """``OS::Heat::ResourceGroup``: a number of numbered resources of one kind."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from orchestrator.definition import UNKNOWN
+from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
 from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.stack_resource import Blueprint, Child
@@ -119,6 +119,16 @@ outputs:
             times=1 if size is UNKNOWN else size,
             place=("resource_def",),
         )
+
+    @classmethod
+    def names_wanted(cls, properties: Mapping[str, Any], data: Mapping[str, Any]) -> Collection[str]:
+        """Return the numbers that are not reserved; none if it is not known how many there will be."""
+        size, policies = properties.get("count"), properties.get("removal_policies") or []
+        if not isinstance(size, int) or is_unknown(policies):
+            return ()
+        remembered = {} if properties.get("removal_policies_mode") == "update" else data.get(_REMOVED, {})
+        entries = [entry for policy in policies for entry in policy["resource_list"]]
+        return first_names(size, removed_names(entries, (), remembered))
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

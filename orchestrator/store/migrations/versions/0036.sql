@@ -93,7 +93,7 @@ CREATE TABLE resource (
 	lock_no INTEGER, 
 	lock_attempt INTEGER, 
 	created_at DOUBLE NOT NULL, 
-	updated_at DOUBLE NOT NULL, unhealthy BOOLEAN DEFAULT 0 NOT NULL, metadata_hash TEXT, planned_traversal TEXT, planned_no INTEGER, applied_traversal TEXT, applied_no INTEGER, on_node TEXT, protected BOOLEAN DEFAULT 0 NOT NULL, former_names TEXT DEFAULT '[]' NOT NULL, complete_name TEXT, 
+	updated_at DOUBLE NOT NULL, unhealthy BOOLEAN DEFAULT 0 NOT NULL, metadata_hash TEXT, planned_traversal TEXT, planned_no INTEGER, applied_traversal TEXT, applied_no INTEGER, on_node TEXT, protected BOOLEAN DEFAULT 0 NOT NULL, former_names TEXT DEFAULT '[]' NOT NULL, complete_name TEXT, made_stack_id TEXT, made_stack_name TEXT, complete_template_id TEXT, complete_path TEXT, transferred_at DOUBLE, 
 	CONSTRAINT pk_resource PRIMARY KEY (id)
 )
 
@@ -541,4 +541,6 @@ CREATE TABLE output_share (
 	CONSTRAINT pk_output_share PRIMARY KEY (stack_id, output, project)
 )
 
-INSERT INTO alembic_version VALUES ('0035')
+CREATE INDEX ix_resource_transferred_at ON resource (transferred_at) WHERE transferred_at IS NOT NULL
+
+INSERT INTO alembic_version VALUES ('0036')
