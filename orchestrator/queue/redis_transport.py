@@ -1,9 +1,10 @@
-"""kombu's Redis transport with three fixes: lost brokers, bindings of fanout, and entries that are no messages.
+"""kombu's Redis transport with four fixes: lost brokers, bindings of fanout, empty queues, entries without a message.
 
 In kombu 5.7, acknowledging or rejecting a message on a channel whose connection is closed fails with an error that ends
 a Celery worker. Here it raises a lost connection, from which Celery recovers; Redis delivers the message again.
 Listeners of a fanout exchange are not stored in Redis, where those of killed processes would remain. An entry of a list
-that is no message, or has nested headers, would end the process that takes it; here it is refused.
+that is no message, or has nested headers, would end the process that takes it; here it is refused. To count an empty
+queue is no error, which would cost whoever counts the connection.
 """
 
 import logging
@@ -51,6 +52,8 @@ class Channel(kombu_redis.Channel):
     """A channel that knows whether its connection was closed."""
 
     QoS = QoS
+    #: No message has a priority; each step but the first would be one more list to look at.
+    priority_steps = [0]
 
     @property
     def connected(self) -> bool:
@@ -64,6 +67,10 @@ class Channel(kombu_redis.Channel):
             return
         # Redis publishes to these without bindings; a stored binding would only outlive a killed listener.
         self._fanout_queues[queue] = (exchange, routing_key.replace("#", "*"))
+
+    def _has_queue(self, queue: str, **_: object) -> bool:  # noqa: ARG002  # kombu passes it
+        """Return that there is a queue: Redis drops a list with its last entry, and makes it with the first."""
+        return True
 
     def _brpop_read(self, **options: Any) -> Any:
         self.connection.is_delivering = False

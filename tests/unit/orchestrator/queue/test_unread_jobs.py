@@ -7,6 +7,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.model.messages import STACKS_QUEUE, DeleteJob
 from orchestrator.queue.celery_app import UnreadJobs, announce_job, make_app, send_job
 from tests.services.process import free_port
+from tests.services.servers import RedisServer
 from tests.waiting import until
 
 BROKERS = ("redis_server", "rabbit_server")
@@ -32,6 +33,18 @@ def test_jobs_are_counted_until_they_are_read(server: str, request: pytest.Fixtu
         unread._connection.close()
         assert unread.count() == 1
         queue.delete()
+
+
+def test_counting_an_empty_queue_keeps_the_connection_and_asks_redis_once(redis_server: RedisServer) -> None:
+    with make_app(Settings(broker_url=redis_server.empty_database())) as app, redis_server.client() as client:
+        unread = UnreadJobs(app)
+        assert unread.count() == 0
+        before = client.info("stats")
+        assert [unread.count(), unread.count()] == [0, 0]
+        after = client.info("stats")
+    assert after["total_connections_received"] == before["total_connections_received"]
+    # In a transaction: MULTI, LLEN of one list, EXEC. The first is INFO itself.
+    assert after["total_commands_processed"] - before["total_commands_processed"] == 1 + 2 * 3
 
 
 @pytest.mark.parametrize("scheme", ["redis", "amqp"])
