@@ -42,6 +42,8 @@ log = structlog.get_logger()
 #: Jobs in the broker are read before the next one is begun, so that the turn of each project is known; but not for
 #: longer than this, or a flood of messages would stop all work.
 READING_SECONDS: Final = 20.0
+#: How long a process begins one job after the other, before the messages that arrived meanwhile have their turn.
+BEGINNING_SECONDS: Final = 1.0
 #: Why a job was refused that was signed well, by a user whose role is too low.
 NOT_ALLOWED: Final = "not allowed"
 
@@ -64,22 +66,36 @@ def accept(task: str, job: Mapping[str, Any], message_id: str = "", *, signed_by
 
 
 def begin_next() -> None:
-    """Begin the next job, if a slot is free."""
+    """Begin the jobs that wait, one after the other, if a slot is free; soon another announcement goes on with them."""
     with job_slots.one() as is_free:
-        if not is_free or not _turns.are_known():
-            # Announced again at the end of a job, after the last that is unread, and by the sweep.
+        if not is_free:
+            # Announced again at the end of a turn, after the last that is unread, and by the sweep.
             return
         try:
-            is_begun = _jobs().begin_next()
+            has_begun = _begin_for_a_while()
         except Unavailable as error:
             log.warning("waiting jobs are begun later", reason=str(error))
             return
-    if is_begun:
+    # Not before the slot is free.
+    if has_begun and runtime().store.taken_jobs.is_due():
+        announce_job(default_app())
+
+
+def _begin_for_a_while() -> bool:
+    """Begin jobs until none is due, the turns are not known, or time is up; return whether there was one.
+
+    With the first, another process is told of those that are still due; a message for each would cost more than most
+    take.
+    """
+    ends = time.monotonic() + BEGINNING_SECONDS
+    jobs, has_begun = _jobs(), False
+    while _turns.are_known() and jobs.begin_next(announces=not has_begun):
+        has_begun = True
         with _reporting_import_errors():
             runtime().pump.wake()
-        # Not before the slot is free.
-        if runtime().store.taken_jobs.is_due():
-            announce_job(default_app())
+        if time.monotonic() > ends:
+            break
+    return has_begun
 
 
 class _Turns:

@@ -74,11 +74,11 @@ class JobQueue:
             if not is_new:
                 log.info("a job arrived again", project=read.project)
 
-    def begin_next(self) -> bool:
+    def begin_next(self, *, announces: bool = True) -> bool:
         """Begin the next job, or record why it is refused; return whether there was one.
 
-        Another job that is due is announced first, for another process. The job is put back while the database does not
-        answer, or another process holds the operation.
+        If it ``announces``, another job that is due is announced first, for another process. The job is put back while
+        the database does not answer, or another process holds the operation.
 
         Raises:
             Unavailable: the database does not answer.
@@ -95,7 +95,7 @@ class JobQueue:
         )
         extending.start()
         try:
-            if jobs.is_due():
+            if announces and jobs.is_due():
                 self._announce()
             self._begin_or_refuse(taken)
         except Unavailable as error:

@@ -347,9 +347,10 @@ def channel_of(app: Celery) -> Any:
         return connection.default_channel
 
 
-def test_last_job_that_is_unread_announces_and_each_that_is_begun_announces_another(
-    runtime: Runtime, app: Celery
+def test_last_job_that_is_unread_announces_and_each_turn_announces_two_while_more_are_due(
+    runtime: Runtime, app: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tasks, "BEGINNING_SECONDS", -1.0)
     send_job(app, DeleteJob(name="s", job_id="unread"), stack="s")
     accept(DeleteJob.task, {"name": "s", "job_id": "0"})
     assert announced(app) == 0
@@ -366,6 +367,17 @@ def test_last_job_that_is_unread_announces_and_each_that_is_begun_announces_anot
     for _ in range(2):
         tasks.begin_next()
     assert announced(app) == 6
+
+
+def test_many_jobs_are_begun_by_one_announcement_and_another_process_is_told_of_them_once(
+    runtime: Runtime, app: Celery
+) -> None:
+    jobs = [f"{number}" for number in range(20)]
+    for job in jobs:
+        runtime.store.taken_jobs.add(job, {"job": {"name": "s"}}, project="p", task=DeleteJob.task)
+    tasks.begin_next()
+    assert {answer(runtime, job).status for job in jobs} == {"refused"}
+    assert announced(app) == 1
 
 
 def test_announcement_at_the_end_of_a_job_finds_its_slot_free(
@@ -385,6 +397,7 @@ def test_announcement_at_the_end_of_a_job_finds_its_slot_free(
             self.is_held = False
 
     slots = Slots()
+    monkeypatch.setattr(tasks, "BEGINNING_SECONDS", -1.0)
     monkeypatch.setattr(tasks, "job_slots", slots)
     monkeypatch.setattr(tasks, "announce_job", lambda _app: held.append(slots.is_held))
     for number in range(2):
