@@ -15,7 +15,7 @@ from orchestrator.keys.key import ENGINE, JOB
 from orchestrator.model.messages import CHECK_TASK, CHECKS_QUEUE, COORDINATOR_QUEUE, NODE_TASK, STACKS_QUEUE
 from orchestrator.queue import consumer, installation
 from orchestrator.queue.celery_app import make_app
-from orchestrator.queue.consumer import SIGNED_BY, clean, queue_of, verified
+from orchestrator.queue.consumer import SIGNED_BY, VerifyingConsumer, clean, queue_of, verified
 from orchestrator.queue.installation import HEADER, GuardedTask, InstallationApp
 from orchestrator.queue.refusals import Refusals
 from orchestrator.queue.sealing import sealed, use_of
@@ -297,3 +297,41 @@ def test_a_kept_message_shows_nothing_that_a_terminal_obeys() -> None:
         ("stacks?", "a?[31mbc", 100, "?")
     }
     assert all(each.received_at <= time.time() for each in samples)
+
+
+class Waiting(VerifyingConsumer):
+    """A consumer without a broker, whose timer only notes what it is to call."""
+
+    def __init__(self) -> None:
+        self.hub, self.timer, self.later = self, self, list[Any]()
+        self.sent, self.event_dispatcher = 0, self
+
+    def call_after(self, seconds: float, act: Callable[[], None]) -> None:
+        assert seconds == consumer.EVENTS_WAIT_SECONDS
+        self.later.append(act)
+
+    def flush(self) -> None:
+        self.sent += 1
+
+
+def test_events_wait_for_each_other_and_are_sent_though_the_timer_forgets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    waiting = Waiting()
+    for _ in range(3):
+        waiting.on_send_event_buffered()
+    (send,) = waiting.later
+    send()
+    assert waiting.sent == 1
+    now[0] += consumer.EVENTS_WAIT_SECONDS
+    waiting.on_send_event_buffered()
+    assert len(waiting.later) == 2
+
+
+def test_last_events_are_sent_before_a_consumer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Consumer, "shutdown", lambda _self: None)
+    waiting = Waiting()
+    waiting.shutdown()
+    assert waiting.sent == 1
