@@ -288,8 +288,8 @@ class Database:
 
     @retrying
     def change(self, sql: sa.Executable, values: "Values | None" = None) -> int:
-        """Run one changing statement in a transaction, which is retried; return how many rows it changed."""
-        with self.write() as connection:
+        """Run one changing statement, which is a transaction and is retried; return how many rows it changed."""
+        with self.engine.connect() if self.postgres else self.write() as connection:
             return connection.execute(sql, values).rowcount
 
     @contextmanager

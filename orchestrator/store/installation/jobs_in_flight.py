@@ -29,6 +29,8 @@ _NOTE = (
     "WHERE NOT EXISTS (SELECT 1 FROM job WHERE id = :id) ON CONFLICT (id) DO NOTHING"
 )
 _WAITING = "SELECT count(*) FROM waiting_job WHERE project = :project"
+#: No fewer than wait, as they are numbered one after the other: found by the index alone, however many there are.
+_SPAN = "SELECT coalesce(max(no) - min(no) + 1, 0) FROM waiting_job WHERE project = :project"
 _ADD_PROJECT = (
     "INSERT INTO project_turn (project, taken_at) VALUES (:project, 0) ON CONFLICT (project) DO NOTHING"
 )
@@ -43,16 +45,26 @@ _TURN = (
     "WHERE project IN (SELECT project FROM waiting_job WHERE due_at <= {now}) "
     "ORDER BY taken_at, project LIMIT 1 {skip_locked}) RETURNING project"
 )
+_JOB = ("id", "project", "task", "job", "attempts")
 _TAKE = (
     "UPDATE waiting_job SET due_at = {now} + :lease_seconds, attempts = attempts + 1 WHERE id = (SELECT id "
     "FROM waiting_job WHERE project = :project AND due_at <= {now} ORDER BY no, id LIMIT 1 {skip_locked}) "
-    "RETURNING id, project, task, job, attempts"
+    f"RETURNING {', '.join(_JOB)}"
+)
+#: Both at once, as PostgreSQL can, in one round trip; if the project has no job any more, the job's columns are null.
+_TAKE_TURN = (
+    f"WITH turn AS ({_TURN}), job AS ({_TAKE.replace(':project', '(SELECT project FROM turn)')}) "
+    "SELECT turn.project AS turn, job.* FROM turn LEFT JOIN job ON true"
 )
 _MINE = "WHERE id = :id AND attempts = :attempts"
 _EXTEND = f"UPDATE waiting_job SET due_at = {{now}} + :lease_seconds {_MINE}"
 _PUT_BACK = f"UPDATE waiting_job SET due_at = {{now}} + :again, attempts = attempts - 1 {_MINE}"
 _FORGET = "DELETE FROM taken_job WHERE taken_at < {now} - :seconds"
 _IS_DUE = "SELECT 1 FROM waiting_job WHERE due_at <= {now} LIMIT 1"
+
+
+#: The project whose turn it is, None for none; and the job that was taken, None if it has none any more.
+_Turn = tuple[str | None, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +103,7 @@ class TakenJobs(Repository):
                 lock_project(connection, self._db, project)
             if connection.execute(self._sql(_NOTE), {"id": job_id}).rowcount == 0:
                 return False
-            if limits.get(JOBS) is not None:
-                used = connection.execute(self._sql(_WAITING), {"project": project}).scalar_one()
-                refuse_beyond(limits, JOBS, project, used=used, wanted=1)
+            self._refuse_beyond(connection, limits, project)
             connection.execute(self._sql(_ADD_PROJECT), {"project": project})
             packed = self._codec.pack(dict(job), ("waiting_job", "job", job_id))
             connection.execute(
@@ -101,20 +111,47 @@ class TakenJobs(Repository):
             )
         return True
 
+    def _refuse_beyond(self, connection: sa.Connection, limits: ProjectLimits, project: str) -> None:
+        """Refuse another job of a project with as many as may wait.
+
+        Raises:
+            Conflict: as many wait.
+        """
+        most, mine = limits.get(JOBS), {"project": project}
+        if most is not None and connection.execute(self._sql(_SPAN), mine).scalar_one() >= most:
+            used = connection.execute(self._sql(_WAITING), mine).scalar_one()
+            refuse_beyond(limits, JOBS, project, used=used, wanted=1)
+
     @retrying
     def take(self, *, lease_seconds: float) -> TakenJob | None:
         """Take the next job that is due, by turn of project, for so long; None for none."""
         while True:
-            with self._db.write() as connection:
-                project = connection.execute(self._sql(_TURN)).scalar()
-                if project is None:
-                    connection.execute(self._sql(_FORGET), {"seconds": FORGOTTEN_SECONDS})
-                    return None
-                values = {"project": project, "lease_seconds": lease_seconds}
-                row = connection.execute(self._sql(_TAKE), values).first()
+            project, row = (
+                self._take_turn(lease_seconds) if self._db.postgres else self._take_in_two(lease_seconds)
+            )
+            if project is None:
+                self._db.change(self._sql(_FORGET), {"seconds": FORGOTTEN_SECONDS})
+                return None
             # Another process may have taken the last job of the project since the turn was chosen.
             if row is not None:
-                return TakenJob(**row._mapping)
+                return TakenJob(**row)
+
+    def _take_turn(self, lease_seconds: float) -> _Turn:
+        with self._db.engine.connect() as connection:
+            row = connection.execute(self._sql(_TAKE_TURN), {"lease_seconds": lease_seconds}).first()
+        if row is None:
+            return None, None
+        project, *job = row
+        return project, None if row.id is None else dict(zip(_JOB, job, strict=True))
+
+    def _take_in_two(self, lease_seconds: float) -> _Turn:
+        with self._db.write() as connection:
+            project = connection.execute(self._sql(_TURN)).scalar()
+            if project is None:
+                return None, None
+            values = {"project": project, "lease_seconds": lease_seconds}
+            row = connection.execute(self._sql(_TAKE), values).first()
+        return project, None if row is None else dict(row._mapping)
 
     def content(self, taken: TakenJob) -> Mapping[str, Any]:
         """Return the fields of a job.

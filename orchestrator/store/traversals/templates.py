@@ -80,18 +80,17 @@ class Templates(Repository):
         This is not part of the transaction that starts a traversal. The content is marked as saved now, so that a purge
         spares it until that transaction refers to it.
         """
-        with self._db.timed_write() as (connection, now):
-            for digest, content in sorted(files.items()):
-                values = {
-                    "id": digest,
-                    "value": self._codec.pack(content, ("file", "content", digest)),
-                    "now": now,
-                }
-                connection.execute(_save("file", "content"), values)
-            packed = self._codec.pack(template.to_wire(), ("template", "body", template.id))
-            values = {"id": template.id, "value": packed, "now": now}
-            connection.execute(_save("template", "body"), values)
-        return template.id
+        if files:
+            values = [
+                {"id": digest, "value": self._codec.pack(content, ("file", "content", digest))}
+                for digest, content in sorted(files.items())
+            ]
+            with self._db.write() as connection:
+                connection.execute(_save("file", "content", self._db.now), values)
+        template_id = template.id
+        packed = self._codec.pack(template.to_wire(), ("template", "body", template_id))
+        self._db.change(_save("template", "body", self._db.now), {"id": template_id, "value": packed})
+        return template_id
 
     def load(self, template_id: str) -> StoredTemplate:
         """Return a template by its id.
@@ -115,8 +114,8 @@ class Templates(Repository):
         return text
 
 
-def _save(table: str, column: str) -> sa.TextClause:
+def _save(table: str, column: str, now: str) -> sa.TextClause:
     return sa.text(
-        f"INSERT INTO {table} (id, {column}, saved_at) VALUES (:id, :value, :now) "
+        f"INSERT INTO {table} (id, {column}, saved_at) VALUES (:id, :value, {now}) "
         "ON CONFLICT (id) DO UPDATE SET saved_at = excluded.saved_at"
     )
