@@ -60,8 +60,7 @@ class OperationEnds:
         coordinator dies during them, another takes over when its lease ends.
         """
         with about_order(order):
-            self._store.traversals.complete(order.traversal_id)
-            ending = self._store.traversals.claim_end(order, worker=self._name)
+            ending = self._claimed(order)
             if ending is None:
                 return
             held = (order.traversal_id, order.no, ending.attempt)
@@ -72,6 +71,15 @@ class OperationEnds:
                 longest_seconds=self._settings.step_timeout_seconds,
             ):
                 self._run_callbacks(ending)
+
+    def _claimed(self, order: CheckOrder) -> ClaimedEnd | None:
+        """Claim the end of a traversal, which a worker that died has not marked complete; None if it is not due."""
+        traversals = self._store.traversals
+        ending = traversals.claim_end(order, worker=self._name)
+        if ending is None:
+            traversals.complete(order.traversal_id)
+            ending = traversals.claim_end(order, worker=self._name)
+        return ending
 
     def _run_callbacks(self, ending: ClaimedEnd) -> None:
         self._brackets.leave(ending)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from typing import Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
@@ -21,9 +23,18 @@ from orchestrator.store.database import ping
 from orchestrator.store.store import Store
 from orchestrator.validation.examiner import Examined
 
+#: The project of the job that is being begun, and its limits.
+_of_job: Final[ContextVar[tuple[str, ProjectLimits] | None]] = ContextVar("limits_of_job", default=None)
+
 
 def limits_of(store: Store | None, settings: Settings, project: str) -> ProjectLimits:
-    """Return the limits of a project: those that were set for it, else those of the settings."""
+    """Return the limits of a project: those that were set for it, else those of the settings.
+
+    While a job of the project is begun, they are as they were at its beginning.
+    """
+    known = _of_job.get()
+    if known is not None and known[0] == project:
+        return known[1]
     return {**settings.project_limits.model_dump(), **(store.project_limits.of(project) if store else {})}
 
 
@@ -41,7 +52,7 @@ def refuse_large(job: Job, limits: ProjectLimits) -> None:
 
 @contextmanager
 def evaluating(store: Store, settings: Settings, job: Job, limits: ProjectLimits) -> Iterator[None]:
-    """Have all evaluations of a job share one time limit, and count it for a project that has a limit.
+    """Have all evaluations of a job share one time limit, counted for a project that has one, and the same limits.
 
     What ends a stack, its operation or a snapshot is never refused.
 
@@ -54,10 +65,11 @@ def evaluating(store: Store, settings: Settings, job: Job, limits: ProjectLimits
         # The least that an evaluation takes: it is known afterwards what it took.
         refuse_beyond(limits, EVALUATION, job.project, used=used, wanted=0.01)
     with shared_time(Limits.of(settings)) as time:
-        before = time.left
+        before, token = time.left, _of_job.set((job.project, limits))
         try:
             yield
         finally:
+            _of_job.reset(token)
             if is_limited:
                 store.project_limits.add_evaluation(job.project, before - time.left)
 

@@ -296,12 +296,13 @@ class Brackets:
         Raises:
             Unavailable: another process is calling them.
         """
-        self._tell_all(
-            ending.traversal_id,
-            states=(operation_rows.UNDER_WAY, operation_rows.LEAVING),
-            outcome=_OUTCOMES[ending.status],
-            reason=ending.reason,
-        )
+        if ending.was_bracketed:
+            self._tell_all(
+                ending.traversal_id,
+                states=(operation_rows.UNDER_WAY, operation_rows.LEAVING),
+                outcome=_OUTCOMES[ending.status],
+                reason=ending.reason,
+            )
 
     def why_failed(self, ending: ClaimedEnd) -> str:
         """Return why plugins fail a complete operation whose ``do_post_op`` were called; empty if none does.

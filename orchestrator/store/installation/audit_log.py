@@ -1,5 +1,6 @@
 """The audit log: append-only, each record with the hash of all before it."""
 
+import functools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.purging.unneeded import is_delivered
 from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.rows import Query
 
 if TYPE_CHECKING:
     from orchestrator.model.codec import Codec
@@ -26,6 +28,12 @@ PACE_SECONDS: Final = 60.0
 #: The type of the events that event sinks receive of records.
 EVENT_TYPE: Final = "audit"
 _COLUMNS: Final = tuple(AuditEntry.__dataclass_fields__)
+
+
+@functools.cache
+def _newest() -> Query:
+    table = tables.audit_record
+    return sa.select(table.c.seq, table.c.hash).order_by(table.c.seq.desc()).limit(1)
 
 
 class AuditLog(Repository):
@@ -53,11 +61,10 @@ class AuditLog(Repository):
         with self._db.timed_write() as (connection, now):
             if self._db.postgres:
                 connection.execute(_LOCKED, {"key": _LOCK})
-            newest = sa.select(table.c.seq, table.c.hash).order_by(table.c.seq.desc()).limit(1)
-            last = connection.execute(newest).first()
+            last = connection.execute(_newest()).first()
             seq, previous = (last.seq, last.hash) if last else (0, NO_HASH)
             record = AuditRecord.after(previous, entry, seq=seq + 1, at=now)
-            connection.execute(table.insert().values(_values(record)))
+            connection.execute(table.insert(), _values(record))
             if self.has_events:
                 self._report(connection, record)
 

@@ -1,5 +1,6 @@
 """Limits that administrators set for projects, and what projects use of them."""
 
+import functools
 from collections.abc import Mapping
 
 import sqlalchemy as sa
@@ -9,6 +10,7 @@ from orchestrator.model.project_limits import EVALUATION, JOBS, SOFTWARE, Projec
 from orchestrator.store import tables
 from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.rows import Query
 from orchestrator.store.stacks.project_usage import refuse_too_much, software_used, stacks_used
 
 _SET = sa.text(
@@ -21,6 +23,12 @@ _ADD = (
     "CASE WHEN project_evaluation.minute = excluded.minute THEN project_evaluation.seconds ELSE 0 END"
 )
 _USED = "SELECT seconds FROM project_evaluation WHERE project = :project AND minute = {minute}"
+
+
+@functools.cache
+def _of_project() -> Query:
+    limit = tables.project_limit
+    return sa.select(limit.c.name, limit.c.most).where(limit.c.project == sa.bindparam("of_project"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +46,7 @@ class ProjectLimitRows(Repository):
 
     def of(self, project: str) -> ProjectLimits:
         """Return the limits set for a project, by name."""
-        limit = tables.project_limit
-        rows = self._db.rows(sa.select(limit.c.name, limit.c.most).where(limit.c.project == project))
+        rows = self._db.rows(_of_project(), {"of_project": project})
         return {row.name: row.most for row in rows}
 
     def all(self) -> list[ProjectLimit]:

@@ -1,8 +1,10 @@
 """The operations of a purge on the tables: each is one short transaction that removes a batch."""
 
+import functools
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,6 +18,16 @@ from orchestrator.store.traversals.templates import StoredTemplate
 BATCH = 500
 
 Condition = sa.ColumnElement[bool]
+
+
+@functools.cache
+def _newest() -> sa.Select[Any, int]:
+    """Return the query of the oldest among the newest events of a stack, and how many these are."""
+    event = tables.event
+    mine = event.c.stack_id == sa.bindparam("of_stack_id")
+    kept = sa.select(event.c.id).where(mine).order_by(event.c.id.desc()).limit(sa.bindparam("most"))
+    some = kept.subquery()
+    return sa.select(sa.func.min(some.c.id), sa.func.count())
 
 
 class Removals(Repository):
@@ -47,9 +59,7 @@ class Removals(Repository):
     def surplus(self, stack_id: str, most: int) -> Condition | None:
         """Return the condition of a stack's removable events beyond the newest ``most``; None if there are none."""
         event = tables.event
-        newest = sa.select(event.c.id).where(event.c.stack_id == stack_id).order_by(event.c.id.desc())
-        kept = newest.limit(most).subquery()
-        row = self._db.one(sa.select(sa.func.min(kept.c.id), sa.func.count()))
+        row = self._db.one(_newest(), {"of_stack_id": stack_id, "most": most})
         if row[1] < most:
             return None
         older: Condition = (event.c.stack_id == stack_id) & (event.c.id < row[0])

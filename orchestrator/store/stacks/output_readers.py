@@ -1,5 +1,6 @@
 """Readers: the resources that read outputs of other stacks, on record from before the first read on."""
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -129,7 +130,8 @@ class OutputReaders(Repository):
 
     def of_source(self, source_id: str) -> list[OutputReader]:
         """Return the readers of a stack, by project, stack, resource and output."""
-        return self._found(tables.output_reader.c.source_id == source_id)
+        # Asked at the end of every operation.
+        return [OutputReader.of(row) for row in self._db.rows(_of_source(), {"of_source": source_id})]
 
     def of_root(self, root_id: str) -> list[OutputReader]:
         """Return the readers in a stack and in those nested in it, in the order of :meth:`of_source`."""
@@ -279,6 +281,11 @@ def _gone_in(stack_id: str) -> sa.Delete:
     reader, resource = tables.output_reader, tables.resource
     present = sa.select(resource.c.id).where(resource.c.id == reader.c.resource_id, ~tables.is_gone())
     return reader.delete().where(reader.c.stack_id == stack_id, ~present.exists())
+
+
+@functools.cache
+def _of_source() -> Query:
+    return _readers().where(tables.output_reader.c.source_id == sa.bindparam("of_source"))
 
 
 def _readers() -> Query:

@@ -21,6 +21,12 @@ from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.in_service import DEFINING, is_open_adoption, serves
 
 
+@functools.cache
+def _job() -> Query:
+    job = tables.job
+    return sa.select(job).where(job.c.id == sa.bindparam("job_id"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackRow:
     """A stack's row."""
@@ -453,8 +459,7 @@ class Stacks(Repository):
 
     def job(self, job_id: str) -> JobRow | None:
         """Return the result of a job; None while it has none."""
-        job = tables.job
-        row = self._db.first(sa.select(job).where(job.c.id == job_id))
+        row = self._db.first(_job(), {"job_id": job_id})
         if row is None:
             return None
         refusal = None if row.refusal is None else self._codec.unpack(row.refusal, ("job", "refusal", job_id))

@@ -81,13 +81,14 @@ class TraversalStarts(Repository):
                     raise Conflict("another stack has just taken an object that is to be adopted; try again")
                 self._hold(connection, new.fence)
                 connection.execute(
-                    tables.stack.insert().values(
+                    tables.stack.insert(),
+                    {
                         **self._stack_values(new, now),
-                        id=new.stack_id,
+                        "id": new.stack_id,
                         **within,
-                        project=new.project,
-                        created_at=now,
-                    )
+                        "project": new.project,
+                        "created_at": now,
+                    },
                 )
                 self._write_traversal(connection, new, now, is_new=True)
                 if new.refused:
@@ -281,31 +282,33 @@ class TraversalStarts(Repository):
     ) -> None:
         action = new.plan.action
         connection.execute(
-            tables.traversal.insert().values(
-                id=new.id,
-                stack_id=new.stack_id,
-                action=action,
-                status="IN_PROGRESS",
-                options=json.dumps(dict(new.options)),
-                context=self._codec.pack(new.context, ("traversal", "context", new.id)),
-                template_id=new.template_id,
-                left_out=new.left,
-                deadline=now + new.timeout_minutes * 60,
-                created_at=now,
-            )
+            tables.traversal.insert(),
+            {
+                "id": new.id,
+                "stack_id": new.stack_id,
+                "action": action,
+                "status": "IN_PROGRESS",
+                "options": json.dumps(dict(new.options)),
+                "context": self._codec.pack(new.context, ("traversal", "context", new.id)),
+                "template_id": new.template_id,
+                "left_out": new.left,
+                "deadline": now + new.timeout_minutes * 60,
+                "created_at": now,
+            },
         )
         bulk_insert(connection, tables.resource, list(self._resource_rows(new, now)))
         bulk_insert(connection, tables.node, list(self._node_rows(new, now)))
         self._point_at_plan(connection, new)
         if new.job_id is not None:
             connection.execute(
-                tables.job.insert().values(
-                    id=new.job_id,
-                    stack_id=new.stack_id,
-                    traversal_id=new.id,
-                    status="accepted",
-                    created_at=now,
-                )
+                tables.job.insert(),
+                {
+                    "id": new.job_id,
+                    "stack_id": new.stack_id,
+                    "traversal_id": new.id,
+                    "status": "accepted",
+                    "created_at": now,
+                },
             )
         if new.event_sinks is not None:
             # Before the event, so that a new event sink receives it.

@@ -51,6 +51,8 @@ class ClaimedEnd(Record):
     options: Mapping[str, Any]
     #: The id of the row in the parent stack; None if the stack is not nested.
     parent_resource: str | None
+    #: Whether lifecycle plugins were called before the operation.
+    was_bracketed: bool
 
 
 @functools.cache
@@ -68,9 +70,10 @@ def _completing() -> sa.UpdateBase:
 
 @functools.cache
 def _finished() -> Query:
-    traversal, stack = tables.traversal, tables.stack
+    traversal, stack, operation = tables.traversal, tables.stack, tables.operation
+    was_bracketed = sa.exists().where(operation.c.id == traversal.c.id).label("was_bracketed")
     return (
-        sa.select(traversal, stack.c.name, stack.c.project, stack.c.parent_resource)
+        sa.select(traversal, stack.c.name, stack.c.project, stack.c.parent_resource, was_bracketed)
         .join(stack, stack.c.id == traversal.c.stack_id)
         .where(traversal.c.id == tables.TRAVERSAL_ID, traversal.c.status != "IN_PROGRESS")
     )

@@ -83,6 +83,7 @@ def ending(status: str = "COMPLETE", reason: str = "") -> ClaimedEnd:
         lost=0,
         options={},
         parent_resource=None,
+        was_bracketed=False,
     )
 
 
