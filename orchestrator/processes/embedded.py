@@ -22,7 +22,7 @@ from orchestrator.errors import IsothermError
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
     from orchestrator.model.messages import CheckOrder, Job
-    from orchestrator.processes.runtime import Runtime
+    from orchestrator.processes.runtime import CheckCarrier, Runtime
     from orchestrator.store.store import Store
 
 log = structlog.get_logger()
@@ -45,7 +45,7 @@ class Embedded:
         self._unwinding: threading.Thread | None = None
         self._settings = settings
         self._numbers = itertools.count()
-        self._starting = threading.Lock()
+        self._starting, self._loading = threading.Lock(), threading.Lock()
         self._sweeper = Periodic("sweeper", self._sweep, every_seconds=SWEEP_SECONDS)
         self._store = store
 
@@ -90,7 +90,6 @@ class Embedded:
             runtime.load_hooks()
             assert runtime.tracing  # noqa: S101  # set up before anything is changed, as it may fail
             runtime.store.sweeper.take_over(is_dead_here)
-            assert runtime.checker  # noqa: S101  # loads the plugins before the first order
             assert runtime.coordinator  # noqa: S101
             runtime.attendance.begin()
             # Cursors are made before the first event.
@@ -189,12 +188,17 @@ class Embedded:
                 self.runtime.coordinator.finish(first)
                 self._ended.set()
             else:
-                self.runtime.checker.check(batch)
+                self._checker().check(batch)
         except IsothermError as error:
             log.warning("an order was left to the sweep", resource=first.key, error=str(error))
         except BaseException:  # a plugin that calls sys.exit() must not end a thread that others need
             log.exception("an order was left to the sweep", resource=first.key)
         self.runtime.pump.wake()
+
+    def _checker(self) -> "CheckCarrier":
+        """Return the checker that all threads share: of an update that changes nothing, no thread needs it."""
+        with self._loading:
+            return self.runtime.checker
 
     def _sweep(self) -> float:
         swept = self.runtime.coordinator.sweep(unwinds=False)

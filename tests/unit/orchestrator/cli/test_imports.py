@@ -140,3 +140,9 @@ def test_a_command_imports_no_more_than_it_needs(words: str, directory: Path, tm
     # Others take dataclass from hooks.values.dataclass.
     assert {name for name in found.eager if name in ours and not name.startswith("cache.")} <= GROUND
     assert sorted(found.threads) == sorted(limits.threads)
+
+
+def test_an_update_that_changes_nothing_needs_no_checker(directory: Path, tmp_path: Path) -> None:
+    found = run("stack update web -t web.yaml", directory, tmp_path)
+    assert [name for name in found.modules if name.startswith("workers.check.")] == []
+    assert "heartbeat" not in found.threads
