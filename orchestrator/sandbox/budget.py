@@ -42,6 +42,8 @@ class Budget:
     #: For the value under way, and for those that are kept.
     left: int = MOST_IN_A_VALUE
     kept: int = MOST_KEPT
+    #: Until when the thread cannot have used up its time, by the monotonic clock, which is quick to read.
+    safe_until: float = 0.0
 
     def begin_value(self) -> None:
         """Begin another value, with its full budget."""
@@ -125,6 +127,7 @@ def take(seconds: float) -> None:
     budget = _current.get()
     if budget is not None:
         budget.deadline -= seconds
+        budget.safe_until = 0.0
 
 
 def too_long(seconds: float) -> str:
@@ -139,7 +142,12 @@ def check_time(place: Place) -> None:
         InvalidInput: it is exceeded.
     """
     budget = _current.get()
-    if budget is not None and time.thread_time() > budget.deadline:
+    if budget is None or (now := time.monotonic()) < budget.safe_until:
+        return
+    left = budget.deadline - time.thread_time()
+    # A thread uses no more time than passes.
+    budget.safe_until = now + left
+    if left < 0:
         message = too_long(budget.seconds)
         raise InvalidInput([place(message, "make it simpler, or raise the setting evaluation_seconds")])
 

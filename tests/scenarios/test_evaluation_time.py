@@ -29,6 +29,8 @@ class Clock:
         self.now += 1.0
         return self.now
 
+    monotonic = thread_time
+
 
 class Reader(LifecyclePlugin):
     """Reads the values of all properties, which are evaluated for it."""

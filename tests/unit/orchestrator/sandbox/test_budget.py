@@ -31,8 +31,7 @@ class Clock:
         self.now += self._step
         return self.now
 
-    def monotonic(self) -> float:
-        return self.now
+    monotonic = thread_time
 
 
 def template_of(*properties: Any, parameters: dict[str, Any] | None = None) -> str:
@@ -238,3 +237,42 @@ def test_turns_of_others_take_no_time_of_an_evaluation(monkeypatch: pytest.Monke
 
 def test_job_evaluates_within_a_few_seconds_by_default() -> None:
     assert Settings.model_fields["evaluation_seconds"].default <= 5
+
+
+class TwoClocks:
+    """The processor's clock, whose looks are counted, and that of the wall, which may be moved on."""
+
+    def __init__(self) -> None:
+        self.used, self.wall, self.looks = 0.0, 100.0, 0
+
+    def thread_time(self) -> float:
+        self.looks += 1
+        return self.used
+
+    def monotonic(self) -> float:
+        return self.wall
+
+
+def test_the_clock_of_the_processor_is_read_only_when_the_time_may_be_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Reading it is a system call, and a large template has many places at which the time is looked at."""
+    clocks = TwoClocks()
+    monkeypatch.setattr(budget, "time", clocks)
+
+    def look() -> None:
+        budget.check_time(lambda message, _hint: Problem(message=message))
+
+    with budget.evaluation(Limits(evaluation_seconds=10)):
+        begun = clocks.looks
+        for _ in range(1000):
+            look()
+        assert clocks.looks == begun + 1
+        # The thread had the processor for a half of the time.
+        clocks.wall, clocks.used = 111.0, 5.5
+        look()
+        assert clocks.looks == begun + 2
+        # What another process used counts, though no time has passed here.
+        budget.take(5.0)
+        with pytest.raises(InvalidInput, match="longer than 10 seconds"):
+            look()
