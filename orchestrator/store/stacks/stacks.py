@@ -2,9 +2,9 @@
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -19,6 +19,15 @@ from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Row, chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.in_service import DEFINING, is_open_adoption, serves
+
+#: The columns with a packed value, and what makes that of a row without it.
+_PACKED: Final[Mapping[str, Callable[[], Any]]] = {
+    "attributes": tuple,
+    "reference_id": type(None),
+    "properties": type(None),
+    "metadata": dict,
+    "data": dict,
+}
 
 
 @functools.cache
@@ -354,27 +363,23 @@ class Stacks(Repository):
     def _resource(self, row: Row) -> ResourceRow:
         # A stack may have many rows: as a map, a row of SQLAlchemy looks every name up.
         values: dict[str, Any] = dict(zip(_columns(), row, strict=True))
-
-        def unpack(column: str, default: Any) -> Any:
+        for column, empty in _PACKED.items():
             data = values[column]
-            if data is None:
-                return default
-            try:
-                return self._codec.unpack(data, ("resource", column, values["id"]))
-            except UnreadableValue:
-                # Stored by an older version. A check fails with the reason; the stack can be shown and deleted.
-                return default
-
+            values[column] = empty() if data is None else self._unpacked(data, column, values["id"], empty)
         # An attribute that could not be read has null and the reason in place of a value.
-        attributes = unpack("attributes", ())
+        attributes = values["attributes"]
         values["attributes"] = [each for each in attributes if len(each) == 2]
         values["unread"] = [(each[0], each[-1]) for each in attributes if len(each) > 2]
-        values["reference_id"] = unpack("reference_id", None)
-        values["properties"] = unpack("properties", None)
-        values["metadata"] = unpack("metadata", {})
-        values["data"] = unpack("data", {})
-        values["requires"] = tuple(json.loads(values["requires"]))
+        requires = values["requires"]
+        values["requires"] = () if requires == "[]" else tuple(json.loads(requires))
         return ResourceRow(**values)
+
+    def _unpacked(self, data: bytes, column: str, resource_id: str, empty: Callable[[], Any]) -> Any:
+        try:
+            return self._codec.unpack(data, ("resource", column, resource_id))
+        except UnreadableValue:
+            # Stored by an older version. A check fails with the reason; the stack can be shown and deleted.
+            return empty()
 
     def metadata_of(self, stack_id: str, resource_id: str) -> dict[str, Any]:
         """Return the present metadata of the resource with this row id or physical id; empty for none."""
