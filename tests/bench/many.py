@@ -35,6 +35,7 @@ LARGE: Final = {
     "ISOTHERM_MAX_TEMPLATE_BYTES": str(64 * 2**20),
     "ISOTHERM_MAX_MESSAGE_BYTES": str(256 * 2**20),
     "ISOTHERM_MAX_RESOURCES_PER_STACK": "1000000",
+    "ISOTHERM_EVALUATION_SECONDS": "600",
 }
 
 
@@ -65,7 +66,7 @@ def measure(stacks: int, resources: int, shape: str) -> Growth:
     """Make stacks on an installation of their own.
 
     Raises:
-        SystemExit: a stack was not complete at the end.
+        SystemExit: a job was refused, or a stack was not complete at the end.
     """
     with servers(LARGE) as there, worker_and_coordinator(there.directory) as running:
         settings = load_settings()
@@ -86,8 +87,10 @@ def measure(stacks: int, resources: int, shape: str) -> Growth:
 
             wal = sql.SQL("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")
             size = sql.SQL("SELECT pg_database_size(current_database())")
-            done = sql.SQL("SELECT count(*) FROM stack WHERE status <> 'IN_PROGRESS'")
-            failed = sql.SQL("SELECT count(*) FROM stack WHERE status <> 'COMPLETE'")
+            refused = "SELECT count(*) FROM job WHERE status <> 'accepted'"
+            over = f"SELECT count(*) + ({refused}) FROM stack WHERE status"
+            done = sql.SQL(f"{over} <> 'IN_PROGRESS'")
+            failed = sql.SQL(f"{over} <> 'COMPLETE'")
 
             def used() -> list[float]:
                 worker, coordinator = running.roots
