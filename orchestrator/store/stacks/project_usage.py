@@ -1,6 +1,6 @@
 """What a project uses of its limits, and the refusal of an operation that would exceed one."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import sqlalchemy as sa
@@ -23,8 +23,10 @@ def lock_project(connection: sa.Connection, database: Database, project: str) ->
         connection.execute(lock, {"project": project})
 
 
-def stacks_used(connection: sa.Connection, project: str) -> Mapping[str, int]:
-    """Count the stacks and resources of a project."""
+def stacks_used(
+    connection: sa.Connection, project: str, names: Collection[str] = (STACKS, RESOURCES)
+) -> Mapping[str, int]:
+    """Count the stacks and the resources of a project, or one of them; resources are many more."""
     stack, resource = tables.stack, tables.resource
     ours = (stack.c.project == project) & stack.c.deleted_at.is_(None)
     stacks = sa.select(sa.func.count()).select_from(stack).where(ours, stack.c.parent_id.is_(None))
@@ -34,8 +36,9 @@ def stacks_used(connection: sa.Connection, project: str) -> Mapping[str, int]:
         .join(resource, resource.c.stack_id == stack.c.id)
         .where(ours, ~tables.is_gone())
     )
-    row = connection.execute(sa.select(stacks.scalar_subquery(), resources.scalar_subquery())).one()
-    return {STACKS: row[0], RESOURCES: row[1]}
+    counts = {STACKS: stacks, RESOURCES: resources}
+    row = connection.execute(sa.select(*(counts[name].scalar_subquery() for name in names))).one()
+    return dict(zip(names, row, strict=True))
 
 
 def software_used(connection: sa.Connection, project: str) -> int:
@@ -60,6 +63,6 @@ def refuse_too_much(
     """
     wanted = {name: count for name, count in added.items() if count and limits.get(name) is not None}
     if wanted:
-        used = stacks_used(connection, project)
+        used = stacks_used(connection, project, wanted)
         for name, count in wanted.items():
             refuse_beyond(limits, name, project, used=used[name], wanted=count)
