@@ -28,6 +28,7 @@ from kombu.asynchronous import get_event_loop
 from orchestrator.config.settings import load_settings
 from orchestrator.model.messages import CHECK_TASK, FINISH_TASK, StackJob
 from orchestrator.processes.runtime import Runtime
+from orchestrator.queue import consumer
 from orchestrator.queue.celery_app import QueuePublisher, default_app
 from orchestrator.queue.processes import run_worker
 from orchestrator.store import migrations
@@ -186,8 +187,10 @@ class Series:
 
 
 def main(mode: str, size: str, *shapes: str) -> None:
-    """Measure, and print the costs; how busy the machine is does not decide what is recorded together."""
+    """Measure, and print the costs; how busy the machine is does not decide what is recorded or sent together."""
     batch.DELAY_SECONDS = batch.PATIENCE_SECONDS = math.inf  # type: ignore[misc]
+    # How many events come while one waits would depend on it, too: they are sent at once.
+    consumer.EVENTS_WAIT_SECONDS = 0.0  # type: ignore[misc]
     settings = load_settings()
     migrations.upgrade(settings.effective_database_url)
     series = Series(mode, int(size), list(shapes))
