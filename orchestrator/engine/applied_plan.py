@@ -5,7 +5,6 @@ The rows are compared once more in the transaction that begins the operation, un
 
 import base64
 import binascii
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +12,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.keys.plan_seal import PlanKeys
 from orchestrator.model.messages import DeleteJob, StackJob
-from orchestrator.model.names import id_of_new_stack
+from orchestrator.model.names import id_of_new_stack, listed
 from orchestrator.model.plan import DesiredResource
 from orchestrator.model.plan_binding import PlanBinding, definition_digest, disagreement, since
 from orchestrator.planning.comparison import Comparison
@@ -22,8 +21,6 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.times import iso
 
-#: How many operations and resources a refusal names.
-_NAMED: Final = 5
 #: How many operations are looked through for what was done since.
 _LOOKED_AT: Final = 100
 _AGAIN: Final = "make a new plan"
@@ -104,8 +101,8 @@ def require_unchanged(store: Store, binding: PlanBinding, stack: StackRow) -> No
                 f"the plan of stack {stack.name!r} was applied already, at {iso(row.created_at)} by operation {row.id}"
             )
     parts = [
-        f"operations: {_listed([_told(row) for row in later])}" if later else "",
-        f"changed resources: {_listed(changed)}" if changed else "",
+        f"operations: {listed([_told(row) for row in later])}" if later else "",
+        f"changed resources: {listed(changed)}" if changed else "",
     ]
     raise Conflict(
         f"stack {stack.name!r} has moved on since the plan was made at {iso(binding.planned_at)}; "
@@ -153,8 +150,3 @@ def _later(store: Store, binding: PlanBinding, stack: StackRow) -> list[Traversa
 def _told(row: TraversalRow) -> str:
     by = f" by {row.user}" if row.user else ""
     return f"{row.action}{by} at {iso(row.created_at)}, {row.status}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -6,11 +6,12 @@ Pure functions decide whether a stack's state allows one; :func:`operate` reads 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND, is_fit, is_suspended
 from orchestrator.model.messages import OperateJob, StackJob
+from orchestrator.model.names import listed
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import Plan, plan_operate
 from orchestrator.planning.comparison import refuse_nested
@@ -20,9 +21,6 @@ from orchestrator.store.stacks.snapshots import NewSnapshot
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.new_traversal import NewTraversal
-
-#: How many resources a refusal names.
-_NAMED: Final = 5
 
 #: Begins a traversal in the place of the stack's present one; False if another operation took the stack first.
 Begin = Callable[[StackRow, NewTraversal], bool]
@@ -179,7 +177,7 @@ def refuse_partial_stack(stack: StackRow, operation: str) -> None:
     """
     if stack.partial:
         raise Conflict(
-            f"stack {stack.name!r} was converged in part, without {_listed(stack.partial)}: {operation} needs the "
+            f"stack {stack.name!r} was converged in part, without {listed(stack.partial)}: {operation} needs the "
             "whole stack; update it without targets first"
         )
 
@@ -212,12 +210,7 @@ def _refuse_half_done(stack: StackRow, rows: Sequence[ResourceRow]) -> None:
     """Refuse to suspend resources whose last action failed or is unfinished: SUSPEND would overwrite that state."""
     unfit = [row for row in rows if not is_fit(SUSPEND, row.action, row.status)]
     if unfit:
-        shown = _listed([f"{row.name!r} is {row.action}_{row.status}" for row in unfit])
+        shown = listed([f"{row.name!r} is {row.action}_{row.status}" for row in unfit])
         raise Conflict(
             f"stack {stack.name!r} cannot be suspended: resource {shown}; update the stack, so that it is repaired"
         )
-
-
-def _listed(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
-    return ", ".join(words[:_NAMED]) + more

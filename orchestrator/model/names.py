@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from collections.abc import Sequence
 from typing import Final, TypeGuard
 
 from orchestrator.errors import InvalidInput, Problem
@@ -10,6 +11,8 @@ from orchestrator.errors import InvalidInput, Problem
 _STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,254}")
 #: The longest name.
 _LONGEST = 255
+#: The most words that a sentence lists.
+_LISTED: Final = 5
 #: The namespace of the ids of stacks.
 _STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
 #: How many characters of the resource's name, and of the outer stack's, are in a nested stack's.
@@ -26,6 +29,12 @@ def is_name(value: object) -> TypeGuard[str]:
     if not isinstance(value, str) or not 0 < len(value) <= _LONGEST:
         return False
     return value.isprintable() and value == value.strip()
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the first five words, with the number of the others."""
+    more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
+    return ", ".join(words[:_LISTED]) + more
 
 
 def check_project(name: str) -> None:
