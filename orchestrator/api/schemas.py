@@ -81,6 +81,8 @@ _STACK_ITEM: Final[Mapping[str, Schema]] = {
     "parent": MAYBE_TEXT,
     "stack_user_project_id": MAYBE_TEXT,
     "tags": maybe(many(TEXT)),
+    # Not Heat's: what an update with targets has left.
+    "partial": many(TEXT),
 }
 _RESOURCE_ITEM: Final[Mapping[str, Schema]] = {
     "resource_name": TEXT,
@@ -138,7 +140,7 @@ _PREVIEWED_STACK: Final[Mapping[str, Schema]] = {
     **{
         name: schema
         for name, schema in _STACK_ITEM.items()
-        if name not in ("stack_status", "stack_status_reason", "stack_user_project_id")
+        if name not in ("stack_status", "stack_status_reason", "stack_user_project_id", "partial")
     },
     "id": NOTHING,
 }

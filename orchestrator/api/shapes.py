@@ -53,6 +53,7 @@ def stack_item(stack: StackView, addresses: Addresses, *, with_project: bool = F
         "parent": stack.parent_id,
         "stack_user_project_id": None,
         "tags": list(stack.tags) or None,
+        "partial": list(stack.partial),
         **({"project": stack.project} if with_project else {}),
     }
 

@@ -39,6 +39,7 @@ _QUERY: Final = {
     **dict.fromkeys(("tags", "tags_any", "not_tags", "not_tags_any"), TEXT),
     **dict.fromkeys(("id", "name", "stack_name", "status", "stack_status", "action", "stack_action"), TEXT),
     **dict.fromkeys(("owner_id", "tenant"), TEXT),
+    "partial": SAID_FLAG,
 }
 _NESTED: Final = {"show_nested": SAID_FLAG}
 _LISTED: Final = fields({"stacks": many(named("StackItem"))}, {"count": NUMBER, "links": LINKS})
@@ -236,6 +237,7 @@ def _wanted(query: Query, hidden_tags: Sequence[str]) -> StackFilter:
         tags_any=query.words("tags_any"),
         not_tags=query.words("not_tags"),
         not_tags_any=(*query.words("not_tags_any"), *hidden),
+        partial=query.flag("partial"),
         nested=query.flag("show_nested"),
         deleted=query.flag("show_deleted"),
     )

@@ -103,6 +103,7 @@ def stack_query(arguments: Mapping[str, str]) -> StackQuery:
         descending=descending,
         offset=whole(arguments, "offset", usual.offset),
         limit=whole(arguments, "limit", usual.limit, least=1, most=LONGEST_PAGE),
+        partial=flag(arguments, "partial"),
         nested=flag(arguments, "nested"),
         deleted=flag(arguments, "deleted"),
     )

@@ -15,6 +15,7 @@ from orchestrator.queries.findings import (
     grouped,
     held_findings,
     machine_findings,
+    partial_findings,
     process_findings,
     quiet_findings,
     sink_findings,
@@ -52,6 +53,7 @@ def stored_attention(store: "Store", settings: "Settings") -> AttentionView:
         *ended_findings(rows),
         *held_findings(rows),
         *others,
+        *partial_findings(rows),
         *drift_findings(rows),
         *stale_findings(rows),
     ]

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from hooks.values.states import ACTIONS
 from orchestrator.model.actions import RETRIED
+from orchestrator.model.names import listed
 from orchestrator.queries.standstill import standstill_of
 from orchestrator.store.installation.sink_cursors import LateCursor
 from orchestrator.store.stacks.attention import (
@@ -15,6 +16,7 @@ from orchestrator.store.stacks.attention import (
     DriftedStack,
     EndedStack,
     HeldNode,
+    PartialStack,
     QuietOperation,
     StaleStack,
 )
@@ -68,6 +70,7 @@ def totals_of(rows: AttentionRows, sinks: Sequence[LateCursor]) -> dict[str, int
         "failed": rows.failed_total,
         "rolled_back": rows.rolled_back_total,
         "held": rows.held_total,
+        "partial": rows.partial_total,
         "drift": rows.drifted_total,
         "stale": rows.stale_total,
         "sink": sinks[0].total if sinks else 0,
@@ -195,6 +198,25 @@ def _rolled_back(row: EndedStack) -> Finding:
         since=row.since,
         page=f"stack/{row.id}/failure",
         command=f"isotherm stack failure {shlex.quote(row.name)}",
+        stack=row.name,
+        stack_id=row.id,
+        traversal_id=row.traversal_id,
+    )
+
+
+def partial_findings(rows: AttentionRows) -> list[Finding]:
+    """Return the stacks of which an update with targets has left something."""
+    return [_partial(row) for row in rows.partial]
+
+
+def _partial(row: PartialStack) -> Finding:
+    return Finding(
+        kind="partial",
+        subject=row.name,
+        what=f"not as defined: {listed(row.partial)}",
+        why="An update with targets has left these: one without targets does the rest.",
+        page=f"stack/{row.id}",
+        command=f"isotherm stack update {shlex.quote(row.name)} --existing",
         stack=row.name,
         stack_id=row.id,
         traversal_id=row.traversal_id,
@@ -395,5 +417,6 @@ _LISTS: Final = {
     "held": "stacks?states=" + ",".join(f"{action}_IN_PROGRESS" for action in sorted(ACTIONS)),
     "quiet": "stacks?states=" + ",".join(f"{action}_IN_PROGRESS" for action in sorted(ACTIONS)),
     "rolled_back": "stacks?states=ROLLBACK_COMPLETE",
+    "partial": "stacks?partial=1",
     "cache": "stacks/cache",
 }

@@ -74,6 +74,8 @@ class StackQuery:
     descending: bool = True
     offset: int = 0
     limit: int = 50
+    #: Whether only those that an update with targets has converged in part.
+    partial: bool = False
     #: Whether nested and deleted stacks are included.
     nested: bool = False
     deleted: bool = False

@@ -16,6 +16,7 @@ KINDS: Final = {
     "held": "Resources held at a breakpoint",
     "quiet": "Operations without progress",
     "rolled_back": "Stacks that were rolled back",
+    "partial": "Stacks updated in part",
     "drift": "Stacks changed by others",
     "stale": "Stacks with outdated values",
     "sink": "Event sinks that are behind",

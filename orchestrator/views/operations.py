@@ -248,6 +248,8 @@ class StackSummary(View):
     parent_id: str | None = None
     #: Whether it, or something in it, is protected against deletion.
     protected: bool = False
+    #: The number of its resources that are not as defined, or may not be, after an update with targets.
+    left: int = 0
     #: How long its operation usually takes; None once that is over, and while too few like it are known.
     usual_seconds: float | None = None
 

@@ -20,6 +20,7 @@ from orchestrator.queries.findings import (
     ended_findings,
     grouped,
     held_findings,
+    partial_findings,
     process_findings,
     quiet_findings,
     sink_findings,
@@ -33,6 +34,7 @@ from orchestrator.store.stacks.attention import (
     DriftedStack,
     EndedStack,
     HeldNode,
+    PartialStack,
     QuietOperation,
     StaleStack,
 )
@@ -96,6 +98,7 @@ def one_of_each(dashboard: Dashboard) -> AttentionView:
                 since=now - QUIET_SECONDS - 60,
             ),
         ),
+        partial=(PartialStack(id="p", name="shop", traversal_id="t", partial=("page",) * 40),),
         drifted=(
             DriftedStack(id="d", name="mail", traversal_id="t", resources=2, left_alone=1, since=now - 5000),
         ),
@@ -121,6 +124,7 @@ def one_of_each(dashboard: Dashboard) -> AttentionView:
         *held_findings(rows),
         *stuck_findings([stuck], now),
         *quiet_findings(rows, (), {}),
+        *partial_findings(rows),
         *drift_findings(rows),
         *stale_findings(rows),
         *sink_findings([late]),

@@ -1,10 +1,12 @@
 """The list of stacks: filters in the address and under a name, and one action on many stacks."""
 
+import json
 import re
 
 import pytest
 from playwright.sync_api import expect
 
+from orchestrator.model.messages import StackJob
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, nothing
 from tests.browser.test_keyboard import tab_to
@@ -146,6 +148,33 @@ def test_many_are_deleted_once_their_number_is_typed(site: Site, visit: Visiting
         until_listed(seen)
     for each in (*made.values(), held):
         assert site.ended(each.id).deleted_at is not None
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_stack_that_was_updated_in_part_says_so_and_is_found_by_it(
+    theme: str, visit: Visiting, site: Site
+) -> None:
+    name = f"part-{theme}"
+    site.made(f"{name}-whole", {"one": nothing()})
+    stack = site.made(name, {"one": nothing(), "two": nothing()})
+    changed = {each: nothing(properties={"value": "b"}) for each in ("one", "two")}
+    template = json.dumps({"heat_template_version": "2021-04-16", "resources": changed})
+    site.service.update(StackJob(name=name, template=template, targets=("one",)))
+    assert site.ended(stack.id).partial == ("two",)
+    with visit(theme=theme) as seen:
+        seen.open(f"/stacks?name={name}")
+        until_listed(seen, name, f"{name}-whole")
+        mark = seen.page.locator(".tag:visible", has_text="updated in part")
+        expect(mark).to_have_count(1)
+        expect(mark).to_have_attribute("title", "1 resource may not be as defined")
+        seen.page.focus("[name=partial]")
+        seen.page.keyboard.press("Space")
+        until_listed(seen, name)
+        assert "partial=1" in seen.page.url
+        assert seen.findings() == []
+        for width in (1440, 390):
+            seen.page.set_viewport_size({"width": width, "height": 844})
+            assert seen.page.evaluate(TOO_WIDE) == []
 
 
 @pytest.mark.parametrize("theme", THEMES)

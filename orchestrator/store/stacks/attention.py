@@ -1,4 +1,4 @@
-"""Stacks that may need a person: failed, rolled back, held at breakpoints, or in progress without any event."""
+"""Stacks that may need a person: failed, rolled back, updated in part, held, or in progress without any event."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -69,6 +69,17 @@ class StaleStack(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartialStack(Record):
+    """A stack of which an update with targets has left something."""
+
+    id: str
+    name: str
+    traversal_id: str
+    #: The names of its resources that are not as defined, or may not be.
+    partial: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuietOperation(Record):
     """An operation in progress without a recent event, neither of its stack nor of those nested in it."""
 
@@ -98,6 +109,8 @@ class AttentionRows:
     drifted_total: int = 0
     stale: Sequence[StaleStack] = field(default=())
     stale_total: int = 0
+    partial: Sequence[PartialStack] = field(default=())
+    partial_total: int = 0
     #: The number of outermost stacks in progress, and the one that began first: its name, id and time.
     in_progress: int = 0
     oldest: tuple[str, str, float] | None = None
@@ -123,6 +136,7 @@ class AttentionStacks(Repository):
             under_way = connection.execute(_in_progress(project)).first()
             drifted = connection.execute(_drifted(project).limit(limit)).all()
             stale = connection.execute(_stale(project).limit(limit)).all()
+            left = connection.execute(_partial(project).limit(limit)).all()
             quiet = connection.execute(_quiet(project, now - quiet_seconds).limit(MOST_QUIET)).all()
         return AttentionRows(
             as_of=now,
@@ -137,6 +151,8 @@ class AttentionStacks(Repository):
             drifted_total=_total(drifted),
             stale=tuple(StaleStack.of(row) for row in stale),
             stale_total=_total(stale),
+            partial=tuple(PartialStack.of(row) for row in left),
+            partial_total=_total(left),
             in_progress=under_way.total if under_way else 0,
             oldest=(under_way.name, under_way.id, under_way.begun_at) if under_way else None,
         )
@@ -197,6 +213,16 @@ def _stale(project: str) -> Query:
         .join(resource, resource.c.id == reader.c.resource_id)
         .where(_outermost(project), reader.c.stale, ~tables.is_gone())
         .group_by(*names)
+        .order_by(stack.c.name)
+    )
+
+
+def _partial(project: str) -> Query:
+    stack = tables.stack
+    columns = (stack.c.id, stack.c.name, stack.c.traversal_id, stack.c.partial)
+    return (
+        sa.select(*columns, sa.func.count().over().label("total"))
+        .where(_outermost(project), tables.is_partial())
         .order_by(stack.c.name)
     )
 

@@ -67,7 +67,7 @@ class StackLists(Repository):
             if values:
                 yield column.in_(values)
         if wanted.partial:
-            yield stack.c.partial != sa.literal("[]", sa.Text)
+            yield tables.is_partial()
         if wanted.states:
             yield sa.tuple_(stack.c.action, stack.c.status).in_(wanted.states)
         if wanted.name_patterns:

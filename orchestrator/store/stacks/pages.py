@@ -52,6 +52,7 @@ class StackPages:
         descending: bool = True,
         offset: int = 0,
         limit: int = 50,
+        partial: bool = False,
         nested: bool = False,
         deleted: bool = False,
     ) -> StackPage:
@@ -79,6 +80,8 @@ class StackPages:
             wanted &= _state().in_(states)
         for tag in tags:
             wanted &= has_tag(tag, postgres=self._db.postgres)
+        if partial:
+            wanted &= tables.is_partial()
         order = self._order(sort)
         direction = order.desc() if descending else order.asc()
         cursor = self._horizon.look()
@@ -148,6 +151,7 @@ class StackPages:
                 traversal.c.comment,
                 last.scalar_subquery().label("last_event_at"),
                 _protected().label("protected"),
+                stack.c.partial,
             )
             .join(traversal, traversal.c.id == stack.c.traversal_id)
             .where(stack.c.id.in_(ids))
@@ -205,7 +209,8 @@ def _aged(
 
 def _summary(row: AnyRow, tally: Tally) -> StackSummary:
     return StackSummary(
-        **row._mapping,
+        **{name: value for name, value in row._mapping.items() if name != "partial"},
+        left=len(row.partial),
         state=f"{row.action}_{row.status}",
         counts=tally.counts,
         total=tally.total,

@@ -146,6 +146,11 @@ resource = sa.Table(
 )
 
 
+def is_partial() -> sa.ColumnElement[bool]:
+    """Return the condition that an update with targets has left something of a stack."""
+    return stack.c.partial != sa.literal("[]", sa.Text)
+
+
 def is_gone() -> sa.ColumnElement[bool]:
     """Return the condition that a resource is deleted."""
     return (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")

@@ -14,6 +14,7 @@ const LINKS = {
   held: "See it in the graph",
   quiet: "See the timeline",
   rolled_back: "See why it failed",
+  partial: "See the stack",
   drift: "See its events",
   stale: "See the stack",
   sink: "See its events",

@@ -11,6 +11,7 @@ const USUAL = Object.freeze({
   over: "",
   within: "",
   states: "",
+  partial: "",
   nested: "",
   deleted: "",
   sort: "updated",
@@ -18,7 +19,7 @@ const USUAL = Object.freeze({
   offset: 0,
 });
 const TEXTS = ["search", "name", "tags", "over", "within"];
-const BOXES = ["nested", "deleted"];
+const BOXES = ["partial", "nested", "deleted"];
 /** What stands in the part of the form that is opened on demand. */
 const FOLDED = ["name", "tags", "over", "within"];
 const TYPING_MILLISECONDS = 250;

@@ -101,7 +101,7 @@ function newRow(stack) {
     "tr",
     { data: { id: stack.id } },
     el("th", { scope: "row", class: "clip" }, chosen.isPossible ? choiceOf(stack) : null, link, el("span", { class: "tags" })),
-    el("td", {}, el("span"), " ", el("span", { hidden: true }), " ", el("span", { hidden: true })),
+    el("td", {}, el("span"), " ", el("span", { hidden: true }), " ", el("span", { hidden: true }), " ", el("span", { class: "tag", text: "updated in part", hidden: true })),
     el(
       "td",
       {},
@@ -150,7 +150,7 @@ function fill(row, stack, standstill) {
   state.firstChild.title = stack.reason;
   // An operator has to clear the hook: the bar alone does not show that.
   const { held = 0 } = stack.counts;
-  const [, hold, standing] = state.querySelectorAll(":scope > span");
+  const [, hold, standing, part] = state.querySelectorAll(":scope > span");
   hold.hidden = !held;
   if (held) showBadge(hold, "held", `${held} held`);
   standing.hidden = !standstill || !isUnderWay(stack);
@@ -158,6 +158,8 @@ function fill(row, stack, standstill) {
     showBadge(standing, "retrying", "nothing works on it");
     standing.title = lackWords(standstill);
   }
+  part.hidden = !stack.left;
+  part.title = `${counted(stack.left, "resource")} may not be as defined`;
   const [bar, share, words] = progress.firstChild.children;
   showBar(bar, stack.counts, stack.total, stack.deleted_at ? "DELETE" : stack.action);
   bar.title = countsInWords(stack.counts);

@@ -6,6 +6,8 @@ from typing import Any
 import falcon
 import pytest
 
+from orchestrator.api.door import Door
+from orchestrator.model.messages import StackJob
 from tests.unit.orchestrator.api.conftest import TEMPLATE, Client
 
 
@@ -175,6 +177,38 @@ def test_lists_are_filtered_sorted_and_paged(client: Client) -> None:
     assert {each["project"] for each in everywhere} >= {"lists", "acme"}
     assert names(global_tenant="true", tenant="lists") == names(tenant="lists") == ["c1", "a1"]
     assert names(tenant="acme") == []
+
+
+def test_stack_that_was_updated_in_part_says_what_is_left_until_it_is_whole(
+    client: Client, door: Door
+) -> None:
+    def text(value: str) -> dict[str, Any]:
+        return {"type": "OS::Heat::Value", "properties": {"value": value}}
+
+    def template(value: str) -> dict[str, Any]:
+        return {
+            "heat_template_version": "2018-08-31",
+            "resources": {name: text(value) for name in ("one", "two", "three")},
+        }
+
+    def listed() -> dict[str, list[str]]:
+        query = {"partial": "true"}
+        found = client.get("/stacks", params=query)["stacks"]
+        return {each["stack_name"]: each["partial"] for each in found}
+
+    path = client.create("in-part", template=template("a"))
+    assert client.get(path)["stack"]["partial"] == []
+    assert listed() == {}
+    name, stack_id = path.split("/")[2:]
+    service = door._whole.of_project("acme")
+    changed = json.dumps(template("b"))
+    service.update(StackJob(name=name, project="acme", template=changed, targets=("one", "three")))
+    assert client.wait(path, "UPDATE_COMPLETE")["partial"] == ["two"]
+    assert listed() == {"in-part": ["two"]}
+    assert service.stack(stack_id).partial == ("two",)
+    assert client.ask("PUT", path, json={"template": template("b")}).status == falcon.HTTP_ACCEPTED
+    assert client.wait(path, "UPDATE_COMPLETE")["partial"] == []
+    assert listed() == {}
 
 
 def test_environment_files_take_the_place_of_the_environment(client: Client) -> None:

@@ -22,6 +22,7 @@ def test_states_have_commas_between_them() -> None:
     query = stack_query({"states": "CREATE_FAILED,,UPDATE_FAILED", "descending": "0", "deleted": "1"})
     assert query.states == ("CREATE_FAILED", "UPDATE_FAILED")
     assert (query.descending, query.deleted, query.nested) == (False, True, False)
+    assert (query.partial, stack_query({"partial": "1"}).partial) == (False, True)
 
 
 def test_a_part_of_a_name_finds_it_and_a_pattern_is_one() -> None:

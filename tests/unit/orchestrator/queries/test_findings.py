@@ -15,6 +15,7 @@ from orchestrator.queries.findings import (
     grouped,
     held_findings,
     machine_findings,
+    partial_findings,
     process_findings,
     quiet_findings,
     sink_findings,
@@ -27,6 +28,7 @@ from orchestrator.store.stacks.attention import (
     DriftedStack,
     EndedStack,
     HeldNode,
+    PartialStack,
     QuietOperation,
 )
 from orchestrator.views.attention import KINDS, AttentionView, Finding
@@ -85,6 +87,15 @@ def test_a_stack_that_others_changed_is_a_finding(resources: int, left: int, wha
     assert (finding.kind, finding.what, finding.since) == ("drift", what, 5.0)
     assert why in finding.why
     assert finding.command == "isotherm stack drift show 'my web'"
+
+
+def test_a_stack_that_was_updated_in_part_is_a_finding_with_the_first_names_that_were_left() -> None:
+    left = PartialStack(id="i", name="my web", traversal_id="t", partial=tuple("abcdefg"))
+    (group,) = grouped(partial_findings(rows(partial=[left])), totals_of(rows(partial_total=60), ()))
+    (finding,) = group.findings
+    assert (finding.kind, finding.what) == ("partial", "not as defined: a, b, c, d, e and 2 more")
+    assert (finding.page, finding.command) == ("stack/i", "isotherm stack update 'my web' --existing")
+    assert (group.total, group.page) == (60, "stacks?partial=1")
 
 
 def test_a_held_resource_is_let_on_by_clearing_its_own_breakpoint() -> None:

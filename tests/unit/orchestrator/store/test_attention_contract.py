@@ -55,6 +55,7 @@ def test_failed_and_rolled_back_stacks_come_newest_first_with_the_number_of_all(
 def test_stacks_of_another_project_deleted_and_nested_ones_are_left_out(bench: Bench) -> None:
     for stack in ("theirs", "gone", "inner"):
         fail(bench, stack)
+        change(bench, stack, partial=("a",))
     hold(bench, "held")
     change(bench, "theirs", project="other")
     change(bench, "held", project="other")
@@ -64,6 +65,20 @@ def test_stacks_of_another_project_deleted_and_nested_ones_are_left_out(bench: B
     assert read(bench) == AttentionRows(as_of=bench.clock.now)
     assert [row.stack for row in read(bench, "other").held] == ["held"]
     assert [row.name for row in read(bench, "other").failed] == ["theirs"]
+    assert [row.name for row in read(bench, "other").partial] == ["theirs"]
+
+
+def test_stacks_that_were_updated_in_part_come_by_name_with_the_number_of_all(bench: Bench) -> None:
+    for stack in ("web", "db", "whole"):
+        bench.run_all(bench.begin({"a": set()}, stack=stack))
+    change(bench, "web", partial=("page", "key"))
+    change(bench, "db", partial=("it's",))
+    found = [(row.name, row.id, row.traversal_id, row.partial) for row in read(bench).partial]
+    assert found == [("db", "db-id", "db-t1", ("it's",)), ("web", "web-id", "web-t1", ("page", "key"))]
+    first = read(bench, limit=1)
+    assert ([row.name for row in first.partial], first.partial_total) == (["db"], 2)
+    (group,) = stored_attention(bench.store, Settings(project="p")).groups
+    assert (group.kind, group.total) == ("partial", 2)
 
 
 def test_a_resource_is_held_until_its_operation_is_over(bench: Bench) -> None:

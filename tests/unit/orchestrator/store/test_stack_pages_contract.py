@@ -67,6 +67,14 @@ def test_a_page_tells_of_each_stack_how_far_it_is(some: Bench) -> None:
     assert page.as_of == some.clock.now
 
 
+def test_a_page_tells_how_much_an_update_with_targets_has_left_and_is_filtered_by_it(some: Bench) -> None:
+    change(some, ["db"], partial=("b", "it's"))
+    page = some.store.stack_pages.page(project="p", sort="name")
+    assert [(row.name, row.left) for row in page.rows] == [("web", 0), ("db", 2), ("cache", 0)]
+    page = some.store.stack_pages.page(project="p", partial=True)
+    assert (names(page), page.total) == (["db"], 1)
+
+
 def test_what_is_asked_again_is_told_as_it_is_by_then(bench: Bench) -> None:
     (a,) = bench.begin({"a": set()})
     pages = bench.store.stack_pages
