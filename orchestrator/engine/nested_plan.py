@@ -11,8 +11,9 @@ from typing import Final
 from orchestrator.config.limits import Limits
 from orchestrator.definition import LazyFiles
 from orchestrator.engine.nested_stacks import nested_job
+from orchestrator.engine.planned_deletions import PlannedDeletions, under
 from orchestrator.engine.planned_resources import made, planned
-from orchestrator.engine.update_preview import DELETE, DryRun, why_kept
+from orchestrator.engine.update_preview import DELETE, DryRun
 from orchestrator.errors import IsothermError
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.planning.comparison import Comparison, compare
@@ -47,6 +48,7 @@ class NestedPlans:
         clients: NamedClients | None = None,
         content: Callable[[str], str] | None = None,
         moved: Moved | None = None,
+        deletions: PlannedDeletions | None = None,
     ) -> None:
         """Keep the arguments; ``run`` is that of ``compared``, and ``content`` reads a file of it by its digest.
 
@@ -61,6 +63,7 @@ class NestedPlans:
         transfers = self._moved.transfers
         self._new = {each.stack.id: each for each in transfers.made} if transfers else {}
         self._content = content or self._file
+        self._deletions = deletions or PlannedDeletions(store, stack.root_id, rows=self._inside)
         self._desired = {each.name: each for each in compared.desired_resources}
 
     def of(self, plan: ResourcePlan) -> list[PlannedResource]:
@@ -71,7 +74,7 @@ class NestedPlans:
         kind = kind_of_type(self._types, plan.type)
         if plan.action in (Action.KEEP, Action.REFUSE) or not _has_stack(kind):
             return []
-        return [self._from(_under(plan.name, each)) for each in self._of(plan)]
+        return [self._from(under(plan.name, each)) for each in self._of(plan)]
 
     def _from(self, resource: PlannedResource) -> PlannedResource:
         """Return a resource with the path that it has at present, if it is moved."""
@@ -110,13 +113,7 @@ class NestedPlans:
 
     def _deleted(self, rows: list[ResourceRow]) -> Iterator[PlannedResource]:
         for outer in rows:
-            planned_as = self._store.histories.planned(outer.id)
-            for row in self._inside(outer.id):
-                reason = why_kept(planned_as.get(row.id, {}))
-                yield PlannedResource(name=row.name, type=row.type, action=DELETE, reason=reason)
-                if not reason and _has_stack(kind_of_type(self._types, row.type)):
-                    for each in self._deleted([row]):
-                        yield _under(row.name, each)
+            yield from self._deletions.of(outer.id)
 
     def _replaced(self, name: str) -> Iterator[PlannedResource]:
         """Yield what is made in a new stack, and what is deleted in the one whose place it takes."""
@@ -169,6 +166,7 @@ class NestedPlans:
             clients=self._clients,
             content=self._content,
             moved=self._moved,
+            deletions=self._deletions,
         )
         requires = {each.name: sorted(each.requires) for each in compared.desired_resources}
         for each in plan.resources:
@@ -215,13 +213,3 @@ class NestedPlans:
 
 def _has_stack(kind: type[Resource] | None) -> bool:
     return kind is not None and issubclass(kind, StackResource)
-
-
-def _under(name: str, resource: PlannedResource) -> PlannedResource:
-    """Return a resource with its path in the stack that the resource ``name`` is."""
-    return replace(
-        resource,
-        name=f"{name}/{resource.name}",
-        after=tuple(f"{name}/{each}" for each in resource.after),
-        moved_from=resource.moved_from and f"{name}/{resource.moved_from}",
-    )

@@ -16,9 +16,10 @@ import msgpack
 from orchestrator.config.caller import caller
 from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.settings import Settings
+from orchestrator.engine.planned_deletions import PlannedDeletions
 from orchestrator.engine.planned_resources import made, planned
 from orchestrator.engine.stack_actions import refuse_busy, refuse_partial
-from orchestrator.engine.update_preview import DELETE, refusal_of, why_kept
+from orchestrator.engine.update_preview import DELETE
 from orchestrator.errors import Conflict, InvalidInput, IsothermError, Problem
 from orchestrator.keys.plan_seal import PlanKeys, parts_of, require_body
 from orchestrator.lifecycle.engine_plugin import joined
@@ -197,8 +198,6 @@ class StackPlans:
         held = self._store.protections.held(stack, list(rows.values()))
         change_of_delete(stack, list(rows.values()), held, unprotect=unprotect or lists_refused)
         held = {} if unprotect else held
-        fragments = self._store.histories.planned(stack.id)
-        graph = Graph({row.id: frozenset(row.requires) & rows.keys() for row in rows.values()}).reversed()
         plugins = joined(
             lifecycle_plugins(self._settings),
             engine_of(self._settings, store=lambda: self._store, types=_types),
@@ -210,16 +209,7 @@ class StackPlans:
             DELETE,
             stack=stack,
             resources=[
-                PlannedResource(
-                    name=rows[row_id].name,
-                    type=rows[row_id].type,
-                    action=Action.REFUSE.value if row_id in held else DELETE,
-                    reason=refusal_of(rows[row_id].name, held[row_id])
-                    if row_id in held
-                    else why_kept(fragments.get(row_id, {})),
-                    after=tuple(sorted(rows[each].name for each in graph.requirements[row_id])),
-                )
-                for row_id in graph.in_order()
+                *PlannedDeletions(self._store, stack.root_id).of_rows(stack.id, list(rows.values()), held)
             ],
             tags=tuple(stack.tags),
             warnings=(

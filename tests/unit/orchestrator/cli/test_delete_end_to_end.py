@@ -100,3 +100,63 @@ def test_lists_are_filtered_sorted_and_cut() -> None:
     refused = run("stack", "list", "--state", "CRETE_COMPLETE")
     assert refused.exit_code == 2
     assert "did you mean 'CREATE_COMPLETE'?" in refused.stderr
+
+
+def test_a_plan_lists_what_is_in_nested_stacks_but_for_those_that_stay(tmp_path: Path) -> None:
+    (tmp_path / "kept.yaml").write_text(KEPT)
+    (tmp_path / "middle.yaml").write_text(
+        "heat_template_version: 2021-04-16\n"
+        "resources:\n"
+        "  inner: {type: kept.yaml}\n"
+        "  spared: {type: kept.yaml, deletion_policy: Retain}\n"
+    )
+    (tmp_path / "outer.yaml").write_text(
+        "heat_template_version: 2021-04-16\n"
+        "resources:\n"
+        "  middle: {type: middle.yaml}\n"
+        "  last: {type: OS::Heat::TestResource, depends_on: middle}\n"
+    )
+    assert run("stack", "create", "outer", "-t", "outer.yaml").exit_code == 0
+    resources = {each["name"]: each for each in planned("outer")["resources"]}
+    assert {name: each["after"] for name, each in resources.items()} == {
+        "last": [],
+        "middle": ["last"],
+        "middle/inner": [],
+        "middle/inner/second": [],
+        "middle/inner/first": ["middle/inner/second"],
+        "middle/spared": [],
+    }
+    assert list(resources)[:2] == ["last", "middle"]
+    kept = {name for name, each in resources.items() if "its deletion policy is Retain" in each["reason"]}
+    assert kept == {"middle/inner/second", "middle/spared"}
+    assert {each["action"] for each in resources.values()} == {"DELETE"}
+    # The same of a deletion by an update.
+    (tmp_path / "last.yaml").write_text(
+        "heat_template_version: 2021-04-16\nresources: {last: {type: OS::Heat::TestResource}}\n"
+    )
+    done = run("stack", "plan", "outer", "-t", "last.yaml", "-f", "json")
+    dropped = [each for each in json.loads(done.stdout)["resources"] if each["name"].startswith("middle/")]
+    assert [(each["name"], each["after"], each["reason"]) for each in dropped] == [
+        (name, each["after"], each["reason"])
+        for name, each in resources.items()
+        if name.startswith("middle/")
+    ]
+
+    nested = json.loads(run("stack", "list", "--nested", "-f", "json").stdout)
+    inner = next(
+        each for each in nested if each["name"].startswith("outer-middle-") and "inner" in each["name"]
+    )
+    assert run("stack", "protect", inner["name"], "first").exit_code == 0
+    assert {each["name"]: each["action"] for each in planned("outer")["resources"]} == {
+        "last": "DELETE",
+        "middle": "REFUSE",
+    }
+    filed = ("stack", "plan", "outer", "--delete", "--unprotect", "-o", "delete.plan")
+    assert run(*filed).exit_code == 0
+    applied = run("stack", "apply", "delete.plan")
+    assert applied.exit_code == 0, applied.output
+    # What stays of a nested stack is a stack now.
+    (spared,) = [
+        each for each in json.loads(run("stack", "list", "-f", "json").stdout) if "outer" in each["name"]
+    ]
+    assert "spared" in spared["name"]
