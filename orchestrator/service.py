@@ -217,17 +217,24 @@ class Service(Administration):
         with self._delegated(update, token, prepared, types) as ready:
             return self._begun(self._jobs.submit(ready, stack=stack.name), job.job_id)
 
-    def import_objects(self, job: "ImportJob") -> StackView:
+    def import_objects(self, job: "ImportJob", *, token: str = "") -> StackView:
         """Begin to take existing objects into a stack that exists; return it in progress.
 
+        ``token`` is as for an update.
+
         Raises:
-            InvalidInput: an object has an owner, or the definition would change something else; nothing was changed.
+            InvalidInput: an object has an owner, the definition would change something else, or the token delegates
+                nothing; nothing was changed.
             Conflict: the stack is not complete, or a lifecycle plugin refused.
         """
-        if self._embedded is None:
-            # As in create.
-            self.imports.examine(job)
-        return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
+        if self._embedded is not None and not token:
+            return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
+        # As in create.
+        from orchestrator.plugins.registry import ResourceTypes
+
+        prepared = self.imports.examine(job)
+        with self._delegated(job, token, prepared, ResourceTypes.on_demand()) as ready:
+            return self._begun(self._jobs.submit(ready, stack=job.name), job.job_id)
 
     @cached_property
     def imports(self) -> "ImportAdmin":

@@ -11,7 +11,7 @@ from orchestrator.api.reading import Parts
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, cut
-from orchestrator.model.messages import AdoptJob, EnvironmentSource, StackJob
+from orchestrator.model.messages import AdoptJob, EnvironmentSource, ImportJob, StackJob
 from orchestrator.model.tags import read_tags
 from orchestrator.planning.patch import upon_existing
 from orchestrator.queries.stack_document import definition_in, read_stack_document, tags_in
@@ -85,6 +85,21 @@ def partial_update(
         refresh=parts.flag("converge", otherwise=False),
     )
     return upon_existing(job, replace(present, parameters=kept), Limits.of(settings))
+
+
+def importing(body: Mapping[str, Any], stack: StackView, present: StackJob, settings: Settings) -> ImportJob:
+    """Return the job that takes the objects in ``resources`` into a stack, by its definition with what is given.
+
+    ``resources`` has the physical id of each object, or an entry as in an adopt document, by the resource's name.
+
+    Raises:
+        Refused, InvalidInput: as :func:`creation`.
+    """
+    entries = {
+        name: {"resource_id": each} if isinstance(each, str) else each
+        for name, each in Parts(body).map("resources").items()
+    }
+    return ImportJob.of(partial_update(body, stack, present, settings), resources=entries)
 
 
 def trial(body: Mapping[str, Any], settings: Settings) -> StackJob:

@@ -7,6 +7,7 @@ from orchestrator.api.catalogue import TemplateFunctions, TemplateVersions, Type
 from orchestrator.api.cfn import Cfn
 from orchestrator.api.door import Door
 from orchestrator.api.events import Event, Events, ResourceEvents
+from orchestrator.api.imports import Import, ImportPreview
 from orchestrator.api.installation import Build, Health, Services, Versions
 from orchestrator.api.lookups import REDIRECTED, Lookup
 from orchestrator.api.resources import Metadata, Resource, Resources, Signal
@@ -63,6 +64,8 @@ _OF_PROJECT: Final[tuple[tuple[str, type[Face]], ...]] = (
 _OF_STACK: Final[tuple[tuple[str, type[Face]], ...]] = (
     ("", Stack),
     ("/preview", UpdatePreview),
+    ("/import", Import),
+    ("/import/preview", ImportPreview),
     ("/abandon", Abandon),
     ("/export", Export),
     ("/template", Template),

@@ -207,6 +207,18 @@ COMPONENTS: Final[Mapping[str, Schema]] = {
     },
     "Update": body(converge=SAID_FLAG, **_DEFINITION),
     "PartialUpdate": body(converge=SAID_FLAG, clear_parameters=many(TEXT), **_DEFINITION),
+    # An entry is an object's physical id, or as in an adopt document.
+    "Import": {
+        **body(
+            resources=by_name({"anyOf": [TEXT, MAP]}),
+            clear_parameters=many(TEXT),
+            **{name: schema for name, schema in _DEFINITION.items() if name != "disable_rollback"},
+        ),
+        "required": ["resources"],
+    },
+    "ImportChanges": wrapped(
+        "resource_changes", fields(dict.fromkeys(("imported", "unchanged"), many(named("PreviewedChange"))))
+    ),
     "Output": fields({**_OUTPUT_ITEM, "output_value": ANYTHING}, {"output_error": TEXT}),
     "OutputItem": fields(_OUTPUT_ITEM),
     "Snapshot": fields(

@@ -34,6 +34,8 @@ _CHANGES: Final = {
     "added": ("CREATE",),
     "deleted": ("DELETE",),
 }
+#: The same of a preview of an import.
+_IMPORTS: Final = {"imported": ("ADOPT",), "unchanged": ("UNCHANGED",)}
 
 
 def stack_item(stack: StackView, addresses: Addresses, *, with_project: bool = False) -> dict[str, Any]:
@@ -236,10 +238,21 @@ def _previewed(resource: ResourcePreview) -> Any:
 
 def changes_shown(plan: UpdatePlan, present: Mapping[str, ResourceView]) -> dict[str, Any]:
     """Return what an update would do to resources, by kind."""
+    return _by_kind(plan, present, _CHANGES)
+
+
+def import_shown(plan: UpdatePlan, present: Mapping[str, ResourceView]) -> dict[str, Any]:
+    """Return what an import would do to resources, by kind."""
+    return _by_kind(plan, present, _IMPORTS)
+
+
+def _by_kind(
+    plan: UpdatePlan, present: Mapping[str, ResourceView], kinds: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
     return {
         "resource_changes": {
             kind: [_change(each, present.get(each.name)) for each in plan.resources if each.action in actions]
-            for kind, actions in _CHANGES.items()
+            for kind, actions in kinds.items()
         }
     }
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
@@ -14,6 +14,9 @@ from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import UpdatePlan
+
+if TYPE_CHECKING:
+    from orchestrator.planning.preparation import Prepared
 
 
 class ImportAdmin:
@@ -33,14 +36,15 @@ class ImportAdmin:
         """
         return import_plan(self._store, self._find(job.name), job, self._settings)
 
-    def examine(self, job: ImportJob) -> None:
-        """Refuse an import that certainly will be refused.
+    def examine(self, job: ImportJob) -> "Prepared":
+        """Refuse an import that certainly will be refused; return what its definition wants.
 
         Raises:
             InvalidInput: as of :meth:`plan`.
             Conflict: as of :meth:`plan`, except by plugins.
         """
-        examine_import(self._store, self._find(job.name), job, self._settings)
+        compared, _ = examine_import(self._store, self._find(job.name), job, self._settings)
+        return compared.prepared
 
     def written_sections(
         self, job: StackJob, objects: Mapping[str, str], types: Mapping[str, str]

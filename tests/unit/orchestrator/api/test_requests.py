@@ -88,6 +88,8 @@ def test_a_reader_changes_nothing(
         "POST /stacks",
         "GET /services",
         *(f"{method} {of_stack}" for method in ("PUT", "PATCH", "DELETE")),
+        f"POST {of_stack}/import",
+        f"POST {of_stack}/import/preview",
         f"DELETE {of_stack}/abandon",
         f"GET {of_stack}/export",
         f"GET {of_stack}/environment",

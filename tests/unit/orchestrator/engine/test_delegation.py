@@ -11,7 +11,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.engine.delegation import delegated
 from orchestrator.engine.revocation import LOOK_SECONDS, Revocation
 from orchestrator.errors import Conflict, InvalidInput, NotFound
-from orchestrator.model.messages import DeleteJob, StackJob, UpdateJob
+from orchestrator.model.messages import DeleteJob, ImportJob, StackJob, UpdateJob
 from orchestrator.planning.preparation import prepare
 from orchestrator.plugins.clients import MOST_DELEGATED, ClientContext, ClientPlugin, Clients
 from orchestrator.plugins.properties import Property, PropertyType
@@ -84,7 +84,7 @@ resources:
     type: OS::Heat::ResourceGroup
     properties: {count: 1, resource_def: {type: T::Thing, properties: {size: {get_param: size}}}}
 """
-PLAIN = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::None}}\n"
+PLAIN = "heat_template_version: 2021-04-16\nresources:\n  a: {type: OS::Heat::None}\n"
 
 
 class Installation:
@@ -138,6 +138,15 @@ def test_stack_acts_for_its_caller_and_updates_bring_new_credentials(installatio
     installation.look()
     assert list(Realm.keys) == ["operator"]
     assert installation.engine.store.credentials.perhaps_unused() == []
+
+
+def test_a_stack_that_takes_an_object_in_acts_for_who_imported_it(installation: Installation) -> None:
+    installation.run(StackJob(name="s", template=PLAIN), "ann")
+    taken = f"{PLAIN}  b: {{type: T::Thing}}\n"
+    installation.run(ImportJob(name="s", template=taken, resources={"b": {"resource_id": "x"}}), "bob")
+    assert Thing.made == []
+    installation.engine.run(DeleteJob(name="s"))
+    assert Thing.made == ["bob"]
 
 
 def test_nothing_is_delegated_to_a_stack_that_does_not_act_there(installation: Installation) -> None:
