@@ -38,9 +38,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "clear_hook": "isotherm stack hook clear {stack} RESOURCE",
     "create": "isotherm stack create {stack} -t TEMPLATE",
     "update": "isotherm stack update {stack} --existing -t TEMPLATE",
+    "import": "isotherm stack import {stack} RESOURCE=ID --existing -t TEMPLATE",
 }
 #: Those that need no more than a button on the pages of a stack.
-ACTIONS: Final = tuple(action for action in COMMANDS if action not in ("create", "update"))
+ACTIONS: Final = tuple(action for action in COMMANDS if action not in ("create", "update", "import"))
 #: The operation of each, whose role the visitor needs.
 OPERATIONS: Final[Mapping[str, str]] = {
     "cancel": "stack.cancel",
@@ -59,6 +60,7 @@ OPERATIONS: Final[Mapping[str, str]] = {
     "clear_hook": "stack.clear_hook",
     "create": "stack.create",
     "update": "stack.update",
+    "import": "stack.import",
 }
 
 

@@ -16,8 +16,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.dashboard.bodies import comment_problems, kind_of, read_object, unknown, unstorable
 from orchestrator.dashboard.fitness import Situation, unfit
 from orchestrator.documentation.hot_constraint import hot_constraint
-from orchestrator.errors import Conflict, InvalidInput, Position, Problem
-from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.errors import Conflict, InvalidInput, Position, Problem, cut
+from orchestrator.model.messages import EnvironmentSource, ImportJob, StackJob
 from orchestrator.model.tags import TAGS, are_tags
 from orchestrator.planning.patch import upon_existing
 from orchestrator.sandbox.budget import evaluation
@@ -37,6 +37,8 @@ _OF_UPDATES: Final = ("stack_id", "traversal_id")
 _DROPPED: Final = ("cleared", "removed_environments", "removed_files")
 #: Of such a draft: whether the stack gets the default time-out again.
 _RESET: Final = "default_timeout"
+#: Of an import: the objects.
+_OBJECTS: Final = "objects"
 #: The names of a draft's texts in problems.
 TEMPLATE_FILE: Final = "template"
 ENVIRONMENT_FILE: Final = "environment"
@@ -72,17 +74,20 @@ class Draft:
     traversal_id: str = ""
     #: Why, in the operator's words; recorded with the operation.
     comment: str = ""
+    #: Of an import: the objects, as :func:`objects_in` reads them.
+    objects: str = ""
 
 
-def read_draft(body: bytes, *, updates: bool) -> Draft:
-    """Return the draft in a request's body, a JSON object.
+def read_draft(body: bytes, *, updates: bool, imports: bool = False) -> Draft:
+    """Return the draft in a request's body, a JSON object; an import is an update with objects.
 
     Raises:
         InvalidInput: it is not a JSON object, or a field is missing, unknown or malformed.
     """
     sent = read_object(body)
-    names = ("template", *_OPTIONAL, *((*_OF_UPDATES, *_DROPPED, _RESET) if updates else ()))
-    needed = ("template", *(_OF_UPDATES if updates else ()))
+    objects = (_OBJECTS,) if imports else ()
+    names = ("template", *_OPTIONAL, *((*_OF_UPDATES, *_DROPPED, _RESET) if updates else ()), *objects)
+    needed = ("template", *(_OF_UPDATES if updates else ()), *objects)
     problems = [
         *unknown(sent, names),
         *_two_timeouts(sent),
@@ -197,6 +202,39 @@ def update(draft: Draft, present: StackJob, settings: Settings) -> StackJob:
     )
     job = upon_existing(given, replace(left, parameters=kept), Limits.of(settings))
     return replace(job, timeout_minutes=None) if draft.default_timeout else job
+
+
+def importing(draft: Draft, present: StackJob, settings: Settings) -> ImportJob:
+    """Return the job that takes the draft's objects into a stack, with its definition as of :func:`update`.
+
+    Raises:
+        InvalidInput: as :func:`update`, or the objects are malformed.
+    """
+    entries = {name: {"resource_id": each} for name, each in objects_in(draft.objects).items()}
+    return ImportJob.of(update(draft, present, settings), resources=entries)
+
+
+def objects_in(text: str) -> dict[str, str]:
+    """Return the physical ids of objects by the resource's name, each on a line ``RESOURCE=ID``.
+
+    Raises:
+        InvalidInput: a line is something else, or names a resource again; all problems are listed.
+    """
+    found: dict[str, str] = {}
+    problems = []
+    for number, line in enumerate(text.splitlines(), 1):
+        name, separator, physical_id = (part.strip() for part in line.partition("="))
+        if not line.strip():
+            continue
+        if not (name and separator and physical_id):
+            message = f"line {number}: expected RESOURCE=ID, found {cut(line.strip())!r}"
+            problems.append(Problem(path=_OBJECTS, message=message))
+        elif found.setdefault(name, physical_id) != physical_id:
+            message = f"line {number}: the resource {name!r} has another object already"
+            problems.append(Problem(path=_OBJECTS, message=message))
+    if problems:
+        raise InvalidInput(problems)
+    return found
 
 
 def _check_there(path: str, names: Collection[str], present: Collection[str]) -> None:

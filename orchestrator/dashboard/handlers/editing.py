@@ -11,6 +11,7 @@ from orchestrator.dashboard.drafts import (
     Draft,
     check_draft,
     creation,
+    importing,
     judged,
     plan_of,
     problems_shown,
@@ -27,10 +28,21 @@ from orchestrator.errors import InvalidInput, IsothermError
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 
+#: The steps of an import.
+_IMPORTS: Final = ("import_preview", "import")
+
 
 def _carry_out(step: str, draft: Draft, service: Service) -> dict[str, Any]:
-    """Return the result of a step with a draft: ``validate``, ``preview``, ``plan``, ``create`` or ``update``."""
+    """Return the result of a step with a draft: ``validate``, ``preview``, ``plan``, ``create``, ``update``...
+
+    ``import_preview`` and ``import`` are about the draft's objects.
+    """
     settings = service.settings
+    if step in _IMPORTS:
+        taking = importing(draft, service.definition(draft.stack_id), settings)
+        if step == "import_preview":
+            return plan_of(service.imports.plan(taking))
+        return came(f"objects are taken into {draft.name}", service.import_objects(taking))
     job = (
         update(draft, service.definition(draft.stack_id), settings)
         if draft.stack_id
@@ -62,12 +74,12 @@ class Editing(OrderHandler):
     named = ""
 
     async def _answer(self, step: str, name: str) -> None:
-        action = "update" if name else "create"
+        action = ("import" if step in _IMPORTS else "update") if name else "create"
         self.require(action, name)
         self.require_json()
         draft = None
         try:
-            draft = read_draft(self.request.body, updates=bool(name))
+            draft = read_draft(self.request.body, updates=bool(name), imports=action == "import")
             self.named = draft.name
             result = await self._result(step, name, draft)
         except InvalidInput as error:
@@ -142,5 +154,9 @@ ROUTES: Final[list[Any]] = [
     url(r"/stacks/new", NewPage, name="new_stack"),
     url(r"/stack/([^/]+)/edit", EditPage, name="edit_stack"),
     url(r"/stacks/act/(validate|preview|plan|create)", Create, name="new_stack_act"),
-    url(r"/stack/([^/]+)/act/(validate|preview|plan|update)", Update, name="edit_stack_act"),
+    url(
+        r"/stack/([^/]+)/act/(validate|preview|plan|update|import_preview|import)",
+        Update,
+        name="edit_stack_act",
+    ),
 ]

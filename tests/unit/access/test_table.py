@@ -194,7 +194,8 @@ def of_addresses(settings: Settings, tokens: Mapping[str, str]) -> Iterator[list
         actions += [("POST", f"/stacks/act/{step}") for step in ("validate", "preview", "plan", "create")]
         actions += [("POST", f"/stacks/act/{action}/preview") for action in FOR_MANY]
         actions += [
-            ("POST", f"/stack/valued/act/{step}") for step in ("validate", "preview", "plan", "update")
+            ("POST", f"/stack/valued/act/{step}")
+            for step in ("validate", "preview", "plan", "update", "import_preview", "import")
         ]
         actions += [("POST", f"/stacks/act/plan/{step}") for step in ("show", "apply")]
         actions += [("POST", "/stack/valued/act/plan_deletion")]

@@ -56,12 +56,23 @@ function timeoutOf({ value, defaultValue, valueAsNumber, validity }) {
   return value ? { timeout_minutes: valueAsNumber } : { default_timeout: true };
 }
 
+/** Whether the draft takes objects into the stack, rather than changing it. */
+function takesObjects() {
+  return Boolean(stack) && byId("objects").value.trim() !== "";
+}
+
+/** What an import takes in; nothing of an update. */
+function objects() {
+  return takesObjects() ? { objects: byId("objects").value } : {};
+}
+
 function removed() {
   return { removed_environments: shown.environments.removed(), removed_files: shown.files.removed() };
 }
 
 function changed() {
   if (!form) return;
+  if (stack) setText(byId("go"), takesObjects() ? "Import objects" : "Update stack");
   isSeen = false;
   offer();
   byId("plan").replaceChildren();
@@ -73,6 +84,8 @@ function changed() {
 function offer() {
   byId("preview").setAttribute("aria-disabled", String(isBusy || Boolean(refused)));
   for (const id of ["save-plan", "go"]) byId(id).setAttribute("aria-disabled", String(isBusy || !isSeen || Boolean(refused)));
+  // No plan is made of an import.
+  byId("save-plan").hidden = takesObjects();
 }
 
 async function validate() {
@@ -154,10 +167,11 @@ async function take(step, words, more = {}) {
 }
 
 byId("preview").addEventListener("click", async () => {
-  const before = JSON.stringify(draft());
-  const plan = await take("preview", "The preview is being made…");
+  const written = () => JSON.stringify([draft(), objects()]);
+  const before = written();
+  const plan = await take(takesObjects() ? "import_preview" : "preview", "The preview is being made…", objects());
   // What was typed meanwhile is another draft.
-  if (!plan || JSON.stringify(draft()) !== before) return;
+  if (!plan || written() !== before) return;
   isSeen = true;
   byId("plan").replaceChildren(...planElements(plan));
   setText(byId("plan-said"), plan.has_changes ? "This would be done:" : "Nothing would change.");
@@ -183,7 +197,8 @@ byId("edit").addEventListener("submit", async (event) => {
   // A validation that came after it would be of a stack that has moved on.
   clearTimeout(waiting);
   asked?.abort();
-  const done = await take(stack ? "update" : "create", stack ? "Updating…" : "Creating…", { comment: byId("comment").value.trim() });
+  const [step, words] = takesObjects() ? ["import", "Importing…"] : stack ? ["update", "Updating…"] : ["create", "Creating…"];
+  const done = await take(step, words, { comment: byId("comment").value.trim(), ...objects() });
   if (done) location.assign(`${any}${done.stack_id}`);
 });
 
@@ -234,7 +249,7 @@ onChosen("template-open", async ([file]) => template.set(await file.text()));
 onChosen("environment-open", async ([file]) => environment.set(await file.text()));
 onChosen("files-add", addFiles);
 onDrop(byId("files"), addFiles);
-for (const id of ["tags", "timeout", "rollback", ...(stack ? [] : ["name"])]) byId(id).addEventListener("input", changed);
+for (const id of ["tags", "timeout", "rollback", stack ? "objects" : "name"]) byId(id).addEventListener("input", changed);
 
 /** Begin with the stack's present definition, or with an empty template. */
 async function begin() {

@@ -12,6 +12,7 @@ from orchestrator.dashboard.drafts import (
     check_draft,
     creation,
     judged,
+    objects_in,
     plan_of,
     read_draft,
     update,
@@ -210,3 +211,33 @@ def test_a_plan_of_a_new_stack_has_nested_resources() -> None:
     plan = plan_of(preview)
     assert plan["counts"] == {"CREATE": 2}
     assert [(each["name"], len(each["changes"])) for each in plan["rows"]] == [("a", 1), ("a/b", 1)]
+
+
+def test_objects_are_lines_with_a_resource_and_an_id() -> None:
+    assert objects_in(" page = /srv/a=b.html \n\nlink=x y\npage=/srv/a=b.html\n") == {
+        "page": "/srv/a=b.html",
+        "link": "x y",
+    }
+    assert objects_in("") == {}
+    with pytest.raises(InvalidInput) as refused:
+        objects_in("page\n=x\nlink=\ndisk=1\ndisk=2\n")
+    assert [(each.path, each.message) for each in refused.value.problems] == [
+        ("objects", "line 1: expected RESOURCE=ID, found 'page'"),
+        ("objects", "line 2: expected RESOURCE=ID, found '=x'"),
+        ("objects", "line 3: expected RESOURCE=ID, found 'link='"),
+        ("objects", "line 5: the resource 'disk' has another object already"),
+    ]
+
+
+def test_objects_are_of_an_import_alone() -> None:
+    def sent(**more: object) -> bytes:
+        return json.dumps({"template": "x", "stack_id": "i", "traversal_id": "t", **more}).encode()
+
+    assert read_draft(sent(objects="a=b"), updates=True, imports=True).objects == "a=b"
+    for imports, more, problem in (
+        (False, {"objects": "a=b"}, "objects"),
+        (True, {}, "objects: is needed"),
+        (True, {"objects": ["a=b"]}, "objects: expected is a text"),
+    ):
+        with pytest.raises(InvalidInput, match=problem):
+            read_draft(sent(**more), updates=True, imports=imports)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -130,3 +131,46 @@ def test_what_a_form_of_another_site_could_send_is_refused(operator: httpx.Clien
     assert form.status_code == 415
     foreign = operator.post("/stacks/act/create", json={}, headers={"Sec-Fetch-Site": "cross-site"})
     assert foreign.status_code == 403
+
+
+def test_objects_are_taken_in_as_they_were_previewed(
+    operator: httpx.Client, clients: dict[str, httpx.Client], service: Service
+) -> None:
+    page = Path(service.settings.state_directory) / "files" / "by-hand-4711.txt"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("by hand")
+    made = post(operator, "/stacks/act/create", name="taking", parameters=GIVEN).json()
+    assert list(service.watch(made["stack_id"]))[-1].stack.status == "COMPLETE"
+    given = f"{{path: {page.name}, content: welcome}}"
+    more = f"{TEMPLATE}  two: {{type: Isotherm::Node::File, properties: {given}}}\n"
+    draft = {name: made[name] for name in ("stack_id", "traversal_id")} | {"name": "taking", "template": more}
+    draft |= {"objects": f"two = {page}\n"}
+    for step in ("import_preview", "import"):
+        answer = clients["vic"].post(f"/stack/taking/act/{step}", json=draft)
+        assert answer.status_code == 403, step
+    plan = operator.post("/stack/taking/act/import_preview", json=draft)
+    assert plan.status_code == 200, plan.text
+    assert {each["name"]: each["action"] for each in plan.json()["rows"]} == {
+        "one": "UNCHANGED",
+        "two": "ADOPT",
+    }
+    assert plan.json()["has_changes"]
+    wrong = operator.post("/stack/taking/act/import", json=draft | {"objects": "two"})
+    assert wrong.status_code == 400
+    assert wrong.json()["problems"][0]["message"] == "line 1: expected RESOURCE=ID, found 'two'"
+    elsewhere = operator.post("/stack/taking/act/import", json=draft | {"parameters": {"word": "pear"}})
+    assert elsewhere.status_code == 400
+    assert elsewhere.json()["problems"][0]["path"] == "resources.one"
+    assert service.stack("taking").state == "CREATE_COMPLETE"
+
+    with structlog.testing.capture_logs() as noted:
+        done = operator.post("/stack/taking/act/import", json=draft | {"comment": "ticket 4712"})
+    assert done.status_code == 202, done.text
+    (line,) = [each for each in noted if each["event"] == "an operator acted on a stack"]
+    assert (line["stack"], line["action"], line["who"]) == ("taking", "import", "ann")
+    assert list(service.watch(made["stack_id"]))[-1].stack.state == "ADOPT_COMPLETE"
+    assert service.resource("taking", "two").physical_id == str(page)
+    assert page.read_text() == "by hand"
+    assert service.definition("taking").parameters == GIVEN
+    late = operator.post("/stack/taking/act/import", json=draft)
+    assert late.status_code == 409
