@@ -1,6 +1,7 @@
 """Options that several commands share, and the parsing of their values."""
 
 import functools
+import json
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ import click
 
 from orchestrator.cli.formats import FORMS
 from orchestrator.cli.shell import Shell
+from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.comments import COMMENT, is_comment
 from orchestrator.model.tags import read_tags
 
@@ -79,6 +81,24 @@ def split_pairs(
             raise click.BadParameter(f"expected each name once, got {name!r} twice")
         values[name] = value
     return values
+
+
+def json_object(text: str, *, path: str, such_as: str) -> dict[str, object]:
+    """Return the JSON object in the value of the option ``path``; ``such_as`` is an example for the error.
+
+    Raises:
+        InvalidInput: it is not JSON, with the position, or not an object.
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        message = f"expected JSON, but at line {error.lineno}, column {error.colno}: {error.msg}"
+        raise InvalidInput([Problem(path=path, message=message)]) from error
+    if not isinstance(value, dict):
+        raise InvalidInput(
+            [Problem(path=path, message=f"expected a JSON object such as {such_as}, got {text}")]
+        )
+    return value
 
 
 class _Minutes(click.FloatRange):

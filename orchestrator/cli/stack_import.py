@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from hooks.values.nearest import nearest
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
 from orchestrator.cli.errors import warn
 from orchestrator.cli.events import last_event
@@ -12,6 +13,7 @@ from orchestrator.cli.formats import as_json, as_yaml, show
 from orchestrator.cli.options import (
     comment_option,
     existing_option,
+    json_object,
     optional_template_options,
     shell_command,
     split_pairs,
@@ -22,6 +24,7 @@ from orchestrator.cli.options import (
 from orchestrator.cli.plan_tables import plan_tables
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, existing_job, stack_job
+from orchestrator.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from orchestrator.model.messages import StackJob
@@ -55,6 +58,15 @@ if TYPE_CHECKING:
     callback=split_pairs,
     help="With --write-template: the type of a resource that the template does not have yet. May be repeated.",
 )
+@click.option(
+    "--data",
+    "data",
+    multiple=True,
+    metavar="RESOURCE=JSON",
+    callback=split_pairs,
+    help="What the type of a resource keeps of its object: a JSON object, the resource_data of an adopt file. May be "
+    "repeated.",
+)
 @tags_option("New tags of the stack, instead of those it has; an empty text removes them.")
 @timeout_option
 @comment_option
@@ -69,6 +81,7 @@ def import_objects(
     is_dry_run: bool,
     writes_template: bool,
     types: Mapping[str, str],
+    data: Mapping[str, str],
     wait: bool,
     form: str,
     **given: Unpack[Given],
@@ -93,6 +106,9 @@ def import_objects(
         raise click.UsageError("--write-template and --dry-run exclude each other: give one of them")
     if types and not writes_template:
         raise click.UsageError("--type is for --write-template: otherwise the template has the types")
+    if data and writes_template:
+        raise click.UsageError("--data is for an import: --write-template reads the objects")
+    entries = _entries(objects, data)
     if not (is_dry_run or writes_template):
         refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
@@ -103,7 +119,6 @@ def import_objects(
             return
         from orchestrator.model.messages import ImportJob
 
-        entries = {resource: {"resource_id": physical_id} for resource, physical_id in objects.items()}
         importing = ImportJob.of(job, resources=entries)
         if is_dry_run:
             plan = service.imports.plan(importing)
@@ -113,6 +128,21 @@ def import_objects(
         after = last_event(service, name) if wait else 0
         going = service.import_objects(importing)
         follow_or_leave(shell, service, going, action="ADOPT", wait=wait, form=form, after=after)
+
+
+def _entries(objects: Mapping[str, str], data: Mapping[str, str]) -> dict[str, dict[str, object]]:
+    """Return the entries of an import, as in an adopt file.
+
+    Raises:
+        InvalidInput: data are no JSON object, or those of a resource without an object.
+    """
+    entries: dict[str, dict[str, object]] = {name: {"resource_id": each} for name, each in objects.items()}
+    for name, text in data.items():
+        if name not in entries:
+            hint = nearest(name, objects)
+            raise InvalidInput([Problem(path=f"--data {name}", message="no object is given", hint=hint)])
+        entries[name]["resource_data"] = json_object(text, path=f"--data {name}", such_as='{"value": "x"}')
+    return entries
 
 
 def _definition(

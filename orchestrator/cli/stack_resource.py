@@ -1,6 +1,5 @@
 """``isotherm stack resource``: list, show and signal the resources of a stack."""
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -8,9 +7,8 @@ import click
 from orchestrator.cli.ending import follow_or_leave
 from orchestrator.cli.events import last_event
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
-from orchestrator.cli.options import comment_option, example, shell_command
+from orchestrator.cli.options import comment_option, example, json_object, shell_command
 from orchestrator.cli.shell import Shell
-from orchestrator.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from orchestrator.views.stacks import ResourceView
@@ -133,7 +131,7 @@ def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
     A wait condition's handle, for example, counts the signals that it gets; a scaling policy makes its group larger or
     smaller. The result of a signal is among the events.
     """
-    details = signal_details(data)
+    details = json_object(data, path="--data", such_as='{"status": "SUCCESS"}')
     with shell.service() as service:
         changing = service.signal(name, resource_name, details)
         click.echo(f"{printable(resource_name)} in {printable(name)} was signalled", err=True)
@@ -147,23 +145,6 @@ def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
         follow_or_leave(
             shell, service, changing, action=changing.action, wait=True, form="table", after=after
         )
-
-
-def signal_details(data: str) -> dict[str, object]:
-    """Return the JSON object in ``data``.
-
-    Raises:
-        InvalidInput: it is not JSON, with the position, or not an object.
-    """
-    try:
-        details = json.loads(data)
-    except json.JSONDecodeError as error:
-        message = f"expected JSON, but at line {error.lineno}, column {error.colno}: {error.msg}"
-        raise InvalidInput([Problem(path="--data", message=message)]) from error
-    if not isinstance(details, dict):
-        message = f'expected a JSON object such as {{"status": "SUCCESS"}}, got {data}'
-        raise InvalidInput([Problem(path="--data", message=message)])
-    return details
 
 
 def _tables(view: "ResourceView") -> list[Table]:

@@ -107,6 +107,22 @@ def test_import_that_fails_leaves_the_stack_and_the_objects(tmp_path: Path, faul
     assert Path(page).exists() == (fault != "gone")
 
 
+def test_what_a_type_keeps_of_an_object_is_given_with_it() -> None:
+    sleeper = "  sleeper: {type: Isotherm::Node::Process, properties: {command: [sleep, '120']}}\n"
+    Path("alone.yaml").write_text(f"heat_template_version: 2021-04-16\nresources:\n{sleeper}")
+    Path("web.yaml").write_text(TEMPLATE + sleeper)
+    run("stack", "create", "alone", "-t", "alone.yaml")
+    abandoned = json.loads(run("stack", "abandon", "alone", "--yes", "-f", "json").stdout)
+    entry = abandoned["resources"]["sleeper"]
+    said = ("stack", "import", "web", f"sleeper={entry['resource_id']}", "-t", "web.yaml", "--existing")
+    refused = invoke(*said)
+    assert refused.exit_code == 1
+    assert f"there is no object with the id '{entry['resource_id']}'" in refused.output
+    run(*said, "--data", f"sleeper={json.dumps(entry['resource_data'])}")
+    run("stack", "check", "web")
+    run("stack", "delete", "web", "--yes")
+
+
 def test_object_of_another_stack_is_refused(tmp_path: Path) -> None:
     page = by_hand(tmp_path, "page.txt", "by hand")
     run("stack", "import", "web", f"page={page}", "-t", "more.yaml", "--existing")
@@ -129,6 +145,11 @@ def test_object_of_another_stack_is_refused(tmp_path: Path) -> None:
         (("page",), "expected NAME=VALUE"),
         (("page=x", "--dry-run", "--write-template"), "exclude each other"),
         (("page=x", "--type", "page=OS::Heat::None"), "--type is for --write-template"),
+        (("page=x", "--data", "page={}", "--write-template"), "--data is for an import"),
+        (("page=x", "--data", "pag={}"), "--data pag: no object is given hint: did you mean 'page'?"),
+        (("page=x", "--data", "page=[1]"), "--data page: expected a JSON object such as"),
+        (("page=x", "--data", "page={"), "--data page: expected JSON, but at line 1, column 2"),
+        (("page=x", "--data", "page"), "expected NAME=VALUE"),
         ((), "Missing argument"),
     ],
 )
