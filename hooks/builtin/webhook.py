@@ -202,6 +202,7 @@ class _Call:
         context, current = self.context, self.current_stack
         ended = {"outcome": context.outcome, "reason": context.reason} if self.phase == POST else {}
         wanted = {"user": context.user, "plan": _plan_document(context.plan)} if self.phase == PRE else {}
+        moves = [{"from": was, "to": name} for name, was in context.moved.items()]
         return {
             "operation_id": context.operation_id,
             "phase": self.phase,
@@ -209,6 +210,7 @@ class _Call:
             "root_action": context.root_action,
             "project": context.project,
             **wanted,
+            **({} if self.phase == POST else {"moved": moves}),
             "stack": definition_document(self.stack, has_values=has_values),
             "current_stack": None if current is None else presence_document(current),
             **ended,

@@ -123,7 +123,8 @@ def test_the_webhook_sends_what_the_page_shows() -> None:
             planned_at=1795528126.5,
             actions={"net": ("UNCHANGED",), "server": ("CREATE",)},
         )
-        context = replace(CONTEXT, root_action="UPDATE", user="bob", plan=plan)
+        moved = {"net": "network"}
+        context = replace(CONTEXT, root_action="UPDATE", user="bob", plan=plan, moved=moved)
         plugin.do_pre_op(context, wanted, stack(made, tags=("team-red",)), "UPDATE")
         plugin.do_post_op(CONTEXT, wanted, None, "UPDATE", True)
     before, after = (each.document for each in receiver.messages)

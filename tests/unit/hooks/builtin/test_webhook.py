@@ -74,7 +74,8 @@ def test_receiver_is_shown_what_is_to_be_and_what_is(receiver: Receiver) -> None
     plan = PlannedOperation(
         id="p", user="alice", planned_at=1.5, actions={"server": ("REPLACE", "UPDATE")}, deletes=("net",)
     )
-    context = replace(CONTEXT, root_action="ROLLBACK", user="bob", plan=plan)
+    moved = frozen({"server": "host"})
+    context = replace(CONTEXT, root_action="ROLLBACK", user="bob", plan=plan, moved=moved)
     assert webhook(receiver.url).do_pre_op(context, STACK, NOW, "UPDATE") is None
     (message,) = receiver.messages
     assert verify([SECRET], message.body, header_of(message.headers))
@@ -93,6 +94,7 @@ def test_receiver_is_shown_what_is_to_be_and_what_is(receiver: Receiver) -> None
             "actions": {"server": ["REPLACE", "UPDATE"]},
             "deletes": ["net"],
         },
+        "moved": [{"from": "host", "to": "server"}],
         "stack": {
             "id": "s-1",
             "name": "web",
@@ -139,6 +141,17 @@ def test_receiver_is_shown_what_is_to_be_and_what_is(receiver: Receiver) -> None
             },
         },
     }
+
+
+def test_a_preview_has_the_moves_too_and_an_ended_operation_has_none(receiver: Receiver) -> None:
+    plugin = webhook(receiver.url)
+    plugin.do_preview(replace(CONTEXT, moved=frozen({"server": "host"})), STACK, NOW, "UPDATE")
+    plugin.do_pre_op(CONTEXT, STACK, NOW, "UPDATE")
+    plugin.do_post_op(replace(CONTEXT, outcome=COMPLETE), STACK, NOW, "UPDATE", False)
+    preview, before, after = receiver.messages
+    assert preview.document["moved"] == [{"from": "host", "to": "server"}]
+    assert before.document["moved"] == []
+    assert "moved" not in after.document
 
 
 def test_values_can_be_kept_back(receiver: Receiver) -> None:
