@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from hooks.values.parts import parts_of
 from orchestrator.config.caller import acting_for
 from orchestrator.config.settings import Settings
 from orchestrator.engine.publisher import Publisher, publish_or_leave
@@ -103,8 +104,8 @@ class DriftKeeper:
             return
         begun = self._store.observation_turns.begin_due(PORTION)
         orders = [observe_order(stack_id, attempt) for stack_id, attempt in begun]
-        for start in range(0, len(orders), TOGETHER):
-            publish_or_leave(self._publisher, orders[start : start + TOGETHER])
+        for some in parts_of(orders, TOGETHER):
+            publish_or_leave(self._publisher, some)
 
     def _repair(self, stack_id: str, traversal_id: str) -> None:
         """Begin a repair, unless an operation has begun since it was decided: that sees the same marks."""

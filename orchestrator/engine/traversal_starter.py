@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hooks.values.parts import parts_of
 from orchestrator.config.limits import Limits
 from orchestrator.config.log_context import about_operation
 from orchestrator.config.observation import default_policy
@@ -443,8 +444,8 @@ class TraversalStarter:
         ]
         if len(orders) == 1 and orders[0].phase == END:
             self._store.traversals.complete(new.id)
-        for start in range(0, len(orders), PUBLISHED_AT_ONCE):
-            publish_or_leave(self._publisher, orders[start : start + PUBLISHED_AT_ONCE])
+        for some in parts_of(orders, PUBLISHED_AT_ONCE):
+            publish_or_leave(self._publisher, some)
 
 
 def _applying(new: NewTraversal, applies: "PlanBinding | None") -> NewTraversal:

@@ -5,6 +5,8 @@ from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 
+from hooks.values.parts import parts_of
+
 T = TypeVar("T")
 
 
@@ -23,9 +25,8 @@ Values = Mapping[str, object]
 
 
 def chunked(values: Sequence[T], most: int = 500) -> Iterator[Sequence[T]]:
-    """Yield parts of a list, each short enough for one statement."""
-    for start in range(0, len(values), most):
-        yield values[start : start + most]
+    """Return parts of a list, each short enough for one statement."""
+    return parts_of(values, most)
 
 
 def like_pattern(pattern: str) -> str:

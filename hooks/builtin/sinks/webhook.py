@@ -17,6 +17,7 @@ from hooks.http.permitted import host_and_port
 from hooks.http.sender import SignedSender
 from hooks.http.targets import Targets
 from hooks.values.masking import sentence_of
+from hooks.values.parts import parts_of
 
 #: The share of a call's time-out for sending: it ends by itself before the call is given up.
 SHARE: Final = 0.8
@@ -97,8 +98,7 @@ class WebhookSink(EventSink):
         """
         until = time.monotonic() + self.time_limit_seconds * SHARE
         wanted = [event for event in events if self._options.wants(event)]
-        for start in range(0, len(wanted), self._options.max_events):
-            batch = wanted[start : start + self._options.max_events]
+        for batch in parts_of(wanted, self._options.max_events):
             document_batch = {"version": VERSION, "events": [document(event) for event in batch]}
             self._sender.send(document_batch, within_seconds=max(0.0, until - time.monotonic()))
 

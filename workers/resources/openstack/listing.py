@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from hooks.values.parts import parts_of
 from workers.clients.openstack_errors import status_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _portions(resources: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObj
         if resource.object_id and (service := _service_of(resource)) is not None:
             groups[id(service), resource.collection].append(resource)
     for group in groups.values():
-        yield from (some for some in _batched(group) if len(some) > 1)
+        yield from (some for some in parts_of(group, TOGETHER) if len(some) > 1)
 
 
 def _service_of(resource: "CloudObject") -> object | None:
@@ -57,10 +58,6 @@ def _service_of(resource: "CloudObject") -> object | None:
         return resource.service
     except Exception:  # noqa: BLE001  # the boundary to another system
         return None
-
-
-def _batched(group: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObject"]]:
-    return (group[start : start + TOGETHER] for start in range(0, len(group), TOGETHER))
 
 
 def by_ids(resources: Sequence["CloudObject"]) -> Mapping[str, Any]:
