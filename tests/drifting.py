@@ -1,6 +1,6 @@
-"""Drift of one resource of any type: what others change or take away is found, resolved and repaired.
+"""Drift of one resource of any type: a change or a removal behind the engine's back is found, resolved and repaired.
 
-Others act by the interface of the object's own system, never by the type: :class:`Tampering` says how.
+It is made by the interface of the object's own system, never by the type: :class:`Tampering` says how.
 """
 
 import json
@@ -41,7 +41,7 @@ class Thing:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """How others read and write one property of an object."""
+    """How one property of an object is read and written behind the engine's back."""
 
     read: Callable[[Thing, str], Any]
     write: Callable[[Thing, str, Any], object]
@@ -69,7 +69,7 @@ class Tampering:
 
 
 class Drifting:
-    """A stack with one resource whose object others change."""
+    """A stack with one resource whose object is changed behind the engine's back."""
 
     def __init__(self, case: Any, engine: Engine, tampering: Tampering) -> None:
         self._case, self._engine, self._by = case, engine, tampering

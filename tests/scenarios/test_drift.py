@@ -1,4 +1,4 @@
-"""Drift: objects that others change behind the engine's back, seen by observations and mended by repairs."""
+"""Drift: changes of objects behind the engine's back, seen by observations and mended by repairs."""
 
 from collections.abc import Iterator
 from contextlib import closing

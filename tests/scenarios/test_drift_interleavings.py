@@ -1,4 +1,4 @@
-"""Whatever others do to the objects of a stack, in whatever order messages arrive and processes die: repairs end it."""
+"""Changes behind the engine's back, in whatever order messages arrive and processes die: repairs take them back."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress

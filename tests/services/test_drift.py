@@ -14,7 +14,7 @@ from tests.unit.docs.pages import Session
 from tests.waiting import until
 
 
-def test_what_others_changed_is_found_and_repaired(
+def test_changes_behind_the_engines_back_are_found_and_repaired(
     session: Session,  # noqa: F811
     service: Service,  # noqa: F811
 ) -> None:

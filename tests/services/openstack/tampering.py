@@ -1,4 +1,4 @@
-"""What others do to the objects of OpenStack's types, by requests of their own."""
+"""Changes of the objects of OpenStack's types behind the engine's back, by requests past the types."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -63,7 +63,7 @@ def _acting(request: Callable[[Thing, Any], object]) -> Way:
 
 PLAIN: Final = Way(read=_shown, write=_change)
 TAGS: Final = _acting(lambda thing, tags: sent(thing, "PUT", at(thing, "/tags"), {"tags": tags}))
-#: Without the tag by which a server is found, which others replace together with its tags.
+#: Without the tag by which a server is found, which such a change replaces together with its tags.
 SERVER_TAGS: Final = Way(
     read=lambda thing, _: sent(thing, "GET", at(thing, "/tags"), microversion=_TAGGED)["tags"],
     write=lambda thing, _, tags: sent(thing, "PUT", at(thing, "/tags"), {"tags": tags}, microversion=_TAGGED),

@@ -1,4 +1,4 @@
-"""What others do to an object of each type of OpenStack is found by observations, and mended by repairs."""
+"""Changes behind the engine's back, of each type of OpenStack, are found by observations and mended by repairs."""
 
 from importlib import import_module
 from pathlib import Path
@@ -17,14 +17,14 @@ from tests.services.openstack.test_web_image import address
 
 __all__ = ["address", "inside", "outside", "surroundings"]
 
-#: One of each service: all others are for a cloud that is named.
+#: One of each service: the other types are for a cloud that is named.
 IN_EVERY_RUN = frozenset({"TestNet", "TestVolumeType", "TestRegion", "TestHostAggregate"})
 
 
 def drifting(kind: type[ResourceConformance]) -> type[ResourceConformance]:
     """Return a class of one test, with the fixtures of another."""
 
-    def test_what_others_do_to_it_is_found_and_repaired(self: Any) -> None:
+    def test_changes_behind_the_engines_back_are_found_and_repaired(self: Any) -> None:
         with self._engine() as engine:
             drift = Drifting(self, engine, TAMPERING[self._type_name])
             try:
@@ -33,8 +33,8 @@ def drifting(kind: type[ResourceConformance]) -> type[ResourceConformance]:
                 drift.end()
 
     members: dict[str, Any] = {name: None for name in dir(kind) if name.startswith("test_")}
-    members["test_what_others_do_to_it_is_found_and_repaired"] = (
-        test_what_others_do_to_it_is_found_and_repaired
+    members["test_changes_behind_the_engines_back_are_found_and_repaired"] = (
+        test_changes_behind_the_engines_back_are_found_and_repaired
     )
     # It is no type of its own for those who look for them.
     members["lives"] = False

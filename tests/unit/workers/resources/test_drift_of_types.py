@@ -1,4 +1,4 @@
-"""What others do to an object of each type that ships is found by observations, and mended by repairs.
+"""Changes behind the engine's back, of each type that ships, are found by observations and mended by repairs.
 
 Types of OpenStack are in ``tests/services/openstack/test_drift_of_types.py``, which has the same test for each.
 """
@@ -29,7 +29,7 @@ _MIB: Final = 2**20
 
 
 class Case(ResourceConformance):
-    """A resource of the type, and what others do to its object."""
+    """A resource of the type, and the changes of its object behind the engine's back."""
 
     __test__ = False
     tampering: Tampering
@@ -108,7 +108,7 @@ class Process(OnNode):
     tampering = Tampering(
         way=way(lambda _: None, lambda *_: None),
         take=_kill,
-        because="a process has no values that others change",
+        because="a process has no values that can be changed behind the engine's back",
     )
 
     def objects(self) -> Collection[str]:
@@ -181,7 +181,7 @@ class Volume(OnNode):
         return {path.name for path in self.volumes()}
 
 
-# -- others ------------------------------------------------------------------------------------------------------------
+# -- HTTP objects and outputs of stacks --------------------------------------------------------------------------------
 
 
 class Http(Case):
@@ -243,7 +243,7 @@ CASES: Final[Mapping[str, type[Case]]] = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES, indirect=True)
-def test_what_others_do_to_it_is_found_and_repaired(case: Case) -> None:
+def test_changes_behind_the_engines_back_are_found_and_repaired(case: Case) -> None:
     case.drift()
 
 
