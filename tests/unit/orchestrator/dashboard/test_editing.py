@@ -1,5 +1,6 @@
 """The editor's steps from the browser to the store: validated, previewed, created and updated, or refused."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -122,6 +123,18 @@ def test_the_editor_says_why_a_visitor_may_not_use_it(clients: dict[str, httpx.C
         assert "Vic is a viewer" in clients["vic"].get(path).text
         assert "edit-refused" not in clients["ann"].get(path).text
     assert clients["ann"].get("/stack/no-such-stack/edit").status_code == 404
+
+
+def test_pages_on_which_stacks_are_changed_lead_back(operator: httpx.Client, service: Service) -> None:
+    stack_id = service.stack("web").id
+    for path, places in (
+        ("/stacks/new", ["/stacks"]),
+        ("/stacks/plans", ["/stacks"]),
+        ("/stack/web/edit", ["/stacks", f"/stack/{stack_id}"]),
+        ("/stack/web/plans", ["/stacks", f"/stack/{stack_id}"]),
+    ):
+        trail = operator.get(path).text.partition('<nav class="trail"')[2].partition("</nav>")[0]
+        assert re.findall('href="([^"]*)"', trail) == places, path
 
 
 def test_what_a_form_of_another_site_could_send_is_refused(operator: httpx.Client) -> None:
