@@ -1,15 +1,12 @@
 """Any updates that move, in any order, interrupted or dying anywhere: an object that is wanted all along stays."""
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import initialize, rule
 
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.model.messages import CancelJob, EnvironmentSource, StackJob
+from orchestrator.model.messages import CancelJob, EnvironmentSource
 from tests.scenarios.definitions import (
     Definition,
     Edit,
@@ -18,13 +15,10 @@ from tests.scenarios.definitions import (
     edits,
     names,
     nearest,
-    parameters_of,
-    template_of,
     value_of,
 )
-from tests.scenarios.test_any_history import HISTORIES, crashes
-from tests.scenarios.test_interleavings import moves, play
-from tests.scenarios.world import World
+from tests.scenarios.history import PLAYED, History
+from tests.scenarios.test_any_history import crashes
 
 #: Which resource gets which name.
 renames = st.lists(st.tuples(names, names), max_size=3)
@@ -40,18 +34,16 @@ class Kept:
     asked: str
 
 
-class Moving(RuleBasedStateMachine):
+class Moving(History):
     """One stack's history, and the objects that must be there."""
+
+    refusals = (Conflict, InvalidInput)
 
     def __init__(self) -> None:
         super().__init__()
-        self.handled = sys.exc_info()[1]
-        self.world = World(action_retry_limit=1000)
-        self.stack_id = ""
         self.complete: Definition = {}
         self.asked: Definition = {}
         self.kept: list[Kept] = []
-        self.jobs = 0
 
     @initialize(definition=definitions(most=5))
     def create(self, definition: Definition) -> None:
@@ -84,7 +76,7 @@ class Moving(RuleBasedStateMachine):
             refresh=refresh,
             environments=(EnvironmentSource(file="env.yaml", source=f"moved:\n{environment}"),),
         )
-        if not self._order(lambda: self.world.coordinator.update(job), crash):
+        if not self._given(lambda: self.world.coordinator.update(job), crash):
             return
         following = [(each, entries.get(each.asked, each.asked)) for each in kept]
         self.kept = [
@@ -98,7 +90,7 @@ class Moving(RuleBasedStateMachine):
     @rule(rollback=st.booleans(), crash=crashes)
     def cancel(self, rollback: bool, crash: int | None) -> None:
         job = CancelJob(name="s", rollback=rollback, job_id=self._job_id())
-        self._order(lambda: self.world.coordinator.cancel(job), crash)
+        self._given(lambda: self.world.coordinator.cancel(job), crash)
 
     @rule(name=names, times=st.sampled_from([-1, 1, 3]))
     def fault(self, name: str, times: int) -> None:
@@ -113,15 +105,9 @@ class Moving(RuleBasedStateMachine):
     def slow(self, name: str) -> None:
         self.world.cloud.polls[name] = 3
 
-    @rule(moves=st.lists(moves, min_size=1, max_size=10))
-    def fate(self, moves: list[tuple[str, int]]) -> None:
-        play(self.world, moves)
-        self._check()
-
     @rule()
     def rest(self) -> None:
-        self.world.settle()
-        self._check()
+        super().rest()
         base, kept = self._base()
         stack = self.world.store.stacks.find("s", project="default")
         if stack.status != "COMPLETE":
@@ -145,48 +131,10 @@ class Moving(RuleBasedStateMachine):
             return self.asked, self.kept
         return self.complete, [replace(each, asked=each.complete) for each in self.kept]
 
-    def _order(self, command: Callable[[], str], crash: int | None) -> bool:
-        """Give a command, again if a coordinator dies over it; return whether it was accepted."""
-        try:
-            if crash is not None:
-                self.world.cloud.crash_after(crash)
-            if not self.world.survive(command):
-                command()
-        except (Conflict, InvalidInput):
-            return False
-        finally:
-            self.world.cloud.crash_at = None
-        return True
-
     def _check(self) -> None:
         for each in self.kept:
             assert each.physical_id in self.world.cloud.objects, f"{each.asked} is gone"
 
-    def _job(self, definition: Definition) -> StackJob:
-        return StackJob(
-            name="s",
-            template=template_of(definition),
-            parameters=parameters_of(definition),
-            job_id=self._job_id(),
-        )
-
-    def _job_id(self) -> str:
-        self.jobs += 1
-        return f"job-{self.jobs}"
-
-    def teardown(self) -> None:
-        try:
-            if sys.exc_info()[1] is self.handled:
-                self.rest()
-        finally:
-            self.world.close()
-
 
 TestMoving = Moving.TestCase
-TestMoving.settings = settings(
-    max_examples=HISTORIES or 12,
-    stateful_step_count=20,
-    deadline=None,
-    derandomize=not HISTORIES,
-    suppress_health_check=list(HealthCheck),
-)
+TestMoving.settings = PLAYED

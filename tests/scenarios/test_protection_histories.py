@@ -1,18 +1,16 @@
 """Any orders in any order, whatever fails or dies: what is protected stays, until an order is permitted to lose it."""
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import initialize, rule
 
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.protection_marks import protect
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.model.messages import CancelJob, DeleteJob, RestoreJob, SnapshotJob, StackJob
+from orchestrator.model.messages import CancelJob, DeleteJob, RestoreJob, SnapshotJob
 from tests.scenarios.definitions import (
     Definition,
     Edit,
@@ -21,30 +19,25 @@ from tests.scenarios.definitions import (
     edits,
     names,
     nearest,
-    parameters_of,
-    template_of,
 )
-from tests.scenarios.test_any_history import HISTORIES, crashes
-from tests.scenarios.test_interleavings import moves, play
+from tests.scenarios.history import PLAYED, History
+from tests.scenarios.test_any_history import crashes
 from tests.scenarios.witness import Fault, Witness
-from tests.scenarios.world import World
 
 permitted = st.sampled_from([False, False, False, True])
 
 
-class Protected(RuleBasedStateMachine):
+class Protected(History):
     """One stack's history, and the objects that must be there."""
+
+    refusals = (Conflict, NotFound)
 
     def __init__(self) -> None:
         super().__init__()
-        self.handled = sys.exc_info()[1]
-        self.world = World(action_retry_limit=1000)
         self.witness = Witness(self.world)
-        self.stack_id = ""
         self.definition: Definition = {}
         #: The objects that no order has had the permission to take away, by the name of the resource.
         self.kept: dict[str, str] = {}
-        self.jobs = 0
         self.snapshots = 0
 
     @initialize(definition=definitions(most=5))
@@ -106,27 +99,10 @@ class Protected(RuleBasedStateMachine):
     def slow(self, name: str) -> None:
         self.world.cloud.polls[self._near(name)] = 3
 
-    @rule(moves=st.lists(moves, min_size=1, max_size=10))
-    def fate(self, moves: list[tuple[str, int]]) -> None:
-        play(self.world, moves)
-        self._check()
-
-    @rule()
-    def rest(self) -> None:
-        self.world.settle()
-        self._check()
-
     def _order(self, command: Callable[[], str], permission: bool, crash: int | None) -> bool:
-        """Give a command, again if a coordinator dies over it; return whether it was accepted."""
-        try:
-            if crash is not None:
-                self.world.cloud.crash_after(crash)
-            if not self.world.survive(command):
-                command()
-        except (Conflict, NotFound):
+        """Give a command, as of any history; with the permission, what is kept is learnt anew."""
+        if not self._given(command, crash):
             return False
-        finally:
-            self.world.cloud.crash_at = None
         if permission:
             # A later order may supersede it, and lose no more than this one was permitted to.
             self.kept = {}
@@ -156,31 +132,6 @@ class Protected(RuleBasedStateMachine):
     def _near(self, name: str) -> str:
         return nearest(self.definition, name) if self.definition else name
 
-    def _job(self, definition: Definition) -> StackJob:
-        return StackJob(
-            name="s",
-            template=template_of(definition),
-            parameters=parameters_of(definition),
-            job_id=self._job_id(),
-        )
-
-    def _job_id(self) -> str:
-        self.jobs += 1
-        return f"job-{self.jobs}"
-
-    def teardown(self) -> None:
-        try:
-            if sys.exc_info()[1] is self.handled:
-                self.rest()
-        finally:
-            self.world.close()
-
 
 TestProtected = Protected.TestCase
-TestProtected.settings = settings(
-    max_examples=HISTORIES or 12,
-    stateful_step_count=20,
-    deadline=None,
-    derandomize=not HISTORIES,
-    suppress_health_check=list(HealthCheck),
-)
+TestProtected.settings = PLAYED
