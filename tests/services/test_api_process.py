@@ -129,7 +129,7 @@ def test_updates_at_once_leave_one_of_them(api: str) -> None:
     assert set(codes) <= {202, 409}
     assert codes[202] > 0
     found = rested(address)
-    assert found["stack_status"] == "UPDATE_COMPLETE"
+    assert found["stack_status"] == "UPDATE_COMPLETE", found["stack_status_reason"]
     assert len(found["outputs"][0]["output_value"]) == int(found["parameters"]["length"])
 
 
