@@ -1,6 +1,7 @@
 """Scenes of a stack's life, and the operations of the store that may meet there at the same moment."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,12 +10,23 @@ import sqlalchemy as sa
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import END, CheckOrder
 from orchestrator.model.nested_stack import Family, Fence
-from orchestrator.model.plan import plan_create, plan_delete
+from orchestrator.model.observation_policy import ObservationPolicy
+from orchestrator.model.plan import DesiredResource, Match, plan_create, plan_delete, plan_update
+from orchestrator.planning.matching import plan_row
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
+from orchestrator.store.stacks.drifts import Observed, Overtaken
+from orchestrator.store.stacks.observation_turns import ObservationTurn, TurnEnd
 from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
 from orchestrator.store.traversals.traversals import ClaimedEnd
 from tests.unit.orchestrator.store.conftest import Bench
+from tests.unit.orchestrator.store.test_transfers_contract import (
+    INNER,
+    begin_inner,
+    stack_of,
+    transfer,
+    transferring,
+)
 from tests.unit.orchestrator.store.test_update_contract import (
     begin_update,
     created,
@@ -165,6 +177,78 @@ def updates(
         return ()
 
     return update
+
+
+def transfers(number: int, row_id: str, path: str) -> Operating:
+    """Begin an update that moves a row out of the nested stack, as a rollback does, if no other one has begun."""
+
+    def update(bench: Bench, _: Found) -> Sequence[CheckOrder]:
+        before = f"s-t{number - 1}"
+        while stack_of(bench, "s-id").traversal_id == before:
+            inner = stack_of(bench, INNER).traversal_id
+            moved = transfer(bench, row_id, "s-id", path)
+            new = transferring(bench, moved, expected={INNER: inner}, number=number, interrupts=True)
+            if bench.store.traversal_starts.begin_next(new, expected=before):
+                return orders_of(new)
+        return ()
+
+    return update
+
+
+def updates_nested(bench: Bench, _: Found) -> Sequence[CheckOrder]:
+    """Begin an update of the nested stack that was planned by its rows at the beginning, if it still can."""
+    rows = [plan_row(row) for row in bench.store.stacks.resources(INNER)]
+    desired = [
+        DesiredResource(
+            name=row.name,
+            type="Test",
+            resource_id=row.id,
+            fragment={"definition": {}, "n": 2},
+            requires=frozenset(),
+            wanted=frozenset(),
+        )
+        for row in rows
+    ]
+    plan = plan_update(desired, {row.name: Match(row=row) for row in rows}, rows)
+    new = NewTraversal(
+        id="inner-t2",
+        stack_id=INNER,
+        stack="s-web",
+        project="p",
+        template_id="none",
+        timeout_minutes=60,
+        plan=plan,
+        context={"name": "s-web", "parameters": {}},
+        new_types={},
+        known={row.id for row in rows},
+    )
+    begun = bench.store.traversal_starts.begin_next(new, expected="inner-t1")
+    return orders_of(new) if begun else ()
+
+
+def observes(bench: Bench, _: Found) -> None:
+    """Record an observation of the tree of stacks, which locks all of them."""
+    observed = Observed(stacks=bench.store.families.in_tree("s-id"), drifted=(), sound=(), present=())
+    with suppress(Overtaken):
+        turn = ObservationTurn(
+            stack_id="s-id",
+            policy=ObservationPolicy(),
+            due_at=None,
+            attempt=1,
+            ended_attempt=0,
+            observed_at=None,
+            trouble="",
+            repairs=(),
+            repair_traversal=None,
+            now=bench.clock.now,
+        )
+        bench.store.drifts.record(TurnEnd(turn=turn, due_at=None), observed)
+
+
+def protects_nested(bench: Bench, _: Found) -> None:
+    """Protect the nested stack, which locks the stacks that it is in."""
+    stacks = [stack_of(bench, INNER), stack_of(bench, "s-id")]
+    bench.store.protections.mark(stacks, (), protected=True, reason="")
 
 
 def cancels(number: int) -> Operating:
@@ -333,6 +417,14 @@ def _nesting(bench: Bench) -> Found:
     with bench.store.database.write() as connection:
         connection.execute(parent.values(**family))
         connection.execute(sa.text("UPDATE node SET due_at = 1000 + no WHERE due_at IS NOT NULL"))
+    return found
+
+
+def _transferring(bench: Bench) -> Found:
+    """A step of a nested stack runs, and another one is to begin, while the operation that it is part of has failed."""
+    created(bench, {"a": set(), "web": {"a"}})
+    found = Found(orders={order.key: order for order in begin_inner(bench, "y", "z")})
+    found.claims["y"] = bench.claim(found.orders["y"])
     return found
 
 
@@ -548,6 +640,24 @@ SCENES = (
             "update": updates(2, _A_AND_B),
             "cancel": cancels(1),
             "nest in a": nests("a"),
+        },
+    ),
+    Scene(
+        "transferring",
+        _transferring,
+        {
+            "y ends": ends("y"),
+            "y fails": ends("y", Ending.FAILED),
+            "y waits": ends("y", Ending.WAITING, seconds=LONG_SECONDS),
+            "claim z": claims("z"),
+            "move y out": transfers(2, "inner-y", "y"),
+            "move z out": transfers(2, "inner-z", "z"),
+            "update what is nested": updates_nested,
+            "update": updates(2, {"a": set(), "web": {"a"}}),
+            "observe": observes,
+            "protect what is nested": protects_nested,
+            "beat": beats("y"),
+            "sweep": sweeps(),
         },
     ),
     Scene("linking", _linking, _LINKS),

@@ -13,6 +13,7 @@ from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import Query, Row, Values, chunked
 from orchestrator.store.stack_events import insert_resource_event
+from orchestrator.store.stacks.health import are_quiet
 from orchestrator.store.stacks.observation_turns import TurnEnd, end_turn
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 
@@ -203,14 +204,7 @@ def _hold(connection: sa.Connection, stacks: Sequence[StackRow]) -> None:
     Raises:
         Overtaken: one has another operation, or another status, than when it was read.
     """
-    stack = tables.stack
-    by_id = {each.id: each for each in stacks}
-    sql = sa.select(stack.c.id, stack.c.traversal_id, stack.c.status).order_by(stack.c.id).with_for_update()
-    found = [
-        row for some in chunked(sorted(by_id)) for row in connection.execute(sql.where(stack.c.id.in_(some)))
-    ]
-    same = [(each.traversal_id, each.status) for each in (by_id[row.id] for row in found)]
-    if len(found) != len(by_id) or [(row.traversal_id, row.status) for row in found] != same:
+    if not are_quiet(connection, stacks):
         raise Overtaken
 
 

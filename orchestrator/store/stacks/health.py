@@ -40,7 +40,7 @@ class Health(Repository):
         )
         with self._db.timed_write() as (connection, now):
             # Each stack is locked before the first write, so that no operation begins meanwhile.
-            if not all(is_quiet(connection, stack) for stack, _ in stacks):
+            if not are_quiet(connection, [stack for stack, _ in stacks]):
                 return False
             marked = resource.update().where(as_read).values(**mark, unhealthy=unhealthy, updated_at=now)
             if connection.execute(marked).rowcount != 1:
@@ -52,14 +52,17 @@ class Health(Repository):
         return True
 
 
-def is_quiet(connection: sa.Connection, stack: StackRow) -> bool:
-    """Lock a stack, and return whether no operation has begun or ended on it since it was read."""
-    found = connection.execute(
-        sa.select(tables.stack.c.traversal_id, tables.stack.c.status)
-        .where(tables.stack.c.id == stack.id)
-        .with_for_update()
-    ).first()
-    return found is not None and (found.traversal_id, found.status) == (stack.traversal_id, stack.status)
+def are_quiet(connection: sa.Connection, stacks: Sequence[StackRow]) -> bool:
+    """Lock stacks in the order of their ids; return whether none has begun or ended an operation since it was read."""
+    stack = tables.stack
+    sql = sa.select(stack.c.id, stack.c.traversal_id, stack.c.status).order_by(stack.c.id).with_for_update()
+    as_read = {each.id: (each.traversal_id, each.status) for each in stacks}
+    found = {
+        row.id: (row.traversal_id, row.status)
+        for some in chunked(sorted(as_read))
+        for row in connection.execute(sql.where(stack.c.id.in_(some)))
+    }
+    return found == as_read
 
 
 def doubt(connection: sa.Connection, row_ids: Iterable[str], reason: str) -> None:

@@ -13,7 +13,7 @@ from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import insert_event, insert_resource_event
-from orchestrator.store.stacks.health import is_quiet
+from orchestrator.store.stacks.health import are_quiet
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 
 
@@ -104,7 +104,7 @@ class Protections(Repository):
         }
         with self._db.timed_write() as (connection, now):
             # Each stack is locked before the first write, so that no operation begins meanwhile.
-            if not all(is_quiet(connection, each) for each in stacks):
+            if not are_quiet(connection, stacks):
                 return False
             row_ids = sorted({row.id for row in rows})
             gone = resource.c.lock_traversal.is_not(None) | (resource.c.action == "DELETE")

@@ -28,6 +28,8 @@ from orchestrator.store.traversals.superseding import supersede
 
 #: Why a resource is in progress whose stack is made for what is moved into it.
 _MADE_FOR: Final = "resources are moved into it"
+#: The namespace of the ids of traversals without nodes.
+_RENEWED: Final = uuid.UUID("0b9f0f0e-6a53-4d0e-8a75-0c8a8d0b7d7a")
 #: Why an operation ends out of whose stack, or into which, a rollback moves resources.
 _INTERRUPTED: Final = "a rollback moved resources of it"
 
@@ -194,7 +196,7 @@ class TransferWriter:
             Overtaken: a row was changed, or a check has taken it, since the moves were planned.
         """
         for stack_id in sorted(transfers.expected):
-            self._renew(stack_id, transfers.expected[stack_id])
+            self._renew(stack_id, transfers.expected[stack_id], traversal_id)
         for made in transfers.made:
             self._make(made)
         places = {
@@ -209,7 +211,7 @@ class TransferWriter:
         self._move_drift(transfers)
         self._record(transfers, traversal_id)
 
-    def _renew(self, stack_id: str, before: str) -> None:
+    def _renew(self, stack_id: str, before: str, operation_id: str) -> None:
         """Let a traversal without nodes take the place of that of a stack that takes part.
 
         So no operation begins on it that was planned by the rows before. What is under way on it ends.
@@ -224,7 +226,7 @@ class TransferWriter:
             supersede(self._connection, self._database, before, self._now)
             fail_snapshot(self._connection, self._codec, before, _INTERRUPTED)
             values |= {"status": "FAILED", "reason": _INTERRUPTED}
-        new_id = str(uuid.uuid4())
+        new_id = str(uuid.uuid5(_RENEWED, f"{operation_id}/{stack_id}"))
         context = self._codec.packed_again(
             old.context, ("traversal", "context", before), ("traversal", "context", new_id)
         )

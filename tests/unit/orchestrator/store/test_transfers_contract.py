@@ -103,9 +103,11 @@ def transfer(bench: Bench, row_id: str, stack_id: str, path: str) -> Transfer:
     )
 
 
-def transferring(bench: Bench, *rows: Transfer, expected: Mapping[str, str], **more: object) -> NewTraversal:
+def transferring(
+    bench: Bench, *rows: Transfer, expected: Mapping[str, str], number: int = 2, **more: object
+) -> NewTraversal:
     """Return an update of the outermost stack that begins with moves between stacks."""
-    new = update_of(bench, {"web": set()})
+    new = update_of(bench, {"web": set()}, number=number)
     # It was planned by the rows as they will be.
     new = replace(new, planned_by=None)
     return replace(new, transfers=Transfers(rows=rows, expected=expected, **more))  # type: ignore[arg-type]  # as given
@@ -115,8 +117,9 @@ def begin(bench: Bench, new: NewTraversal) -> bool:
     return bench.store.traversal_starts.begin_next(new, expected="s-t1") is not None
 
 
-def into_web(bench: Bench, **more: object) -> NewTraversal:
-    return transferring(bench, transfer(bench, "s-a", INNER, "web/x"), expected={INNER: "inner-t1"}, **more)
+def into_web(bench: Bench, *, interrupts: bool = False) -> NewTraversal:
+    moved = transfer(bench, "s-a", INNER, "web/x")
+    return transferring(bench, moved, expected={INNER: "inner-t1"}, interrupts=interrupts)
 
 
 def test_row_is_in_the_other_stack_and_an_event_there_says_where_it_was(at_rest: Bench) -> None:
