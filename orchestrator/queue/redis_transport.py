@@ -4,7 +4,7 @@ In kombu 5.7, acknowledging or rejecting a message on a channel whose connection
 a Celery worker. Here it raises a lost connection, from which Celery recovers; Redis delivers the message again.
 Listeners of a fanout exchange are not stored in Redis, where those of killed processes would remain. An entry of a list
 that is no message, or has nested headers, would end the process that takes it; here it is refused. To count an empty
-queue is no error, which would cost whoever counts the connection.
+queue is no error, which would cost whoever counts the connection. And a channel has one client.
 """
 
 import logging
@@ -54,6 +54,7 @@ class Channel(kombu_redis.Channel):
     QoS = QoS
     #: No message has a priority; each step but the first would be one more list to look at.
     priority_steps = [0]
+    _one_client: Any = None
 
     @property
     def connected(self) -> bool:
@@ -71,6 +72,18 @@ class Channel(kombu_redis.Channel):
     def _has_queue(self, queue: str, **_: object) -> bool:  # noqa: ARG002  # kombu passes it
         """Return that there is a queue: Redis drops a list with its last entry, and makes it with the first."""
         return True
+
+    def _size(self, queue: str) -> int:
+        """Count the messages of a queue by one command, without a transaction."""
+        return int(self._create_client().llen(queue))
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        """Return the client of the channel's connections: kombu makes another one for each command."""
+        if asynchronous:
+            return super()._create_client(asynchronous)  # type: ignore[no-untyped-call]  # as above
+        if self._one_client is None or self._one_client.connection_pool is not self.pool:
+            self._one_client = super()._create_client()  # type: ignore[no-untyped-call]  # as above
+        return self._one_client
 
     def _brpop_read(self, **options: Any) -> Any:
         self.connection.is_delivering = False

@@ -68,3 +68,13 @@ def test_a_consumer_with_messages_gets_over_the_loss_of_its_broker(broker: Redis
         channel.basic_ack(tag)
     broker.launch()
     holding_messages(broker).close()
+
+
+def test_a_channel_has_one_client_until_its_connections_are_closed(broker: RedisServer) -> None:
+    with make_app(Settings(broker_url=broker.url)).connection() as connection:
+        channel = connection.default_channel
+        client = channel._create_client()
+        assert channel._create_client() is client
+        channel._disconnect_pools()
+        assert channel._create_client() is not client
+        assert channel._create_client().ping()
