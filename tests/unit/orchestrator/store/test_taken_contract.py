@@ -3,10 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.errors import Conflict
+from orchestrator.model.project_limits import JOBS
 from orchestrator.store import tables
 from orchestrator.store.installation.jobs_in_flight import AGAIN_SECONDS, FORGOTTEN_SECONDS, TakenJob
 from orchestrator.store.store import Store
@@ -34,6 +37,31 @@ def begin_all(bench: Bench) -> list[str]:
         begun.append(taken := take(bench))
         bench.store.taken_jobs.remove(taken)
     return [each.id for each in begun]
+
+
+def test_jobs_that_wait_are_counted_only_where_their_numbers_reach_the_limit(bench: Bench) -> None:
+    """To count them for each that arrives would take a time that grows with their square."""
+    taken, counts = bench.store.taken_jobs, list[str]()
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        counts.extend([statement] if "count(*)" in statement else [])
+
+    def add_limited(job_id: str) -> None:
+        taken.add(job_id, {}, project="p", task="stack.create", limits={JOBS: 4})
+
+    for number in range(3):
+        add_limited(f"{number}")
+    # The second, so that the numbers have a gap.
+    for _ in range(2):
+        last = take(bench)
+    taken.remove(last)
+    sa.event.listen(bench.store.database.engine, "before_cursor_execute", note)
+    add_limited("4")
+    assert counts == []
+    add_limited("5")
+    assert len(counts) == 1
+    with pytest.raises(Conflict, match="it has 4"):
+        add_limited("6")
 
 
 def test_job_is_taken_once_and_forgotten_after_a_day(bench: Bench) -> None:
