@@ -187,7 +187,7 @@ def _versions(versions: Iterable[VersionDescription], shipped: set[str]) -> Iter
 def _limits() -> Iterator[str]:
     yield "| Setting | Default | Meaning |\n|---|---|---|\n"
     for name in LIMITS:
-        field = Settings.model_fields[name]
+        field = Settings.declared[name]
         yield f"| `{name}` | `{json.dumps(field.default)}` | {field.description} |\n"
     yield f"\nNo function makes a text of more than {LONGEST_TEXT:,} characters.\n"
 

@@ -3,14 +3,12 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeGuard, get_args
+from typing import Any, Final, get_args
 
-import annotated_types
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-
-from orchestrator.config.problems import variable_of
+from orchestrator.config.section import Section
+from orchestrator.config.setting import Setting, is_section
 from orchestrator.config.settings import Settings
+from orchestrator.config.variables import variable_of
 
 PAGE = Path(__file__).with_name("settings.md")
 
@@ -31,42 +29,40 @@ Every setting has a default; with the defaults, `isotherm` does all work in one 
 |---|---|---|---|
 """
 
+#: The bounds that the page names.
+LIMITS: Final = {"gt": "More than", "ge": "At least"}
 #: Defaults that are found out at start-up.
 FOUND_OUT = {"state_directory": "`$XDG_STATE_HOME/isotherm`, or `~/.local/state/isotherm`"}
 
 
 def page() -> str:
     """Return the page's text."""
-    return INTRODUCTION + "".join(_row(path, field) for path, field in leaves(Settings))
+    return INTRODUCTION + "".join(_row(path, each) for path, each in leaves(Settings))
 
 
-def leaves(model: type[BaseModel], *path: str) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
-    """Yield each setting with its path; those of models in models instead of these themselves."""
-    for name, field in model.model_fields.items():
-        arguments = [argument for argument in get_args(field.annotation) if _is_model(argument)]
-        if _is_model(field.annotation):
-            yield from leaves(field.annotation, *path, name)
+def leaves(section: type[Section], *path: str) -> Iterator[tuple[tuple[str, ...], Setting]]:
+    """Yield each setting with its path; those of sections in sections instead of these themselves."""
+    for name, each in section.declared.items():
+        arguments = [argument for argument in get_args(each.kind) if is_section(argument)]
+        if is_section(each.kind):
+            yield from leaves(each.kind, *path, name)
         elif arguments:
             yield from leaves(arguments[0], *path, name, "NAME")
         else:
-            yield (*path, name), field
+            yield (*path, name), each
 
 
-def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _row(path: tuple[str, ...], field: FieldInfo) -> str:
-    meaning = " ".join([field.description or "", *_limits(field)])
+def _row(path: tuple[str, ...], each: Setting) -> str:
+    meaning = " ".join([each.description, *_limits(each)])
     name, variable = ".".join(path), variable_of(path)
-    cells = [f"`{name}`", f"`{variable}`", _default(name, field), meaning.replace("|", r"\|")]
+    cells = [f"`{name}`", f"`{variable}`", _default(name, each), meaning.replace("|", r"\|")]
     return f"| {' | '.join(cells)} |\n"
 
 
-def _default(name: str, field: FieldInfo) -> str:
-    if field.default_factory:
+def _default(name: str, each: Setting) -> str:
+    if each.default_factory:
         return FOUND_OUT[name]
-    default: Any = field.default
+    default: Any = each.default
     if default is None:
         return "as for all" if ".NAME." in name else "empty"
     if default in ("", ()):
@@ -74,14 +70,8 @@ def _default(name: str, field: FieldInfo) -> str:
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 
-def _limits(field: FieldInfo) -> list[str]:
-    sentences = []
-    for limit in field.metadata:
-        if isinstance(limit, annotated_types.Gt):
-            sentences.append(f"More than {limit.gt}.")
-        elif isinstance(limit, annotated_types.Ge):
-            sentences.append(f"At least {limit.ge}.")
-    return sentences
+def _limits(each: Setting) -> list[str]:
+    return [f"{LIMITS[name]} {bound}." for name, bound in each.bounds.items() if name in LIMITS]
 
 
 if __name__ == "__main__":

@@ -6,13 +6,17 @@ event's id marks where to continue.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from hooks.errors import Fault
-from hooks.hook import Hook, HookOptions
-from hooks.loading.installed import Installed, InstalledHook, find_hooks
+from hooks.hook import Hook
+from hooks.loading.finder import find_hooks
+from hooks.loading.installed import Installed, InstalledHook
 from hooks.values.dataclass import dataclass
 from hooks.values.nearest import nearest
+
+if TYPE_CHECKING:
+    from hooks.options import HookOptions
 
 #: The entry point group of event sinks.
 NAMESPACE = "isotherm.event_sinks"
@@ -71,7 +75,7 @@ class EventSink(Hook):
     in_environments: ClassVar[bool] = False
     #: The options allowed in an environment; the sink is made with these instead of ``Options``. None: the same.
     #: They are validated with a context that has ``TARGETS``: a sink must send nothing anywhere else.
-    EnvironmentOptions: ClassVar[type[HookOptions] | None] = None
+    EnvironmentOptions: "ClassVar[type[HookOptions] | None]" = None
 
     def consume(self, events: Sequence[Event]) -> None:
         """Receive events in the order of their ids; the same event may come again, in order.
@@ -104,7 +108,7 @@ def find_event_sinks(
     """Return every installed sink, and its faults.
 
     ``in_environments`` are the names of the sinks that environments of stacks may use. For the other parameters see
-    :func:`hooks.loading.installed.find_hooks`.
+    :func:`hooks.loading.finder.find_hooks`.
     """
     installed = find_hooks(namespace, EventSink, configured, section="event_sinks", passes_by=passes_by)
     strays = [

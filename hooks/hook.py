@@ -1,17 +1,36 @@
 """Hooks of every kind: a name, options, and common settings."""
 
-from typing import Any, ClassVar, Final, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
-
-#: The limit of every hook's time-out: a day.
-MOST_SECONDS: Final = 86_400
+if TYPE_CHECKING:
+    from hooks.options import HookOptions
 
 
-class HookOptions(BaseModel):
-    """Base of the options of hooks; a hook's own subclass declares its settings."""
+class OptionsAt:
+    """A class of options that is imported when it is first read: pydantic takes long to import."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        return getattr(import_module(self._module), self._name)
+
+
+class _DefaultOptions:
+    """The options of a hook that was made without any, made when they are first read."""
+
+    def __get__(self, instance: "Hook | None", owner: "type[Hook]") -> Any:
+        if instance is not None:
+            # It takes the place of this object, of which the class has no setter.
+            instance.options = owner.Options()
+            return instance.options
+        return None
+
+
+# Typed as what is read.
+_NO_OPTIONS: Any = OptionsAt("hooks.options", "HookOptions")
+_DEFAULT_OPTIONS: Any = _DefaultOptions()
 
 
 class Hook:
@@ -26,18 +45,19 @@ class Hook:
     #: Whether it is enabled once installed; if not, the settings must enable it.
     enabled_by_default: ClassVar[bool] = True
     #: The class of its own settings, besides those of every hook.
-    Options: ClassVar[type[HookOptions]] = HookOptions
-    options: Any = None
+    Options: "ClassVar[type[HookOptions]]" = _NO_OPTIONS
+    options: Any = _DEFAULT_OPTIONS
     #: The time-out of a call, after which it is given up as failed. The settings may override it.
     time_limit_seconds: float = 30.0
 
     def __init__(self, options: Any = None) -> None:
-        """Keep the options, an instance of ``Options``; do not connect yet.
+        """Keep the options, an instance of ``Options``, by default one without arguments; do not connect yet.
 
         Raises:
             ValueError: the options contradict each other; each line is a sentence for operators, without secrets.
         """
-        self.options = self.Options() if options is None else options
+        if options is not None:
+            self.options = options
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -46,20 +66,3 @@ class Hook:
 
 
 AnyHook = TypeVar("AnyHook", bound=Hook)
-
-
-class HookSettings(BaseModel):
-    """The settings of every hook; all others are the hook's own options."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    enabled: bool | None = Field(
-        default=None, description="Whether it is enabled; by default as the hook itself defines."
-    )
-    time_limit_seconds: float | None = Field(
-        default=None,
-        gt=0,
-        le=MOST_SECONDS,
-        description="No call of it takes longer: it is given up then, as if it had failed. By default as the hook "
-        "itself defines.",
-    )

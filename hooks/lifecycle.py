@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Final
 
 from hooks.errors import HookNotLoaded
 from hooks.hook import Hook
-from hooks.loading.installed import Installed, find_hooks
+from hooks.loading.finder import find_hooks
+from hooks.loading.installed import Installed
 from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack
 from hooks.values.dataclass import dataclass
@@ -147,7 +148,7 @@ def find_lifecycle_plugins(
 ) -> Installed[LifecyclePlugin]:
     """Return every installed plugin, the enabled ones first and in order, with its faults.
 
-    For the parameters see :func:`hooks.loading.installed.find_hooks`.
+    For the parameters see :func:`hooks.loading.finder.find_hooks`.
     """
     installed = find_hooks(
         namespace, LifecyclePlugin, configured, section="lifecycle", check=_order_faults, passes_by=passes_by

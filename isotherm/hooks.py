@@ -34,7 +34,6 @@
 
 from hooks.errors import Refusal
 from hooks.events import Event, EventSink
-from hooks.hook import HookOptions
 from hooks.http.signing import HEADER as SIGNATURE_HEADER
 from hooks.http.signing import TOLERANCE_SECONDS as SIGNATURE_TOLERANCE_SECONDS
 from hooks.http.signing import BadSignature
@@ -51,6 +50,7 @@ from hooks.lifecycle import (
     LifecyclePlugin,
     PlannedOperation,
 )
+from hooks.options import HookOptions
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.unknown import UNKNOWN
 

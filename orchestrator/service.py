@@ -79,7 +79,7 @@ class Service(Administration):
 
     def of_project(self, project: str) -> "Service":
         """Return the service of another project, which this one closes."""
-        settings = self.settings.model_copy(update={"project": project})
+        settings = self.settings.with_values(project=project)
         service = type(self)(
             settings, store=self._store, embedded=self._embedded, counts_looks=self._counts_looks
         )

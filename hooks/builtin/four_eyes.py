@@ -11,8 +11,8 @@ from pydantic import Field, field_validator
 from hooks.builtin.actions import ACTIONS
 from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
-from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.options import HookOptions
 from hooks.stack import FrozenStack
 from hooks.values.nearest import nearest
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from hooks.builtin.actions import DEFINING_ACTIONS, is_among
 from hooks.builtin.wildcards import is_pattern, matches_any
 from hooks.errors import Refusal
-from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.options import HookOptions
 from hooks.stack import FrozenStack
 
 _Count = Annotated[int, Field(strict=True, ge=0)]

@@ -7,7 +7,7 @@ from typing import Final
 import httpx
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from hooks.hook import HookOptions
+from hooks.options import HookOptions
 
 #: The minimal length of a secret: one that can be guessed signs nothing.
 _FEWEST_CHARACTERS: Final = 16

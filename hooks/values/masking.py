@@ -1,11 +1,12 @@
 """Messages about the options of hooks, without their values: any may be a secret."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic import SecretBytes, SecretStr
 from pydantic_core import ErrorDetails
 
+from hooks.values.leaves import leaves_in
 from hooks.values.secret_texts import MASK as MASK  # noqa: PLC0414  # where hooks find it
 from hooks.values.secret_texts import masked
 
@@ -50,7 +51,7 @@ def in_plain_words(message: str) -> str:
     return message
 
 
-def without_secrets(text: str, options: BaseModel) -> str:
+def without_secrets(text: str, options: object) -> str:
     """Return a text without those secrets among the options that it quotes."""
     return without(text, _secrets(options))
 
@@ -58,18 +59,6 @@ def without_secrets(text: str, options: BaseModel) -> str:
 def without(text: str, secrets: Iterable[str]) -> str:
     """Return a text in which each of the secrets is masked, however short."""
     return masked(text, tuple(secrets), fewest=1)
-
-
-def leaves_in(value: object) -> Iterator[object]:
-    """Yield what a value of options or settings holds that is no model, map or list; keys of maps are left out."""
-    if isinstance(value, BaseModel):
-        yield from (leaf for _, each in value for leaf in leaves_in(each))
-    elif isinstance(value, Mapping):
-        yield from (leaf for each in value.values() for leaf in leaves_in(each))
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from (leaf for each in value for leaf in leaves_in(each))
-    else:
-        yield value
 
 
 def _secrets(value: object) -> Iterator[str]:

@@ -4,16 +4,11 @@ import re
 import traceback
 from typing import Final
 
-from pydantic import BaseModel
-
 from hooks.errors import HookError, ReadOnly
-from hooks.values.masking import MASK, without_secrets
+from hooks.values.secret_texts import MASK
+from hooks.values.texts import tellable
 
-#: The length limit of a message.
-MOST_CHARACTERS: Final = 2000
 _IN_URL: Final = re.compile(r"(\w+://)[^/@\s]*@")
-#: Characters that no database stores in a text: NUL, which PostgreSQL refuses, and halves of surrogate pairs.
-_NO_CHARACTERS: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def words_of(error: BaseException, options: object = None) -> str:
@@ -47,24 +42,9 @@ def trace_of(error: BaseException, options: object = None) -> str:
 
 
 def _masked(text: str, options: object) -> str:
-    if isinstance(options, BaseModel):
+    if options is not None:
+        # It imports pydantic, which a process needs that has a hook with options.
+        from hooks.values.masking import without_secrets
+
         text = without_secrets(text, options)
     return _IN_URL.sub(rf"\1{MASK}@", text)
-
-
-def tellable(text: str, *, most: int = MOST_CHARACTERS) -> str:
-    """Return a text that every database and log accepts: bounded, with a mark in place of what is no character."""
-    return _NO_CHARACTERS.sub(lambda found: "\ufffd" if found.group() == "\0" else "?", _bounded(text, most))
-
-
-def storable(text: str, *, most: int | None = None) -> str:
-    """Return a text that every database accepts, with escapes in place of what is no character.
-
-    Different texts stay different, as ids must. ``most`` bounds the characters.
-    """
-    escaped = _NO_CHARACTERS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-    return escaped if most is None else _bounded(escaped, most)
-
-
-def _bounded(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -9,7 +9,7 @@ from unittest import SkipTest
 import msgpack
 
 from hooks.lifecycle import LifecyclePlugin
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from isotherm.testing.engine import Engine
 from isotherm.testing.pages import undescribed
 from orchestrator.config.settings import Settings

@@ -121,7 +121,7 @@ def where(port: int | None, settings: Settings, *, is_secure: bool) -> str:
 
 
 def _with_broker(settings: Settings) -> Settings:
-    return settings.model_copy(update={"broker_url": _NO_BROKER}) if settings.embedded else settings
+    return settings.with_values(broker_url=_NO_BROKER) if settings.embedded else settings
 
 
 def _listen(served: Dashboard) -> int | None:

@@ -19,7 +19,7 @@ def level_of(settings: "Settings", *, quiet: bool) -> str:
     Raises:
         InvalidInput: the level is not one of :data:`LEVELS`.
     """
-    if quiet and "log_level" not in settings.model_fields_set:
+    if quiet and "log_level" not in settings.given:
         return "WARNING"
     level = settings.log_level.upper()
     if level not in LEVELS:

@@ -107,6 +107,6 @@ def agent(shell: Shell, node: str, labels: dict[str, str], loglevel: str | None)
 def _settings_with_logs(shell: Shell, loglevel: str | None) -> "Settings":
     settings = shell.settings
     if loglevel:
-        settings = settings.model_copy(update={"log_level": loglevel.upper()})
+        settings = settings.with_values(log_level=loglevel.upper())
     configure_logs(settings)
     return settings

@@ -15,7 +15,7 @@ from orchestrator.cli.logs import configure_logs
 from orchestrator.errors import NotAllowed, Problem, Unavailable
 
 if TYPE_CHECKING:
-    # pydantic takes half of the time that `isotherm --help` may take, and help needs no settings.
+    # Help needs no settings.
     from orchestrator.config.settings import Settings
     from orchestrator.model.identity import Caller
     from orchestrator.service import Service
@@ -31,8 +31,8 @@ def read_settings() -> "Settings":
     Raises:
         InvalidInput: a setting has an unknown name or a bad value.
     """
-    from orchestrator.config.problems import unread_variables
     from orchestrator.config.settings import Settings, load_settings
+    from orchestrator.config.variables import unread_variables
 
     settings = load_settings()
     unread = unread_variables(Settings, os.environ)

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from orchestrator.config.section import Section, setting
 
 #: The schemes of Redis URLs.
 REDIS_SCHEMES: Final = ("redis://", "rediss://")
@@ -45,59 +45,57 @@ def _backend_at(url: str) -> str:
     return url.partition("://")[0] if "://" in url else "file"
 
 
-class ClientCacheSettings(BaseModel):
+class ClientCacheSettings(Section):
     """The settings of one client plugin's cache; those not given default to the common ones."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    enabled: bool | None = Field(default=None, description="Whether answers of this client are cached.")
-    backend: str | None = Field(default=None, description="The cache backend: a name as for `cache_backend`.")
-    url: str | None = Field(
+    enabled: bool | None = setting(default=None, description="Whether answers of this client are cached.")
+    backend: str | None = setting(
+        default=None, description="The cache backend: a name as for `cache_backend`."
+    )
+    url: str | None = setting(
         default=None,
         repr=False,
         description="The URL of that backend; by default `cache_url`, if the backend is the same.",
     )
-    arguments: dict[str, Any] | None = Field(
+    arguments: dict[str, Any] | None = setting(
         default=None, repr=False, description="Further arguments of that backend."
     )
-    expiration_seconds: float | None = Field(default=None, gt=0, description="How old an answer may be.")
-    max_entries: int | None = Field(default=None, gt=0, description="How many answers are cached.")
+    expiration_seconds: float | None = setting(default=None, gt=0, description="How old an answer may be.")
+    max_entries: int | None = setting(default=None, gt=0, description="How many answers are cached.")
 
 
-class ConstraintCacheSettings(BaseModel):
+class ConstraintCacheSettings(Section):
     """The settings of the caches of all client plugins."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    enabled: bool = Field(
+    enabled: bool = setting(
         default=True,
         description="Whether the existence of objects in outside systems (an image, a network) is cached for all "
         "workers: a name that many resources share is looked up once. That something does not exist is never cached. "
         "The backend is that of `cache_backend`.",
     )
-    expiration_seconds: float = Field(
+    expiration_seconds: float = setting(
         default=60.0,
         gt=0,
         description="How old an answer may be. An object that is deleted outside counts as existing this much longer.",
     )
-    max_entries: int = Field(
+    max_entries: int = setting(
         default=10_000,
         gt=0,
         description="How many answers of each client are cached; beyond that the oldest are evicted. "
         "Memcached and dogpile.cache's own backends have limits of their own instead.",
     )
-    lock_seconds: float = Field(
+    lock_seconds: float = setting(
         default=20.0,
         gt=0,
         description="One worker looks a value up for all; if it is killed meanwhile, other workers that need "
         "the value wait this long. An answer that takes longer is not cached.",
     )
-    arguments: dict[str, Any] = Field(
+    arguments: dict[str, Any] = setting(
         default={},
         repr=False,
         description="Further arguments of the backend: `timeout_seconds` (1; memcached, redis, file), "
         "`connection_kwargs` of redis-py (redis), or those of a dogpile.cache backend, as documented there.",
     )
-    clients: dict[str, ClientCacheSettings] = Field(
+    clients: dict[str, ClientCacheSettings] = setting(
         default={}, description="Settings of single clients, by their names."
     )

@@ -4,10 +4,8 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from string import Formatter
-from typing import Annotated, Final
+from typing import Final
 from urllib.parse import quote
-
-from pydantic import AfterValidator, Field
 
 from hooks.values.nearest import nearest
 
@@ -17,8 +15,8 @@ PLACES: Final = ("physical_id", "resource", "stack", "stack_id", "project")
 _FIXED: Final = re.compile(r"https?://[^\s/?#@{}\\]+([/?#][^\s\\]*)?")
 
 
-def checked(patterns: dict[str, str]) -> dict[str, str]:
-    """Return the patterns.
+def require_links(patterns: Mapping[str, str]) -> None:
+    """Require patterns of addresses.
 
     Raises:
         ValueError: one is no http or https address, or has a name in braces that is none of :data:`PLACES`.
@@ -40,20 +38,15 @@ def checked(patterns: dict[str, str]) -> dict[str, str]:
                 f"{kind}: expected an address that begins with http:// or https:// and a host, without a user, blanks "
                 "and backslashes; names in braces may stand behind the host"
             )
-    return patterns
 
 
-ConsoleLinks = Annotated[
-    dict[str, str],
-    AfterValidator(checked),
-    Field(
-        description="Where the objects of resources are shown in another system, by resource type: "
-        '`{"OS::Nova::Server" = "https://horizon.example.org/project/instances/{physical_id}/"}`. The page of a '
-        "resource links there. In a type `*` stands for any characters; a type by its full name comes first, then "
-        "those with `*` in their order. In braces may stand `physical_id`, `resource`, `stack`, `stack_id` and "
-        "`project`, behind the host.",
-    ),
-]
+CONSOLE_LINKS: Final = (
+    "Where the objects of resources are shown in another system, by resource type: "
+    '`{"OS::Nova::Server" = "https://horizon.example.org/project/instances/{physical_id}/"}`. The page of a '
+    "resource links there. In a type `*` stands for any characters; a type by its full name comes first, then "
+    "those with `*` in their order. In braces may stand `physical_id`, `resource`, `stack`, `stack_id` and "
+    "`project`, behind the host."
+)
 
 
 def console_link(patterns: Mapping[str, str], kind: str, places: Mapping[str, str]) -> str:

@@ -2,27 +2,25 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from orchestrator.config.section import Section, setting
 
 #: Nothing of the operation is left but its record; or the stack is FAILED with the plugin's reason.
 Effect = Literal["refuse", "fail"]
 
 
-class LifecycleEffectSettings(BaseModel):
+class LifecycleEffectSettings(Section):
     """The effect of lifecycle plugins on stacks: for all, by project, and by plugin."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    default: Effect = Field(
+    default: Effect = setting(
         default="refuse",
         description="What a refusal and a failing `do_post_op` of a lifecycle plugin do to a stack. `refuse`: a "
         "refused operation does not begin, and an error after one is only recorded. `fail`: the stack is FAILED with "
         "the plugin's reason.",
     )
-    projects: dict[str, Effect] = Field(
+    projects: dict[str, Effect] = setting(
         default={}, description="The same for single projects, by name; takes precedence over `default`."
     )
-    plugins: dict[str, Effect] = Field(
+    plugins: dict[str, Effect] = setting(
         default={}, description="The same for single plugins, by name; takes precedence over both others."
     )
 

@@ -1,6 +1,6 @@
 """Limits of templates, taken from the settings: size, depth, number of resources, evaluation time."""
 
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from hooks.values.dataclass import dataclass
 from orchestrator.config.settings import Settings
@@ -9,26 +9,22 @@ from orchestrator.config.settings import Settings
 DEEPEST: Final = 200
 
 
-def _default(setting: str) -> Any:
-    return Settings.model_fields[setting].default
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The limits of one parse and evaluation; the defaults are those of the settings."""
 
-    max_bytes: int = _default("max_template_bytes")
-    max_resources: int = _default("max_resources_per_stack")
-    max_depth: int = _default("max_template_depth")
-    max_nested_depth: int = _default("max_nested_stack_depth")
-    max_files: int = _default("max_template_files")
-    max_repeat_items: int = _default("max_repeat_items")
-    evaluation_seconds: float = _default("evaluation_seconds")
-    pattern_seconds: float = _default("pattern_seconds")
-    yaql_seconds: float = _default("yaql_seconds")
-    yaql_memory_mib: int = _default("yaql_memory_mib")
+    max_bytes: int = Settings.max_template_bytes
+    max_resources: int = Settings.max_resources_per_stack
+    max_depth: int = Settings.max_template_depth
+    max_nested_depth: int = Settings.max_nested_stack_depth
+    max_files: int = Settings.max_template_files
+    max_repeat_items: int = Settings.max_repeat_items
+    evaluation_seconds: float = Settings.evaluation_seconds
+    pattern_seconds: float = Settings.pattern_seconds
+    yaql_seconds: float = Settings.yaql_seconds
+    yaql_memory_mib: int = Settings.yaql_memory_mib
     #: Not a limit, but a setting that evaluation needs too.
-    availability_zones: tuple[str, ...] = _default("availability_zones")
+    availability_zones: tuple[str, ...] = Settings.availability_zones
 
     @classmethod
     def of(cls, settings: Settings) -> Self:

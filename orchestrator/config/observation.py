@@ -1,14 +1,17 @@
 """Setting of the observation policies that new stacks have, by project."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-from pydantic import AfterValidator
+from typing import Any
 
 from orchestrator.errors import InvalidInput
 
 
-def _checked(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+def require_policies(given: Mapping[str, Mapping[str, Any]]) -> None:
+    """Require observation policies, by project.
+
+    Raises:
+        ValueError: one is not valid; the sentence names its project.
+    """
     for project, policy in given.items():
         # Few installations set any, and every command reads the settings.
         from orchestrator.model.observation_policy import ObservationPolicy
@@ -16,15 +19,9 @@ def _checked(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str
         try:
             ObservationPolicy.of(policy)
         except InvalidInput as error:
-            # What pydantic reports, with the setting's name.
             raise ValueError(f"of project {project!r}: {error}") from error
-    return given
 
 
-#: For a project, or ``*`` for all others, the parts of the policy that differ from its defaults.
-PoliciesByProject = Annotated[Mapping[str, Mapping[str, Any]], AfterValidator(_checked)]
-
-
-def default_policy(given: PoliciesByProject, project: str) -> Mapping[str, Any]:
-    """Return the parts of the policy that a new stack of a project has."""
+def default_policy(given: Mapping[str, Mapping[str, Any]], project: str) -> Mapping[str, Any]:
+    """Return the parts of the policy that a new stack of a project has; ``*`` stands for all others."""
     return given.get(project, given.get("*", {}))

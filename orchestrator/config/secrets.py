@@ -3,18 +3,17 @@
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
-from pydantic import SecretStr
-
-from hooks.values.masking import leaves_in
+from hooks.values.leaves import leaves_in
+from orchestrator.config.secret import Secret
 from orchestrator.config.settings import Settings
 
 
 def secrets_of_settings(settings: Settings) -> Iterator[str]:
     """Yield the secrets among the settings; sections of plugins are their own affair."""
-    for name, value in settings:
+    for name, value in settings.to_dict().items():
         if name not in ("clients", "lifecycle", "event_sinks"):
             for leaf in leaves_in(value):
-                if isinstance(leaf, SecretStr):
+                if isinstance(leaf, Secret):
                     yield leaf.get_secret_value()
                 elif isinstance(leaf, str):
                     yield from _password(leaf)

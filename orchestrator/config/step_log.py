@@ -13,7 +13,7 @@ from contextvars import ContextVar, Token
 from typing import Any, Final
 
 from hooks.values.dataclass import dataclass
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.config.log_masking import masked_line, masks
 from orchestrator.errors import typed_message
 

@@ -31,10 +31,10 @@ def check_agreement(settings: Settings, *, has_database: bool) -> Iterator[Check
     except (OperationalError, OSError):
         return
     if found:
-        yield from compare(Setup.of(settings, installation), found, configured=settings.model_fields_set)
+        yield from compare(Setup.of(settings, installation), found, configured=settings.given)
 
 
-def compare(here: Setup, found: Mapping[str, Setup | None], *, configured: set[str]) -> Iterator[Check]:
+def compare(here: Setup, found: Mapping[str, Setup | None], *, configured: frozenset[str]) -> Iterator[Check]:
     """Yield a check of each subject in which processes must agree; ``configured`` are the settings given here."""
     known = {name: setup for name, setup in found.items() if setup is not None}
     engines = {name: setup for name, setup in known.items() if setup.installation}
@@ -90,7 +90,7 @@ def _check(name: str, faults: Sequence[str], found: Mapping[str, object], *, hin
     return Check(name=name, ok=not faults, detail="; ".join(faults) or ok, hint=hint)
 
 
-def _settings(here: Setup, engines: Mapping[str, Setup], configured: set[str]) -> Iterator[str]:
+def _settings(here: Setup, engines: Mapping[str, Setup], configured: frozenset[str]) -> Iterator[str]:
     """Yield the settings in which engines differ from the first of them, or from those that are given here."""
     if not engines:
         return
@@ -103,7 +103,7 @@ def _settings(here: Setup, engines: Mapping[str, Setup], configured: set[str]) -
                 yield f"{name} and {HERE} have different values of {setting}"
 
 
-def _agents_settings(here: Setup, agents: Mapping[str, Setup], configured: set[str]) -> Iterator[str]:
+def _agents_settings(here: Setup, agents: Mapping[str, Setup], configured: frozenset[str]) -> Iterator[str]:
     for name, setup in agents.items():
         for setting in MUST_AGREE_IN_AGENTS:
             if setting in configured and setup.settings.get(setting) != here.settings[setting]:

@@ -8,9 +8,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.config.problems import unread_variables
-from orchestrator.config.settings import Settings, settings_file
+from orchestrator.config.settings import Settings
+from orchestrator.config.settings_file import settings_file
 from orchestrator.config.shared_database import require_shared_database
+from orchestrator.config.variables import unread_variables
 from orchestrator.doctor.api import check_api, check_api_processes
 from orchestrator.doctor.broker import check_broker
 from orchestrator.doctor.caches import check_constraint_caches, processes_present, sharing

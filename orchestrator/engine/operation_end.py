@@ -6,7 +6,7 @@ from typing import Final
 
 import structlog
 
-from hooks.values.words import tellable
+from hooks.values.texts import tellable
 from orchestrator.config.log_context import about_order
 from orchestrator.config.settings import Settings
 from orchestrator.engine.end_lease import extended

@@ -35,7 +35,7 @@ def limits_of(store: Store | None, settings: Settings, project: str) -> ProjectL
     known = _of_job.get()
     if known is not None and known[0] == project:
         return known[1]
-    return {**settings.project_limits.model_dump(), **(store.project_limits.of(project) if store else {})}
+    return {**settings.project_limits.to_dict(), **(store.project_limits.of(project) if store else {})}
 
 
 def refuse_large(job: Job, limits: ProjectLimits) -> None:

@@ -8,7 +8,7 @@ import msgpack
 
 from hooks.lifecycle import Annotations
 from hooks.values.frozen import frozen
-from hooks.values.words import tellable
+from hooks.values.texts import tellable
 from orchestrator.store.traversals.operation_rows import Agreed, CallRow, OperationRow
 
 #: How many warnings of one plugin about one operation are kept, and how many characters of each.

@@ -8,7 +8,8 @@ import structlog
 from hooks.errors import LifecycleRefused, Refusal
 from hooks.lifecycle import Annotations, LifecyclePlugin
 from hooks.loading.calling import TookTooLong, call_within
-from hooks.values.words import fault_of, tellable, trace_of, words_of
+from hooks.values.texts import tellable
+from hooks.values.words import fault_of, trace_of, words_of
 from orchestrator.lifecycle.answers import BadAnswer, answer_to_wire
 
 log = structlog.get_logger()

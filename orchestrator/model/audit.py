@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Final
 
 from hooks.values.dataclass import dataclass
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.errors import cut
 from orchestrator.model.identity import Caller
 

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from hooks.values.dataclass import dataclass
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.model.signed_signals import EXPIRES, KEY
 
 #: Separates what is signed with this secret from what is signed with the resource's key itself.

@@ -6,12 +6,10 @@ kept, and the others are released.
 """
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar, Final
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, Final
 
 from hooks.errors import Refusal
-from hooks.hook import HookOptions
+from hooks.hook import OptionsAt
 from hooks.lifecycle import COMPLETE, REFUSED, Annotations, LifecycleContext
 from hooks.stack import FrozenStack
 from orchestrator.errors import InvalidInput, Unavailable
@@ -20,6 +18,7 @@ from orchestrator.placement.requests import UnknownRequirements, is_placed, requ
 
 if TYPE_CHECKING:
     # Few stacks have resources on machines.
+    from orchestrator.placement.options import PlacementOptions
     from orchestrator.placement.planner import Found, Planner
     from orchestrator.placement.solver import Unplaceable
 
@@ -31,14 +30,8 @@ _ENDING: Final = frozenset({"DELETE", "ABANDON"})
 _NO_NODES: Final = "there is no node: start an agent on each machine, with isotherm agent --node NAME"
 
 
-class PlacementOptions(HookOptions):
-    """The options of ``placement``."""
-
-    max_age_seconds: float = Field(
-        default=60.0,
-        ge=0,
-        description="How old the cached states of nodes may be. Reservations are always current.",
-    )
+# Typed as what is read.
+_OPTIONS: Any = OptionsAt("orchestrator.placement.options", "PlacementOptions")
 
 
 class Placement(EnginePlugin):
@@ -46,8 +39,8 @@ class Placement(EnginePlugin):
 
     name = "placement"
     description = "Finds a node for everything of a stack that is on one, and claims the room for it."
-    Options: ClassVar[type[HookOptions]] = PlacementOptions
-    options: PlacementOptions
+    Options = _OPTIONS
+    options: "PlacementOptions"
     #: Late, so that plugins that refuse do so before capacity is reserved.
     ordinal = 900
     #: Long, for machines that do not answer, and for locks of concurrent reservations.

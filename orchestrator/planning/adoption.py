@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from hooks.values.nearest import Nearest
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.model.plain import NotPlain, refuse_no_map
 from orchestrator.model.plan import DesiredResource

@@ -41,7 +41,8 @@ def make_constraint_cache(settings: Settings, client: str) -> ConstraintCache | 
     """
     common = settings.constraint_cache
     # Settings that are not given for the client are those for all.
-    own = common.clients[client].model_dump(exclude_none=True) if client in common.clients else {}
+    given = common.clients[client].to_dict() if client in common.clients else {}
+    own = {name: value for name, value in given.items() if value is not None}
     if not own.get("enabled", common.enabled):
         return None
     place = settings.cache_place

@@ -26,7 +26,6 @@ from orchestrator.placement.joining import engine_of
 from orchestrator.plugins.clients import Clients, LookupCache
 from orchestrator.plugins.resource import Resource
 from orchestrator.processes.registration import Registration, identity_here
-from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pumps import Pumps
 from orchestrator.store.store import Store
 from orchestrator.tracing.switch import tracing_of
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from orchestrator.caches.process import ProcessCaches
     from orchestrator.nodes.statistics import NodeStatistics
     from orchestrator.nodes.watcher import NodeWatcher
+    from orchestrator.sinks.environments import EnvironmentSinks
 
 #: The kind of a process that does the work of a command.
 EMBEDDED: Final = "embedded"
@@ -220,14 +220,22 @@ class Runtime:
 
         return NodeStatistics.of(self.settings, self.store.node_counters)
 
+    @property
+    def _environment_sinks(self) -> "EnvironmentSinks | None":
+        if not self.settings.environment_event_sinks:
+            return None
+        # Few installations let environments name sinks.
+        from orchestrator.sinks.environments import EnvironmentSinks
+
+        return EnvironmentSinks(self.settings)
+
     @cached_property
     def pump(self) -> Pumps:
         """The pumps of event sinks, not started yet."""
-        allowed = bool(self.settings.environment_event_sinks)
         return Pumps(
             self.store.sink_cursors,
             self.sinks,
-            EnvironmentSinks(self.settings) if allowed else None,
+            self._environment_sinks,
             owner=self.name,
             is_dead=is_dead_here,
             replacement=self._replacement,

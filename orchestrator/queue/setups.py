@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from typing import Any, Final
 
-from pydantic import SecretStr
-
 from hooks.loading.index import entry_points
+from orchestrator.config.secret import Secret
+from orchestrator.config.section import Section
 from orchestrator.config.settings import Settings
 
 #: The settings that must be the same in all coordinators and workers.
@@ -80,13 +80,13 @@ def _digest(value: object) -> str:
 
 def _plain(value: Any) -> Any:
     """Return a value whose text shows all of it, in an order that does not depend on the file."""
-    if isinstance(value, SecretStr):
+    if isinstance(value, Secret):
         return value.get_secret_value()
     if isinstance(value, Mapping):
         return sorted((key, _plain(each)) for key, each in value.items())
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
-    return _plain(value.model_dump()) if hasattr(value, "model_dump") else value
+    return _plain(value.to_dict()) if isinstance(value, Section) else value
 
 
 def read_setup(answer: Any) -> Setup | None:

@@ -12,12 +12,10 @@ from time import monotonic
 from typing import Any, Final, TypeVar
 
 import structlog
-from pydantic import BaseModel
 
 from hooks.errors import HookError
 from hooks.events import Event, EventSink
 from hooks.loading.calling import NotCalled, TookTooLong, call_within
-from hooks.values.masking import without_secrets
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.guarded_sink import GuardedSink
@@ -266,9 +264,7 @@ class Delivery:
 
 def _words_of(served: GuardedSink, error: Exception) -> str:
     """Return an error's message without the secrets among the sink's options."""
-    message = words_of(error)
-    options = served.sink.options if served.sink is not None else None
-    return without_secrets(message, options) if isinstance(options, BaseModel) else message
+    return words_of(error, served.sink.options if served.sink is not None else None)
 
 
 def complain(sink: str, error: Exception) -> None:

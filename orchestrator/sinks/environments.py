@@ -6,8 +6,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from hooks.events import TARGETS, EventSink, find_event_sinks
-from hooks.hook import HookOptions, HookSettings
 from hooks.http.targets import Targets
+from hooks.options import HookOptions, HookSettings
 from hooks.values.masking import sentence_of
 from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
@@ -108,6 +108,4 @@ def options_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def sink_problems(given: Sequence[Given], settings: Settings, *, offline: bool) -> list[Problem]:
     """Return the problems of the sinks that an environment names; with ``offline``, whatever the settings allow."""
-    if not given:
-        return []
     return list(EnvironmentSinks(settings).problems(given, is_allowed_here=not offline))

@@ -38,6 +38,6 @@ def next_number(number: int, *, took_seconds: float, limit_seconds: float) -> in
     return number
 
 
-def words_of(error: BaseException) -> str:
-    """Return an error's message on one line, without the user information of URLs, which may be a password."""
-    return " ".join(words.words_of(error).split()) or type(error).__name__
+def words_of(error: BaseException, options: object = None) -> str:
+    """Return an error's message on one line, without passwords in URLs and the secrets of a sink's options."""
+    return " ".join(words.words_of(error, options).split()) or type(error).__name__

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hooks.events import EventSink
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
-from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pump import Pump
-from orchestrator.sinks.stack_pump import StackPump
 from orchestrator.store.installation.sink_cursors import SinkCursors
+
+if TYPE_CHECKING:
+    from orchestrator.sinks.environments import EnvironmentSinks
+    from orchestrator.sinks.stack_pump import StackPump
 
 #: How long the end of a command waits for the delivery of remaining events.
 PATIENCE_SECONDS: Final = 3.0
@@ -22,7 +24,7 @@ class Pumps:
         self,
         cursors: SinkCursors,
         sinks: Sequence[EventSink],
-        environment_sinks: EnvironmentSinks | None = None,
+        environment_sinks: "EnvironmentSinks | None" = None,
         *,
         owner: str,
         is_dead: Callable[[str], bool] = lambda _: False,
@@ -32,7 +34,7 @@ class Pumps:
         self._of_settings = Pump(cursors, sinks, owner=owner, is_dead=is_dead, replacement=replacement)
         self._all: list[Pump | StackPump] = [self._of_settings]
         if environment_sinks is not None:
-            self._all.append(StackPump(cursors, environment_sinks, owner=owner, is_dead=is_dead))
+            self._all.append(_stack_pump(cursors, environment_sinks, owner, is_dead))
         self._is_closed = False
 
     def register(self) -> None:
@@ -63,3 +65,12 @@ class Pumps:
             pump.stop(until)
         for pump in self._all:
             pump.join()
+
+
+def _stack_pump(
+    cursors: SinkCursors, sinks: "EnvironmentSinks", owner: str, is_dead: Callable[[str], bool]
+) -> "StackPump":
+    # Few installations let environments name sinks.
+    from orchestrator.sinks.stack_pump import StackPump
+
+    return StackPump(cursors, sinks, owner=owner, is_dead=is_dead)

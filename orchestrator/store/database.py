@@ -27,7 +27,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.model.sentences import SentenceSeal
 from orchestrator.store.direct import CURSORS, Direct, driver_of, lent_by, name_file

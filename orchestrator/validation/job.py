@@ -18,7 +18,6 @@ from orchestrator.model.nested_stack import NestedJob
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.examination_clients import ExaminationClients
 from orchestrator.sandbox.budget import TooMuch, evaluation, weight_of
-from orchestrator.sinks.environments import sink_problems
 from orchestrator.template.contents import MOST_BYTES
 from orchestrator.template.document import dotted, read_document
 from orchestrator.template.environment import Environment
@@ -67,7 +66,10 @@ def examine_job(
     if isinstance(job, NestedJob):
         environment, within = environment_within(environment, job.nesting, job.parameters)
     problems += faults
-    if not was_accepted and not isinstance(job, NestedJob):
+    if environment.event_sinks and not was_accepted and not isinstance(job, NestedJob):
+        # Few environments name any, and what they are made of takes long to import.
+        from orchestrator.sinks.environments import sink_problems
+
         problems += sink_problems(environment.event_sinks, settings, offline=offline)
     # A value that an invalid environment contains is not missing.
     values_required = values_required and not faults

@@ -69,7 +69,7 @@ class Bench:
         self.waiting: deque[Sequence[CheckOrder]] = deque()
         self.sizes: dict[str, str] = {}
         types: Mapping[str, type[Resource]] = {"Bench::Object": _type(self)}
-        settings = Settings(_env_file=None)  # type: ignore[call-arg]  # pydantic-settings takes it
+        settings = Settings()
         self._size = settings.batch_size
         self.coordinator = Coordinator(
             store=self.store, types=types, settings=settings, publisher=self, name="bench"

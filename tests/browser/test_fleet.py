@@ -58,7 +58,7 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
     """A dashboard without a broker: its one node is this machine, with files of two projects on it."""
     settings = Settings(state_directory=Path(tmp_path_factory.mktemp("fleet")))
     for project in ("default", "other"):
-        write_file(settings.model_copy(update={"project": project}), f"{project}.txt")
+        write_file(settings.with_values(project=project), f"{project}.txt")
     with served(settings, Store.of(settings)) as made:
         yield made
 

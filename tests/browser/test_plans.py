@@ -59,7 +59,7 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
         made = service.create(StackJob(name="web", template=TEMPLATE, parameters={"password": SECRET}))
         assert list(service.watch(made.id))[-1].stack.status == "COMPLETE"
         url = settings.effective_database_url
-        distributed = settings.model_copy(update={"broker_url": "memory://", "database_url": url})
+        distributed = settings.with_values(broker_url="memory://", database_url=url)
         with served(distributed, Store.of(distributed), **OPTIONS) as dashboard:
             dashboard.service = service
             yield dashboard

@@ -26,7 +26,7 @@ class ObservedHistory(AnyHistory):
     def is_told_whole(self) -> None:
         if not self.stack_id:
             return
-        observer = Observer(Settings(_env_file=None), self.world.store)  # type: ignore[call-arg]  # pydantic-settings takes it
+        observer = Observer(Settings(), self.world.store)
         for row in self.world.store.past.traversals(self.stack_id, limit=LAST):
             facts = observer.facts(self.stack_id, row.id)
             picture = picture_of(facts)

@@ -20,7 +20,7 @@ from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
 
 PRE, POST = "do_pre_op", "do_post_op"
-LIMIT = Settings.model_fields["lost_attempt_limit"].default
+LIMIT = Settings.lost_attempt_limit
 #: More deliveries than any operation may take.
 MANY = 10 * LIMIT
 JOB = StackJob(name="s", template=template({"a": value("1")}), job_id="1")

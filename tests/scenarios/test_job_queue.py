@@ -15,7 +15,7 @@ from tests.scenarios.cloud import Crash
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.world import World, template_of
 
-SETTINGS = Settings(_env_file=None)  # type: ignore[call-arg]  # pydantic-settings takes it
+SETTINGS = Settings()
 TEMPLATE = template_of({"a": [], "b": ["a"]})
 
 

@@ -8,6 +8,7 @@ from hooks.errors import Refusal
 from hooks.lifecycle import COMPLETE, FAILED, REFUSED, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.config.hooks import lifecycle_plugins
+from orchestrator.config.lifecycle import LifecycleEffectSettings
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, HooksNotLoaded, NotFound
 from orchestrator.queries.progress import progress_of
@@ -296,7 +297,7 @@ def test_a_setting_for_a_plugin_that_is_not_installed_is_refused_with_the_neares
     source = "from isotherm.hooks import LifecyclePlugin\nclass Calm(LifecyclePlugin):\n    pass\n"
     install(tmp_path, "acme_effects", source, {"isotherm.lifecycle": ("calm = acme_effects:Calm",)})
     monkeypatch.syspath_prepend(tmp_path)
-    settings = Settings.model_validate({"lifecycle_effects": {"plugins": {"clam": "fail", "calm": "fail"}}})
+    settings = Settings(lifecycle_effects=LifecycleEffectSettings(plugins={"clam": "fail", "calm": "fail"}))
     with pytest.raises(HooksNotLoaded) as error:
         lifecycle_plugins(settings)
     (problem,) = error.value.problems

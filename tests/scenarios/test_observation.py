@@ -18,7 +18,7 @@ from tests.scenarios.world import World, template_of
 
 
 def observer(world: World) -> Observer:
-    return Observer(Settings(_env_file=None), world.store)  # type: ignore[call-arg]  # pydantic-settings takes it
+    return Observer(Settings(), world.store)
 
 
 def graph(world: World, **options: Any) -> GraphPicture:

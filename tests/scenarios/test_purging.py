@@ -367,7 +367,7 @@ def test_a_sweep_purges_by_itself_what_was_over_for_long_enough() -> None:
 
 def test_a_busy_installation_does_not_grow_for_ever_by_default() -> None:
     """A stack is made and deleted every week for a year, and another is updated."""
-    days = Settings.model_fields["purge_after_days"].default
+    days = Settings.purge_after_days
     world = World(purge_after_days=days, max_events_per_stack=20)
     template = (
         "heat_template_version: 2021-04-16\n"

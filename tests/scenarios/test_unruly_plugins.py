@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecyclePlugin
+from hooks.options import HookOptions
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.lifecycle.answers import MOST_DEPTH
 from orchestrator.model.messages import StackJob

@@ -113,7 +113,7 @@ def _settings(values: Mapping[str, Any]) -> Settings:
     """Return settings; to look for each of them in all places takes as long as to create a stack."""
     key = repr(values)
     if key not in _known_settings:
-        _known_settings[key] = Settings(_env_file=None, **values)  # type: ignore[call-arg]  # pydantic-settings takes it
+        _known_settings[key] = Settings(**values)
     return _known_settings[key]
 
 

@@ -92,10 +92,8 @@ class Node:
 
     def hasty_client(self, rpc_timeout_seconds: float) -> NodeClient:
         """Return a client that takes the agent for unreachable sooner."""
-        numbers = self.settings.node_state_cache.model_copy(
-            update={"rpc_timeout_seconds": rpc_timeout_seconds}
-        )
-        return NodeClient.of(self.settings.model_copy(update={"node_state_cache": numbers}))
+        numbers = self.settings.node_state_cache.with_values(rpc_timeout_seconds=rpc_timeout_seconds)
+        return NodeClient.of(self.settings.with_values(node_state_cache=numbers))
 
     def change(self, operation_id: str, name: str) -> Any:
         """Have a volume made."""
@@ -144,7 +142,7 @@ def test_an_agent_is_asked_changed_killed_and_followed(node: Node, redis_server:
     # Nobody else gets its name, on this machine or on another.
     with pytest.raises(Conflict, match="on this machine already"):
         serve(node.settings, node=NODE, labels={})
-    elsewhere = node.settings.model_copy(update={"state_directory": node.directory / "elsewhere"})
+    elsewhere = node.settings.with_values(state_directory=node.directory / "elsewhere")
     with pytest.raises(Conflict, match=f"has an agent already: .*process {first.process.pid}"):
         serve(elsewhere, node=NODE, labels={})
     # The broker, and the store of leases, lose everything.

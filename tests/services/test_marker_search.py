@@ -20,8 +20,8 @@ import psutil
 import pytest
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
-from pydantic import SecretStr
 
+from orchestrator.config.secret import Secret
 from orchestrator.config.settings import Settings
 from orchestrator.model.messages import UpdateJob
 from orchestrator.queue.celery_app import make_app, send_job
@@ -158,7 +158,7 @@ class Site:
     @property
     def settings(self) -> Settings:
         """The settings that the processes have."""
-        encrypting = (SecretStr(KEY),) if self.has_key else ()
+        encrypting = (Secret(KEY),) if self.has_key else ()
         return Settings(
             database_url=self.database_url, broker_url=self.broker.url, encryption_keys=encrypting
         )

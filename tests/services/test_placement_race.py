@@ -33,7 +33,7 @@ class Nowhere:
 
 def coordinator(url: str, number: int, nodes: PretendedNodes) -> tuple[Coordinator, Store]:
     """Return a coordinator as another process would have it: with connections of its own."""
-    settings = Settings(_env_file=None, database_url=url)  # type: ignore[call-arg]  # pydantic-settings takes it
+    settings = Settings(database_url=url)
     store = Store.of(settings)
     made = Coordinator(
         store=store,

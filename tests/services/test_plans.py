@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
-from pydantic import SecretStr
 
+from orchestrator.config.secret import Secret
 from orchestrator.config.settings import Settings
 from orchestrator.engine.stack_plans import StackPlan
 from orchestrator.errors import Conflict, InvalidInput
@@ -56,7 +56,7 @@ def test_a_plan_is_applied_by_another_user_and_verified_by_the_coordinator(
             database_url=database,
             state_directory=tmp_path / user,
             key_file=tmp_path / user / "keys.json",
-            encryption_keys=(SecretStr(secret),),
+            encryption_keys=(Secret(secret),),
             project="acme",
         )
         return Service.open(settings)

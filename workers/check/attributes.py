@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import structlog
 
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.definition import AttributePath, follow
 from orchestrator.errors import IsothermError, text_of, typed_message
 from orchestrator.planning.decision import lasting_attributes

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from hooks.loading.overrides import place_of
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import Wait

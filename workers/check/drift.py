@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.errors import cut
 from orchestrator.model.drift import Finding
 from orchestrator.template.document import Path

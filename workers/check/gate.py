@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import structlog
 
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.config.settings import Settings
 from orchestrator.errors import typed_message
 from orchestrator.model.actions import CHECK

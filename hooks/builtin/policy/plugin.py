@@ -9,8 +9,8 @@ from hooks.builtin.actions import DEFINING_ACTIONS, is_among
 from hooks.builtin.policy.files import RuleFiles
 from hooks.builtin.policy.rules import judge
 from hooks.errors import Refusal
-from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.options import HookOptions
 from hooks.stack import FrozenStack
 
 

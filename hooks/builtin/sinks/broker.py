@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr
 
 from hooks.builtin.sinks.chain import Chain
 from hooks.events import Event, EventSink
-from hooks.hook import HookOptions
+from hooks.options import HookOptions
 
 if TYPE_CHECKING:
     from hooks.builtin.sinks.publisher import Publisher

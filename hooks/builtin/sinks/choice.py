@@ -4,7 +4,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from hooks.builtin.wildcards import matches_any
 from hooks.events import Event
-from hooks.hook import HookOptions
+from hooks.options import HookOptions
 from hooks.values.nearest import nearest
 from hooks.values.states import ACTIONS, STATUSES
 

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from hooks.builtin.sinks.document import document
 from hooks.events import Event, EventSink
-from hooks.hook import HookOptions
+from hooks.options import HookOptions
 
 #: The logger's name, the field ``logger`` of each line.
 LOGGER: Final = "isotherm.events"

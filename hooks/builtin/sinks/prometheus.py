@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from hooks.builtin.sinks.totals import Totals
 from hooks.events import Event, EventSink
-from hooks.hook import HookOptions
+from hooks.options import HookOptions
 
 log = structlog.get_logger()
 

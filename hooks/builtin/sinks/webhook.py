@@ -10,12 +10,12 @@ from pydantic import Field, PrivateAttr, SecretStr, ValidationError, ValidationI
 from hooks.builtin.sinks.choice import EventChoice, StackChoice
 from hooks.builtin.sinks.document import VERSION, document
 from hooks.events import TARGETS, Event, EventSink
-from hooks.hook import HookOptions
 from hooks.http.look_up import REFUSED
 from hooks.http.options import SenderOptions
 from hooks.http.permitted import host_and_port
 from hooks.http.sender import SignedSender
 from hooks.http.targets import Targets
+from hooks.options import HookOptions
 from hooks.values.masking import sentence_of
 from hooks.values.parts import parts_of
 

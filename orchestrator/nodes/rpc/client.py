@@ -47,6 +47,11 @@ LOOK_SECONDS: Final = 2.0
 
 _MAKING: Final = threading.Lock()
 #: The clients of this process. Threads and connections do not survive a fork.
+#: The settings that a client uses, besides the keys.
+_USED: Final = (
+    *("broker_url", "cache_backend", "cache_url", "state_directory", "node_directories"),
+    *("node_state_cache", "agent", "job_lease_seconds"),
+)
 _CLIENTS: "Final[dict[tuple[str, ...], NodeClient]]" = {}
 
 
@@ -67,12 +72,11 @@ os.register_at_fork(
 
 
 def _key(settings: Settings) -> tuple[str, ...]:
-    # Only the settings that the client uses.
-    relevant = settings.model_dump_json(
-        include={"broker_url", "cache_backend", "cache_url", "state_directory", "node_directories"}
-        | {"node_state_cache", "agent", "job_lease_seconds"}
+    values = settings.to_dict()
+    return (
+        *(repr(values[name]) for name in _USED),
+        *(key.get_secret_value() for key in settings.encryption_keys),
     )
-    return (relevant, *(key.get_secret_value() for key in settings.encryption_keys))
 
 
 class NodeClient:

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.model.actions import CHECK
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder

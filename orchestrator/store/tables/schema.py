@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
-from hooks.values.words import storable
+from hooks.values.texts import storable
 from orchestrator.config.caller import caller
 from orchestrator.model.sentences import SentenceSeal
 

@@ -79,7 +79,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         made = service.create(StackJob(name="theirs", template=TEMPLATE, project="beta"))
         assert list(service.watch(made.id))[-1].stack.status == "COMPLETE"
     (directory / "t.yaml").write_text("heat_template_version: 2021-04-16")
-    return settings.model_copy(update={"project": "acme"})
+    return settings.with_values(project="acme")
 
 
 @pytest.fixture(scope="module")
@@ -175,12 +175,8 @@ def of_commands(
 
 
 def of_addresses(settings: Settings, tokens: Mapping[str, str]) -> Iterator[list[str]]:
-    guarded = settings.model_copy(
-        update={
-            "authenticator": "tokens",
-            "broker_url": "memory://",
-            "database_url": settings.effective_database_url,
-        }
+    guarded = settings.with_values(
+        authenticator="tokens", broker_url="memory://", database_url=settings.effective_database_url
     )
     with ExitStack() as stack:
         made = stack.enter_context(served(guarded, Store.of(guarded), stack_actions=True))
@@ -383,12 +379,8 @@ def test_lists_show_nothing_of_another_project(installation: Settings, tokens: d
 def test_no_address_shows_a_stack_of_another_project(
     installation: Settings, tokens: dict[str, str], theirs: str
 ) -> None:
-    settings = installation.model_copy(
-        update={
-            "authenticator": "tokens",
-            "broker_url": "memory://",
-            "database_url": installation.effective_database_url,
-        }
+    settings = installation.with_values(
+        authenticator="tokens", broker_url="memory://", database_url=installation.effective_database_url
     )
     headers = {"Authorization": f"Bearer {tokens['installation']}"}
     with (

@@ -22,7 +22,7 @@ from hooks.builtin.sinks.routing import MAX_WORD, routing_key
 from hooks.builtin.sinks.totals import MAX_TYPES, TEMPLATE
 from hooks.builtin.sinks.webhook import EnvironmentWebhookOptions, WebhookOptions
 from hooks.events import Event
-from hooks.hook import HookOptions
+from hooks.options import HookOptions
 from hooks.values.states import ACTIONS, STATUSES
 from orchestrator.config.settings import Settings
 from orchestrator.model.messages import EnvironmentSource, StackJob

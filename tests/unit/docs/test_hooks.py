@@ -11,8 +11,9 @@ import pytest
 from hooks import lifecycle
 from hooks.builtin.actions import ACTIONS
 from hooks.errors import Refusal
-from hooks.hook import Hook, HookSettings
+from hooks.hook import Hook
 from hooks.lifecycle import LifecycleContext, LifecyclePlugin
+from hooks.options import HookSettings
 from orchestrator.errors import Conflict
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World

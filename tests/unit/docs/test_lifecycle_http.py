@@ -15,10 +15,10 @@ import pytest
 from hooks.builtin.license import License, LicenseOptions
 from hooks.builtin.webhook import Webhook, WebhookOptions
 from hooks.errors import Refusal
-from hooks.hook import HookOptions
 from hooks.http.options import SenderOptions
 from hooks.lifecycle import FAILED, Annotations, LifecycleContext, LifecyclePlugin, PlannedOperation
 from hooks.loading.ordering import in_order
+from hooks.options import HookOptions
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import frozen
 from hooks.values.unknown import UNKNOWN
@@ -92,7 +92,7 @@ def test_tables_of_options_are_those_of_the_plugins() -> None:
 @pytest.mark.parametrize("plugin", [Webhook, License], ids=["webhook", "license"])
 def test_examples_of_settings_are_taken(plugin: type[LifecyclePlugin]) -> None:
     said = tomllib.loads(block(plugin.name, language="toml"))
-    settings = Settings(_env_file=None, **said)  # type: ignore[call-arg]  # pydantic-settings takes it
+    settings = Settings(**said)
     given = dict(settings.lifecycle[plugin.name])
     assert given.pop("enabled")
     assert plugin.Options.model_validate(given)

@@ -6,12 +6,12 @@ from dataclasses import fields
 from importlib.metadata import entry_points
 
 import pytest
-from pydantic import BaseModel
 
 from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
+from orchestrator.config.section import Section
 from orchestrator.config.settings import Settings
 from orchestrator.nodes.rpc.registry import Effect, load_rpcs
-from orchestrator.placement.plugin import PlacementOptions
+from orchestrator.placement.options import PlacementOptions
 from orchestrator.placement.rules import Policy
 from tests.unit.docs.pages import ROOT, blocks
 from workers.agent.hypervisors.hypervisor import InstanceData, NodeData
@@ -78,7 +78,7 @@ def test_every_field_is_described(words: str, kind: type, left_out: set[str]) ->
 
 def test_the_settings_that_are_named_are_there() -> None:
     [example] = [block for block in blocks(PAGE) if block.mark("file") == "agent.toml"]
-    agent = Settings.model_validate(tomllib.loads(example.text)).agent
+    agent = Settings(**tomllib.loads(example.text)).agent
     for name, options in agent.hypervisors.items():
         [entry] = entry_points(group="isotherm.hypervisors", name=name)
         entry.load().Options.model_validate(options)
@@ -87,19 +87,19 @@ def test_the_settings_that_are_named_are_there() -> None:
         [entry] = entry_points(group="isotherm.storage", name=said.pop("type"))
         entry.load().Options.model_validate(said)
     limits = [name for row in table_below("## Limits of an agent") for name in names_in(row[0])]
-    known = {f"agent.{name}" for name in AgentSettings.model_fields} | set(Settings.model_fields)
+    known = {f"agent.{name}" for name in AgentSettings.declared} | set(Settings.declared)
     assert set(limits) <= known
     of_cache = {name for name in names_in(PROSE) if name.endswith("_seconds") and "cpu" not in name}
     assert {name.removeprefix("agent.") for name in of_cache} <= {
-        *NodeStateCacheSettings.model_fields,
-        *AgentSettings.model_fields,
+        *NodeStateCacheSettings.declared,
+        *AgentSettings.declared,
         *PlacementOptions.model_fields,
     }
 
 
 @pytest.mark.parametrize("kind", [AgentSettings, NodeStateCacheSettings])
-def test_every_setting_of_nodes_is_spoken_of(kind: type[BaseModel]) -> None:
+def test_every_setting_of_nodes_is_spoken_of(kind: type[Section]) -> None:
     spoken_of = {name.rpartition(".")[2] for name in names_in(PROSE)}
     in_example = set(re.findall(r"^(?:\[agent\.)?(\w+)", TEXT, flags=re.MULTILINE))
     # Where it is kept is said in words.
-    assert sorted(set(kind.model_fields) - spoken_of - in_example - {"url"}) == []
+    assert sorted(set(kind.declared) - spoken_of - in_example - {"url"}) == []

@@ -13,7 +13,7 @@ import pytest
 
 from cache.node_state.requests import SCHEMA_VERSION
 from hooks.builtin.four_eyes import FourEyesOptions
-from hooks.hook import HookSettings
+from hooks.options import HookSettings
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData
@@ -152,7 +152,7 @@ def test_the_page_of_the_language_has_every_setting_that_bounds_a_template() -> 
 
         def __getattr__(self, name: str) -> Any:
             self.names.append(name)
-            return Settings.model_fields[name].default
+            return Settings.declared[name].default
 
     asked = Asked()
     Limits.of(asked)  # type: ignore[arg-type]  # it notes what is asked of it

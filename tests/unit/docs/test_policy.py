@@ -12,8 +12,8 @@ from hooks.builtin.policy import condition_reader, rule_reader
 from hooks.builtin.policy.plugin import PolicyOptions
 from hooks.builtin.policy.rule_reader import read_rules
 from hooks.builtin.policy.rules import Judgement, Rule, judge
-from hooks.hook import HookOptions
 from hooks.lifecycle import LifecycleContext
+from hooks.options import HookOptions
 from orchestrator.config.settings import Settings
 from tests.unit.docs.pages import ROOT, Block, blocks
 from tests.unit.docs.test_pages import table
@@ -108,7 +108,7 @@ def test_the_settings_of_the_page_are_settings() -> None:
     assert [block.marks for block in told] == [("limits",), ("policy",)]
     for block in told:
         (name,) = block.marks
-        said = Settings(_env_file=None, **tomllib.loads(block.text)).lifecycle[name]  # type: ignore[call-arg]  # pydantic-settings takes it
+        said = Settings(**tomllib.loads(block.text)).lifecycle[name]
         assert said.pop("enabled") is True
         kinds[name].model_validate(said)
 

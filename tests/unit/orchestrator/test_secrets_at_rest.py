@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from pydantic import SecretStr
 from sqlalchemy.exc import DBAPIError
 
+from orchestrator.config.secret import Secret
 from orchestrator.config.settings import Settings
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
@@ -40,7 +40,7 @@ outputs:
 
 @pytest.fixture(params=[True, False], ids=["with a key", "without a key"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    keys = (SecretStr(KEY),) if request.param else ()
+    keys = (Secret(KEY),) if request.param else ()
     return Settings(state_directory=tmp_path, encryption_keys=keys, log_level="WARNING")
 
 

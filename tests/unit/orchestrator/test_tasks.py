@@ -508,7 +508,7 @@ def test_key_of_a_user_decides_about_every_kind_of_job_whatever_it_says_of_itsel
 @pytest.mark.usefixtures("users")
 def test_abandoning_a_stack_may_need_another_role_than_deleting_it(runtime: Runtime, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text("stack.abandon: administrator")
-    runtime.settings = runtime.settings.model_copy(update={"policy_file": tmp_path / "policy.yaml"})
+    runtime.settings = runtime.settings.with_values(policy_file=tmp_path / "policy.yaml")
     job = {"name": "s", "project": "acme"}
     carry_out(DeleteJob.task, {**job, "job_id": "1"}, user="alice")
     carry_out(DeleteJob.task, {**job, "job_id": "2", "abandon": True}, user="alice")
@@ -520,7 +520,7 @@ def test_abandoning_a_stack_may_need_another_role_than_deleting_it(runtime: Runt
 @pytest.mark.usefixtures("users")
 def test_signal_that_clears_a_hook_needs_the_role_for_that(runtime: Runtime, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text("stack.clear_hook: administrator")
-    runtime.settings = runtime.settings.model_copy(update={"policy_file": tmp_path / "policy.yaml"})
+    runtime.settings = runtime.settings.with_values(policy_file=tmp_path / "policy.yaml")
     job = {"name": "s", "project": "acme", "resource": "it"}
     carry_out(SignalJob.task, {**job, "job_id": "1", "details": {"x": 1}}, user="alice")
     carry_out(SignalJob.task, {**job, "job_id": "2", "details": {"unset_hook": "pre-create"}}, user="alice")

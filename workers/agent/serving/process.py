@@ -112,8 +112,8 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
 
 def labelled(settings: Settings, labels: Mapping[str, str]) -> Settings:
     """Return settings whose agent has these labels besides its own; these win."""
-    agent = settings.agent.model_copy(update={"labels": {**settings.agent.labels, **labels}})
-    return settings.model_copy(update={"agent": agent})
+    agent = settings.agent.with_values(labels={**settings.agent.labels, **labels})
+    return settings.with_values(agent=agent)
 
 
 def agent_cache(settings: Settings) -> NodeStateCache:

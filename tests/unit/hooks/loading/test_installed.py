@@ -120,7 +120,7 @@ def test_an_entry_point_that_no_package_brings_is_said_to_be_of_none() -> None:
 
 OPTIONS = """
     from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
-    from hooks.hook import HookOptions
+    from hooks.options import HookOptions
     from hooks.lifecycle import LifecyclePlugin
 
     class Door(BaseModel):
@@ -315,7 +315,7 @@ def test_the_settings_say_how_long_a_call_may_take_else_the_plugin_itself(instal
 def test_a_class_that_breaks_the_contract_is_told_what_it_demands(
     body: str, sentence: str, install: Install
 ) -> None:
-    head = "from hooks.hook import HookOptions\nfrom hooks.lifecycle import LifecyclePlugin\n"
+    head = "from hooks.options import HookOptions\nfrom hooks.lifecycle import LifecyclePlugin\n"
     group = install(f"{head}class Odd(LifecyclePlugin):\n    {body}", "odd = acme:Odd")
     (found,) = faults_of(group, {})
     assert found.startswith("lifecycle plugin 'odd' (acme")
@@ -377,7 +377,7 @@ def test_texts_of_variables_are_read_as_json_where_something_else_is_expected(in
     source = """
         from typing import Annotated
         from pydantic import Field
-        from hooks.hook import HookOptions
+        from hooks.options import HookOptions
         from hooks.lifecycle import LifecyclePlugin
 
         class House(LifecyclePlugin):

@@ -3,8 +3,9 @@
 import pytest
 from pydantic import SecretStr
 
-from hooks.hook import HookOptions
-from hooks.values.words import MOST_CHARACTERS, tellable, words_of
+from hooks.options import HookOptions
+from hooks.values.texts import MOST_CHARACTERS, tellable
+from hooks.values.words import words_of
 
 
 class Speechless(Exception):

@@ -116,7 +116,7 @@ def test_address_that_is_none_is_named_without_its_password() -> None:
 def test_requests_over_the_limit_are_refused_in_heats_shape(
     clients: Mapping[str, Client], settings: Settings, door: Door
 ) -> None:
-    limited = settings.model_copy(update={"api_requests_per_minute": 2})
+    limited = settings.with_values(api_requests_per_minute=2)
     service = Service(limited, store=door._whole._store, embedded=None)
     limited_door = Door(service, load_policy(limited), limit=RequestLimit.of(limited))
     application = make_application(limited_door, identifier_of(TOKENS, limited))

@@ -163,7 +163,7 @@ def test_lists_refuse_filters_that_they_do_not_have(client: Client) -> None:
 def narrow(door: Door) -> Iterator[Settings]:
     """Settings under which little fits."""
     before = door._whole.settings
-    door._whole.settings = before.model_copy(update={"max_value_bytes": 500, "max_template_bytes": 250})
+    door._whole.settings = before.with_values(max_value_bytes=500, max_template_bytes=250)
     yield door._whole.settings
     door._whole.settings = before
 

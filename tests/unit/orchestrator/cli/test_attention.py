@@ -70,7 +70,7 @@ def test_a_broker_that_is_away_is_a_finding_and_hides_no_other(tmp_path: Path) -
     url = settings.effective_database_url
     # A port on which nothing listens.
     update = {"broker_url": "redis://127.0.0.1:1/0", "database_url": url, "cache_backend": "memory"}
-    away = settings.model_copy(update=update)
+    away = settings.with_values(**update)
     words = ["attention", "-f", "json"]
     result = CliRunner().invoke(isotherm, words, obj=Shell(load=lambda: away), catch_exceptions=False)
     told = json.loads(result.stdout)

@@ -51,13 +51,10 @@ outputs:
   out: {value: {get_attr: [copy, value]}}
 """
 
-#: Of everything that reads settings; the first are pydantic's.
-SETTINGS = {
-    *("annotated_types", "dotenv", "pydantic", "pydantic_core", "pydantic_settings", "typing_extensions"),
-    *("typing_inspection", "click", "structlog"),
-}
-#: Of everything that opens the database; greenlet is SQLAlchemy's.
-DATABASE = {"cython_runtime", "greenlet", "msgpack", "sqlalchemy"}
+#: Of everything that reads settings.
+SETTINGS = {"click", "structlog"}
+#: Of everything that opens the database; greenlet and typing_extensions are SQLAlchemy's.
+DATABASE = {"cython_runtime", "greenlet", "msgpack", "sqlalchemy", "typing_extensions"}
 #: Of everything that reads templates; greenlet and msgpack as above.
 LANGUAGE = {"greenlet", "msgpack", "stevedore", "yaml"}
 
@@ -76,17 +73,17 @@ class Limits(NamedTuple):
 WORKERS = ("worker-0", "worker-1", "worker-2", "worker-3")
 
 COMMANDS = {
-    "--help": Limits({"click"}, 61, 127),
+    "--help": Limits({"click"}, 61, 123),
     "--version": Limits({"click"}, 22, 122),
-    "stack --help": Limits({"click"}, 78, 141),
-    "stack list": Limits(SETTINGS | DATABASE, 113, 479),
-    "stack list -f json": Limits(SETTINGS | DATABASE, 113, 479),
-    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 202, 600),
-    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 180, 500),
+    "stack --help": Limits({"click"}, 74, 140),
+    "stack list": Limits(SETTINGS | DATABASE, 110, 395),
+    "stack list -f json": Limits(SETTINGS | DATABASE, 110, 395),
+    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 199, 512),
+    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 179, 395),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        393,
-        800,
+        396,
+        720,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
 }

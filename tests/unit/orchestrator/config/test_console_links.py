@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.config.console_links import PLACES, checked, console_link
+from orchestrator.config.console_links import PLACES, console_link, require_links
 from orchestrator.config.settings import load_settings
 from orchestrator.errors import InvalidInput
 
@@ -45,7 +45,8 @@ def test_what_is_no_pattern_is_refused_with_the_type_it_is_for(
 
 
 def link(patterns: dict[str, str], kind: str = "OS::Nova::Server", **places: str) -> str:
-    return console_link(checked(patterns), kind, {**dict.fromkeys(PLACES, "x"), **places})
+    require_links(patterns)
+    return console_link(patterns, kind, {**dict.fromkeys(PLACES, "x"), **places})
 
 
 def test_the_full_name_of_a_type_comes_before_patterns_in_their_order() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config.problems import unread_variables
 from orchestrator.config.settings import Settings, load_settings
+from orchestrator.config.variables import unread_variables
 from orchestrator.errors import InvalidInput
 
 

@@ -40,4 +40,4 @@ def service(settings: Settings) -> Iterator[Service]:
 def distributed(settings: Settings) -> Settings:
     """Settings with the same database and a broker that nobody listens to."""
     url = settings.effective_database_url
-    return settings.model_copy(update={"broker_url": "memory://", "database_url": url})
+    return settings.with_values(broker_url="memory://", database_url=url)

@@ -57,7 +57,7 @@ def served(
         asyncio.set_event_loop(asyncio.new_event_loop())
         loop = IOLoop.current()
         assert isinstance(loop, BaseAsyncIOLoop)
-        capp = app or make_app(settings.model_copy(update={"broker_url": "memory://"}))
+        capp = app or make_app(settings.with_values(broker_url="memory://"))
         prefix = given.get("url_prefix")
         more = {**flowers, "cookie_secret": SECRET}
         if prefix:

@@ -38,11 +38,11 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     directory: Path = tmp_path_factory.mktemp("attention")
     settings = Settings(state_directory=directory)
     for project in ("default", "other"):
-        with Service.open(settings.model_copy(update={"project": project})) as service:
+        with Service.open(settings.with_values(project=project)) as service:
             made = service.create(StackJob(name=f"web-{project}", template=FAILING, project=project))
             assert list(service.watch(made.id))[-1].stack.status == "FAILED"
     url = settings.effective_database_url
-    return settings.model_copy(update={"broker_url": "memory://", "database_url": url})
+    return settings.with_values(broker_url="memory://", database_url=url)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def stored(tmp_path: Path) -> Iterator[tuple[Settings, Store]]:
     settings = Settings(state_directory=tmp_path)
     migrate(settings.effective_database_url)
     with closing(Store.of(settings)) as store:
-        yield settings.model_copy(update={"broker_url": "memory://"}), store
+        yield settings.with_values(broker_url="memory://"), store
 
 
 def service(nodes: Callable[[], list[NodeView]] = list, caches: tuple[CacheView, ...] = ()) -> Any:

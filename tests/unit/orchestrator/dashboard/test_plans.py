@@ -275,7 +275,7 @@ def test_four_eyes_hold_on_the_pages_too(tmp_path_factory: pytest.TempPathFactor
     )
     with Service.open(settings) as service:
         url = settings.effective_database_url
-        distributed = settings.model_copy(update={"broker_url": "memory://", "database_url": url})
+        distributed = settings.with_values(broker_url="memory://", database_url=url)
         with serving(distributed, service) as (_, clients):
             draft = {"template": TEMPLATE, "name": "seen-twice", "parameters": PASSWORD}
             plan = clients["ann"].post("/stacks/act/plan", json=draft).json()["plan"]

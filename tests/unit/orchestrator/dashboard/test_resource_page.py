@@ -173,7 +173,7 @@ def test_what_is_not_there_is_not_found(known: httpx.Client, address: str) -> No
 @pytest.mark.parametrize("address", ["/stack/paged/resource/base", "/stack/paged/resource/base/data.json"])
 def test_a_resource_of_another_project_is_not_found(settings: Settings, made: str, address: str) -> None:
     assert made
-    other = settings.model_copy(update={"project": "another"})
+    other = settings.with_values(project="another")
     with served(other, Store.of(other)) as dashboard, client(dashboard) as stranger:
         answer = stranger.get(address)
     assert answer.status_code == 404

@@ -92,7 +92,7 @@ def test_a_hook_shows_its_options_and_no_value_of_the_settings(settings: Setting
     section = {
         "webhook": {"enabled": True, "url": "https://plum.example.org/", "secrets": ["quince-4713" * 2]}
     }
-    configured = settings.model_copy(update={"event_sinks": section, "lifecycle": section})
+    configured = settings.with_values(event_sinks=section, lifecycle=section)
     groups = hook_entries(configured)
     assert [heading for heading, _ in groups] == ["Lifecycle plugins", "Event sinks"]
     hooks = {each.name: each for each in dict(groups)["Event sinks"]}

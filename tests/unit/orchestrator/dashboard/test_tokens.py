@@ -61,7 +61,7 @@ class Acting:
 @pytest.fixture(scope="module")
 def guarded(distributed: Settings, service: Service) -> Settings:
     """Settings with tokens."""
-    return distributed.model_copy(update={"authenticator": "tokens"})
+    return distributed.with_values(authenticator="tokens")
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def test_policy_decides_what_a_page_needs(guarded: Settings, tmp_path: Path) -> 
     (tmp_path / "policy.yaml").write_text(
         "stack.read: operator\nflower.read: administrator\nstack.cancel: administrator"
     )
-    settings = guarded.model_copy(update={"policy_file": tmp_path / "policy.yaml"})
+    settings = guarded.with_values(policy_file=tmp_path / "policy.yaml")
     codes = {}
     with served(settings, Store.of(settings), stack_actions=True) as made:
         for user, role, project in USERS[:3]:
@@ -197,7 +197,7 @@ def test_signal_that_clears_a_hook_needs_the_role_for_that(
     guarded: Settings, service: Service, tmp_path: Path, clients: dict[str, httpx.Client]
 ) -> None:
     (tmp_path / "policy.yaml").write_text("stack.clear_hook: administrator")
-    settings = guarded.model_copy(update={"policy_file": tmp_path / "policy.yaml"})
+    settings = guarded.with_values(policy_file=tmp_path / "policy.yaml")
     stack = service.stack("web")
     order = {"stack_id": stack.id, "traversal_id": stack.traversal_id, "confirm": "web", "resource": "one"}
     headers = {"Authorization": clients["olga"].headers["Authorization"]}
@@ -215,7 +215,7 @@ def test_signal_that_clears_a_hook_needs_the_role_for_that(
 
 def test_broken_file_of_tokens_opens_nothing(guarded: Settings, tmp_path: Path) -> None:
     (tmp_path / "tokens.json").write_text("{}")
-    settings = guarded.model_copy(update={"token_file": tmp_path / "tokens.json"})
+    settings = guarded.with_values(token_file=tmp_path / "tokens.json")
     with (
         served(settings, Store.of(settings)) as made,
         client(made, headers={"Authorization": "Bearer x"}) as asker,

@@ -12,7 +12,7 @@ from tests.unit.packages import install
 SOURCE = """
     from pydantic import SecretStr
     from hooks.events import EventSink
-    from hooks.hook import HookOptions
+    from hooks.options import HookOptions
     from hooks.lifecycle import LifecyclePlugin
 
     class Keyed(HookOptions):

@@ -9,6 +9,7 @@ import pytest
 
 from cache.node_state.lease import Lease
 from cache.node_state.store import NodeStateStore
+from orchestrator.config.nodes import NodeStateCacheSettings
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
 from orchestrator.doctor.nodes import check_nodes
@@ -42,7 +43,7 @@ def test_without_a_broker_there_is_nothing_to_be_asked(tmp_path: Path) -> None:
     ids=["unknown", "memory", "away"],
 )
 def test_a_cache_that_is_of_no_use_is_told(said: dict[str, Any], is_service: bool, detail: str) -> None:
-    settings = Settings.model_validate({"broker_url": "redis://127.0.0.1:1/0", "node_state_cache": said})
+    settings = Settings(broker_url="redis://127.0.0.1:1/0", node_state_cache=NodeStateCacheSettings(**said))
     checks = found(settings)
     check = checks.pop("node state cache")
     assert not checks

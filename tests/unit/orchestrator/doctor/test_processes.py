@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
+from orchestrator.config.secret import Secret
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
 from orchestrator.doctor.processes import check_agreement, compare
@@ -26,7 +26,7 @@ AGENT = replace(HERE, installation="", plugins={}, clients={})
 
 def wrong(configured: frozenset[str] = frozenset(), /, **found: Setup | None) -> dict[str, str]:
     """Return the findings that are not ok."""
-    checks = list(compare(HERE, found, configured=set(configured)))
+    checks = list(compare(HERE, found, configured=configured))
     assert all(check.hint for check in checks)
     return {check.name: check.detail for check in checks if not check.ok}
 
@@ -94,7 +94,7 @@ def test_what_is_set_here_is_compared_and_what_is_not_set_here_is_not() -> None:
 
 def test_a_setup_shows_that_values_differ_and_no_value() -> None:
     one, other = (
-        Setup.of(Settings(encryption_keys=(SecretStr(key),), clients={"http": {"token": key}}), "i")
+        Setup.of(Settings(encryption_keys=(Secret(key),), clients={"http": {"token": key}}), "i")
         for key in ("a secret key", "another secret key")
     )
     assert "secret" not in f"{one}{other}"

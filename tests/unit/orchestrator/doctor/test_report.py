@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from cryptography.fernet import Fernet
-from pydantic import SecretStr
 
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
+from orchestrator.config.secret import Secret
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.broker import check_broker
 from orchestrator.doctor.check import Check
@@ -46,14 +46,12 @@ def test_a_fresh_installation_is_well_and_stays_untouched(settings: Settings) ->
 
 
 def test_what_is_wrong_says_what_to_do(settings: Settings) -> None:
-    sick = settings.model_copy(
-        update={
-            "broker_url": f"redis://:secret@{NOWHERE}/0",
-            "database_url": f"postgresql://user:secret@{NOWHERE}/isotherm",
-            "encryption_keys": (SecretStr(Fernet.generate_key().decode()), SecretStr("not a key")),
-            "cache_backend": "redis",
-            "cache_url": f"redis://:secret@{NOWHERE}/0",
-        }
+    sick = settings.with_values(
+        broker_url=f"redis://:secret@{NOWHERE}/0",
+        database_url=f"postgresql://user:secret@{NOWHERE}/isotherm",
+        encryption_keys=(Secret(Fernet.generate_key().decode()), Secret("not a key")),
+        cache_backend="redis",
+        cache_url=f"redis://:secret@{NOWHERE}/0",
     )
     found = wrong(sick)
     assert set(found) == {"broker", "database", "encryption keys", "cache"}
@@ -66,7 +64,7 @@ def test_what_is_wrong_says_what_to_do(settings: Settings) -> None:
 
 @pytest.mark.parametrize("url", ["carrier-pigeon://loft", "mysql://host/db"])
 def test_a_wrong_url_is_a_setting_not_a_service(url: str, settings: Settings) -> None:
-    found = wrong(settings.model_copy(update={"broker_url": url, "database_url": url}))
+    found = wrong(settings.with_values(broker_url=url, database_url=url))
     assert not found["database"].is_service
     assert "ISOTHERM_DATABASE_URL" in found["database"].hint
 
@@ -76,13 +74,13 @@ def test_a_wrong_url_is_a_setting_not_a_service(url: str, settings: Settings) ->
 )
 def test_no_part_of_a_password_is_shown_with_a_wrong_url(url: str, settings: Settings) -> None:
     update = {"broker_url": url, "database_url": url, "cache_backend": "redis", "cache_url": url}
-    found = wrong(settings.model_copy(update=update))
+    found = wrong(settings.with_values(**update))
     assert {"broker", "database", "cache"} <= set(found)
     assert "secret" not in str(found)
 
 
 def test_an_unknown_transport_is_a_setting(settings: Settings) -> None:
-    check = check_broker(settings.model_copy(update={"broker_url": "carrier-pigeon://loft"}))
+    check = check_broker(settings.with_values(broker_url="carrier-pigeon://loft"))
     assert not check.ok
     assert not check.is_service
 
@@ -101,7 +99,7 @@ def test_an_old_schema_says_how_to_upgrade(settings: Settings) -> None:
 
 
 def test_a_broker_without_processes_is_told_apart_from_no_broker(settings: Settings, redis_url: str) -> None:
-    found = wrong(settings.model_copy(update={"broker_url": redis_url}))
+    found = wrong(settings.with_values(broker_url=redis_url))
     assert {"workers", "coordinators"} <= set(found)
     assert "broker" not in found
     assert "isotherm worker" in found["workers"].hint
@@ -111,15 +109,15 @@ def test_a_broker_without_processes_is_told_apart_from_no_broker(settings: Setti
     ("update", "code"),
     [
         ({}, 0),
-        ({"encryption_keys": (SecretStr("not a key"),)}, 2),
+        ({"encryption_keys": (Secret("not a key"),)}, 2),
         ({"broker_url": f"redis://{NOWHERE}/0"}, 3),
-        ({"broker_url": f"redis://{NOWHERE}/0", "encryption_keys": (SecretStr("not a key"),)}, 3),
+        ({"broker_url": f"redis://{NOWHERE}/0", "encryption_keys": (Secret("not a key"),)}, 3),
     ],
 )
 def test_the_exit_code_tells_settings_from_services(
     update: dict[str, object], code: int, settings: Settings
 ) -> None:
-    shell = Shell(load=lambda: settings.model_copy(update=update))
+    shell = Shell(load=lambda: settings.with_values(**update))
     result = CliRunner().invoke(isotherm, ["doctor", "-f", "json"], obj=shell)
     assert result.exit_code == code, result.output
     assert all({"name", "ok", "detail", "hint"} <= set(check) for check in json.loads(result.stdout))
@@ -135,7 +133,7 @@ def test_a_variable_with_a_slip_in_its_name_is_told_without_its_value() -> None:
 
 def test_the_address_of_a_cache_that_is_not_used_is_told_without_it(settings: Settings) -> None:
     wrong = {"cache_backend": "memory", "cache_url": "redis://:SECRET@cache/0"}
-    told = check_cache(settings.model_copy(update=wrong))
+    told = check_cache(settings.with_values(**wrong))
     assert not told.ok
     assert not told.is_service
     assert told.detail == "memory: cache_url is not used"

@@ -84,7 +84,7 @@ def test_a_file_that_takes_no_changes_is_wrong(tmp_path: Path) -> None:
     with Service.open(settings):
         assert check_writes(settings).ok
     only_read = f"sqlite:///file:{tmp_path}/isotherm.db?mode=ro&uri=true"
-    refused = check_writes(settings.model_copy(update={"database_url": only_read}))
+    refused = check_writes(settings.with_values(database_url=only_read))
     assert not refused.ok
     assert "readonly" in refused.detail
 

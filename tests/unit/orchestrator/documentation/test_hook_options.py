@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field, SecretStr
 
-from hooks.hook import HookOptions
+from hooks.options import HookOptions
 from orchestrator.documentation.hook_options import OptionView, options_of
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.nodes import AgentSettings
 from orchestrator.config.settings import Settings
 from orchestrator.documentation.installed_plugins import NAMESPACES, list_plugins, show_plugin
 from orchestrator.documentation.plugin_views import PluginView
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[4]
 SOURCE = """
     from pydantic import Field, SecretStr
     from hooks.events import EventSink
-    from hooks.hook import HookOptions
+    from hooks.options import HookOptions
     from hooks.lifecycle import LifecyclePlugin
     from orchestrator.plugins.clients import ClientPlugin
     from orchestrator.plugins.custom import CustomConstraint
@@ -254,13 +255,10 @@ def test_a_name_that_several_have_or_none_is_told() -> None:
 
 
 def test_of_hypervisors_and_storage_it_is_shown_what_settings_and_templates_may_say() -> None:
-    offering = Settings.model_validate(
-        {
-            "agent": {
-                "hypervisors": {"qemu": {"accelerator": "tcg"}},
-                "storage": {"fast": {"type": "lvm-vg"}},
-            }
-        }
+    offering = Settings(
+        agent=AgentSettings(
+            hypervisors={"qemu": {"accelerator": "tcg"}}, storage={"fast": {"type": "lvm-vg"}}
+        )
     )
     enabled = {view.name for view in list_plugins(offering, "hypervisors") if view.enabled}
     assert enabled == {"qemu"}

@@ -34,7 +34,7 @@ BODY = b"what is in it"
 
 def settings_of(directory: Path, **more: Any) -> Settings:
     more = {"key_file": directory / "keys.json", **more}
-    return Settings(_env_file=None, state_directory=directory, **more)  # type: ignore[call-arg]  # pydantic-settings takes it
+    return Settings(state_directory=directory, **more)
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def taken(api: ClientPlugin, target: str = "one") -> int:
 def clients(url: str = "") -> Clients:
     own = {"other": {"burst": 2}}
     given: dict[str, Any] = {"cache_url": url, "clients": {"api": {**SLOW, "projects": own}}}
-    settings = Settings(_env_file=None, **given)  # type: ignore[call-arg]  # pydantic-settings takes it
+    settings = Settings(**given)
     return Clients(settings, {"api": Api})
 
 
@@ -65,5 +65,5 @@ def test_processes_with_a_cache_server_share_their_buckets(redis_server: RedisSe
 
 
 def test_a_cache_that_counts_for_no_other_process_leaves_each_its_own() -> None:
-    settings = Settings(_env_file=None, cache_url="/nowhere")  # type: ignore[call-arg]  # pydantic-settings takes it
+    settings = Settings(cache_url="/nowhere")
     assert isinstance(RequestRates(settings)._place(), MemoryBuckets)

@@ -25,7 +25,7 @@ from tests.waiting import PATIENCE_SECONDS
 def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(_env_file=None, state_directory=tmp_path)  # type: ignore[call-arg]  # pydantic-settings takes it
+    settings = Settings(state_directory=tmp_path)
     migrate(settings.effective_database_url)
     embedded = Embedded(settings)
     coordinator, ledger = embedded.runtime.coordinator, embedded.runtime.store.ledger
@@ -59,7 +59,7 @@ def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
 
 
 def test_a_step_that_hangs_costs_the_process_no_thread_and_its_end_does_not_wait(tmp_path: Path) -> None:
-    settings = Settings(_env_file=None, state_directory=tmp_path, embedded_threads=1)  # type: ignore[call-arg]  # as above
+    settings = Settings(state_directory=tmp_path, embedded_threads=1)
     migrate(settings.effective_database_url)
     embedded = Embedded(settings)
     go, threads = threading.Event(), queue.SimpleQueue[threading.Thread]()
@@ -100,7 +100,7 @@ def test_a_step_that_hangs_costs_the_process_no_thread_and_its_end_does_not_wait
 def test_a_plugin_that_would_end_its_thread_ends_no_thread(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(_env_file=None, state_directory=tmp_path, embedded_threads=1)  # type: ignore[call-arg]  # as above
+    settings = Settings(state_directory=tmp_path, embedded_threads=1)
     migrate(settings.effective_database_url)
     embedded = Embedded(settings)
     reached = threading.Event()
@@ -131,7 +131,7 @@ def test_only_a_new_stack_is_begun_without_loading_all_types(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A type that cannot be loaded stops whatever may need it before anything is changed."""
-    settings = Settings(_env_file=None, state_directory=tmp_path)  # type: ignore[call-arg]  # as above
+    settings = Settings(state_directory=tmp_path)
     migrations.upgrade(settings.effective_database_url)
     embedded = Embedded(settings)
 
@@ -202,7 +202,7 @@ def test_update_loads_the_types_of_its_stack_alone(tmp_path: Path, monkeypatch: 
 def test_who_watches_is_woken_by_the_end_of_an_operation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(_env_file=None, state_directory=tmp_path)  # type: ignore[call-arg]  # as above
+    settings = Settings(state_directory=tmp_path)
     waited: list[bool] = []
 
     def wait_for_an_end(embedded: Embedded, seconds: float) -> None:

@@ -92,7 +92,7 @@ def test_one_that_the_broker_refuses_is_skipped_and_two_in_a_row_end_the_batch(
 
 
 def test_orders_of_one_operation_share_messages_of_the_size_that_is_set(app: InstallationApp) -> None:
-    app.settings = app.settings.model_copy(update={"batch_size": 3})
+    app.settings = app.settings.with_values(batch_size=3)
     orders = [replace(ORDER, no=no) for no in range(7)]
     other = replace(ORDER, traversal_id="other")
     assert QueuePublisher(app).publish([*orders, other, replace(other, alone=True)]) == []

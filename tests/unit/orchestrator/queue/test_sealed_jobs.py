@@ -1,8 +1,8 @@
 """Jobs on the broker: encrypted for coordinators where there is an encryption key, bound to their task and id."""
 
 import pytest
-from pydantic import SecretStr
 
+from orchestrator.config.secret import Secret
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
 from orchestrator.keys.envelope import CONTENT, Envelope, Refused
@@ -19,7 +19,7 @@ JOB = {"job": {"name": "web", "parameters": {"password": "opensesame"}}}
 
 
 def settings(*keys: str, deepest: int = 200) -> Settings:
-    return Settings(encryption_keys=tuple(map(SecretStr, keys)), max_message_depth=deepest)
+    return Settings(encryption_keys=tuple(map(Secret, keys)), max_message_depth=deepest)
 
 
 def message(sender: Settings, job: object = JOB, task: str = TASK) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field, SecretStr
 
 from hooks.events import Event, EventSink
-from hooks.hook import HookOptions
+from hooks.options import HookOptions
 from tests.waiting import PATIENCE_SECONDS
 
 

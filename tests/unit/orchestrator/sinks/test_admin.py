@@ -64,8 +64,8 @@ def test_those_to_be_told_and_those_that_were_are_shown(store: Store, settings: 
         ("mail", True, 0),
         ("id-of-web:0", False, 0),
     ]
-    more = settings.model_copy(
-        update={"event_sinks": {"quiet": {"enabled": True}}, "environment_event_sinks": ("webhook",)}
+    more = settings.with_values(
+        event_sinks={"quiet": {"enabled": True}}, environment_event_sinks=("webhook",)
     )
     views = sink_views(store.sink_cursors, more)
     assert [(view.name, view.enabled, view.position) for view in views] == [
@@ -86,7 +86,7 @@ def test_who_is_gone_is_forgotten_and_who_is_enabled_is_not(store: Store, settin
     forget_sink(store.sink_cursors, settings, "gone")
     forget_sink(store.sink_cursors, settings, "id-of-web:0")
     assert [row.name for row in store.sink_cursors.all()] == ["mail"]
-    disabled = settings.model_copy(update={"event_sinks": {"mail": {"enabled": False}}})
+    disabled = settings.with_values(event_sinks={"mail": {"enabled": False}})
     forget_sink(store.sink_cursors, disabled, "mail")
     with pytest.raises(NotFound, match="no event sink 'mail' is known; there is none"):
         forget_sink(store.sink_cursors, disabled, "mail")
@@ -133,7 +133,7 @@ def view(**fields: object) -> SinkView:
 def test_the_doctor_says_how_far_behind_a_sink_is_and_why(
     settings: Settings, fields: dict[str, object], detail: str, hint: str
 ) -> None:
-    distributed = settings.model_copy(update={"broker_url": "redis://localhost"})
+    distributed = settings.with_values(broker_url="redis://localhost")
     check = check_sink(view(**fields), distributed)
     assert (check.name, check.ok, check.detail) == ("event sink mail", not hint, detail)
     assert hint in check.hint
@@ -163,7 +163,7 @@ def test_the_doctor_tells_of_sinks_of_environments_that_nobody_tells(settings: S
     old = view(stack="web", stack_id="x", backlog=2, behind_seconds=LONG_SECONDS + 1)
     forbidden = view(stack="web", stack_id="x", backlog=2, behind_seconds=1.0, enabled=False)
     quiet = view(stack="web", stack_id="x", enabled=False)
-    distributed = settings.model_copy(update={"broker_url": "redis://localhost"})
+    distributed = settings.with_values(broker_url="redis://localhost")
     # Between two commands of embedded mode events may wait.
     assert check_sinks_of_stacks([old, quiet], settings).ok
     late = check_sinks_of_stacks([old, quiet], distributed)
@@ -184,7 +184,7 @@ def test_the_doctor_looks_into_the_database(store: Store, settings: Settings) ->
 
 
 def test_of_a_sink_that_was_never_made_the_doctor_says_here_nothing(store: Store, settings: Settings) -> None:
-    wrong = settings.model_copy(update={"event_sinks": {"mail": {"enabled": True, "adress": "x"}}})
+    wrong = settings.with_values(event_sinks={"mail": {"enabled": True, "adress": "x"}})
     assert list(check_event_sinks(wrong)) == []
     store.sink_cursors.register(["mail"])
     assert [check.name for check in check_event_sinks(wrong)] == ["event sink mail"]

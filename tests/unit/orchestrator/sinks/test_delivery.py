@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from hooks.events import Event
-from hooks.hook import HookOptions
 from hooks.loading.calling import call_within
+from hooks.options import HookOptions
 from orchestrator.sinks.delivery import LOOK_SECONDS, MARGIN_SECONDS, POLL_SECONDS
 from tests.unit.orchestrator.sinks.world import (
     CANCELLED,

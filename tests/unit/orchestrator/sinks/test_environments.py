@@ -1,6 +1,7 @@
 """An environment may name the event sinks that the settings allow, with options that are right."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,8 +138,8 @@ def test_a_sink_is_made_with_what_the_environment_says_and_the_limit_of_the_sett
 HOOK = "- {type: webhook, target: 'http://%s/x', secrets: [a secret of length]}"
 
 
-def webhooks(**given: object) -> Settings:
-    return Settings.model_validate({"environment_event_sinks": ("webhook",), **given})
+def webhooks(**given: Any) -> Settings:
+    return Settings(environment_event_sinks=("webhook",), **given)
 
 
 @pytest.mark.parametrize(
@@ -179,5 +180,5 @@ def test_whoever_only_validates_need_not_know_the_targets_either() -> None:
 
 
 def test_a_target_that_is_none_is_named_by_its_setting() -> None:
-    with pytest.raises(ValueError, match="'https://x' is no target: expected a host"):
+    with pytest.raises(InvalidInput, match="'https://x' is no target: expected a host"):
         webhooks(outgoing_targets=("https://x",))

@@ -161,7 +161,7 @@ def test_many_targets_that_failed_and_now_hang_leave_hands_for_others(service: S
 
 
 def test_many_targets_that_hang_for_good_hang_no_other(settings: Settings) -> None:
-    impatient = settings.model_copy(update={"event_sinks": {"target": {"time_limit_seconds": 1.0}}})
+    impatient = settings.with_values(event_sinks={"target": {"time_limit_seconds": 1.0}})
     hanging = [f"hanging-{number}" for number in range(MOST_LEFT + 1)]
     with Service.open(impatient) as service, Target.stops(*hanging):
         made(service, "s", *hanging)
@@ -201,7 +201,7 @@ def test_a_command_that_only_reads_tells_nobody(settings: Settings) -> None:
 
 
 def test_what_is_not_allowed_is_refused_before_anything_is_made(settings: Settings) -> None:
-    strict = settings.model_copy(update={"environment_event_sinks": ()})
+    strict = settings.with_values(environment_event_sinks=())
     with Service.open(strict) as service:
         with pytest.raises(InvalidInput, match="environments may not name the event sink 'target' here"):
             service.create(job("s", "here"))

@@ -10,8 +10,8 @@ from typing import Any
 import msgpack
 import pytest
 import sqlalchemy as sa
-from pydantic import SecretStr
 
+from orchestrator.config.secret import Secret
 from orchestrator.config.settings import Settings
 from orchestrator.model.codec import Codec, MisplacedValue, plain
 from orchestrator.model.messages import CONVERGE, CheckOrder
@@ -219,7 +219,7 @@ def test_the_setting_refuses_values_that_are_bound_to_no_row_whatever_the_databa
     tmp_path: Path, refuses: bool
 ) -> None:
     settings = Settings(
-        state_directory=tmp_path, encryption_keys=(SecretStr(KEY),), refuse_unbound_values=refuses
+        state_directory=tmp_path, encryption_keys=(Secret(KEY),), refuse_unbound_values=refuses
     )
     migrate(settings.effective_database_url)
     store = Store.of(settings)

@@ -19,8 +19,8 @@ def shared_settings(directory: Path, *, directories: tuple[Path, ...] = (), **ag
 
     Where tests run as root, processes do, too, unless ``run_as`` is given.
     """
-    return settings_of(directory, **{"run_as": "root", **agent}).model_copy(
-        update={"broker_url": "redis://127.0.0.1:1/0", "node_directories": directories}
+    return settings_of(directory, **{"run_as": "root", **agent}).with_values(
+        broker_url="redis://127.0.0.1:1/0", node_directories=directories
     )
 
 

@@ -58,7 +58,7 @@ class Place:
         storage = {"disk": {"type": "file", "directory": str(self.directory / "volumes")}}
         allowed = {"commands": ["*"], "run_as": "root"}
         given = settings_of(self.directory, hypervisors={"process": {}}, storage=storage, **allowed)
-        self.settings = given.model_copy(update={"broker_url": f"redis://nowhere/{self.directory}"})
+        self.settings = given.with_values(broker_url=f"redis://nowhere/{self.directory}")
 
     @property
     def row(self) -> str:
@@ -79,7 +79,7 @@ class Place:
         """Have an agent begin as ``isotherm agent`` does: the ``first``, or another."""
         lease_seconds = SHORT_SECONDS if name == "first" and not self.evicts else LONG_SECONDS
         own = self.directory / ("state" if self.same_directory else f"state-{name}")
-        settings = self.settings.model_copy(update={"state_directory": own})
+        settings = self.settings.with_values(state_directory=own)
         cache = self.cache(lease_seconds)
         agent = Agent("n1", settings, cache, directory=own / "n1")
         tenancy = Tenancy(

@@ -32,7 +32,7 @@ from cache.node_state.requests import (
     StorageSection,
 )
 from cache.node_state.store import Look, NodeStateStore
-from orchestrator.config.nodes import AgentSettings
+from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.client import NodeClient
@@ -411,12 +411,10 @@ def test_client_that_was_closed_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_is_away_makes_nodes_unreachable_each_on_its_own(tmp_path: Path) -> None:
-    settings = Settings.model_validate(
-        {
-            "state_directory": tmp_path,
-            "broker_url": "redis://127.0.0.1:1/0",
-            "node_state_cache": {"backend": "file"},
-        }
+    settings = Settings(
+        state_directory=tmp_path,
+        broker_url="redis://127.0.0.1:1/0",
+        node_state_cache=NodeStateCacheSettings(backend="file"),
     )
     client = NodeClient.of(settings)
     for node in ("n1", "n2"):

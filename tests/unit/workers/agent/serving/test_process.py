@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.nodes import AgentSettings
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Unavailable
 from workers.agent.serving.process import agent_app, labelled, serve
@@ -28,7 +29,7 @@ BROKER = "redis://127.0.0.1:1/0"
     ids=["no broker", "blank", "pattern", "local", "memory"],
 )
 def test_agent_is_refused(node: str, given: dict[str, Any], said: str, tmp_path: Path) -> None:
-    settings = Settings.model_validate({"state_directory": tmp_path / "state", **given})
+    settings = Settings(state_directory=tmp_path / "state", **given)
     with pytest.raises(InvalidInput) as caught:
         serve(settings, node=node, labels={})
     assert said in str(caught.value)
@@ -46,7 +47,7 @@ def test_agent_does_not_begin_without_the_store_of_names(
 
 
 def test_labels_of_the_command_win() -> None:
-    settings = Settings.model_validate({"agent": {"labels": {"rack": "r1", "zone": "z"}}})
+    settings = Settings(agent=AgentSettings(labels={"rack": "r1", "zone": "z"}))
     assert labelled(settings, {"rack": "r2"}).agent.labels == {"rack": "r2", "zone": "z"}
 
 

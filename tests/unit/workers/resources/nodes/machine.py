@@ -51,7 +51,7 @@ class Machine:
         files = directory / "files"
         files.mkdir(parents=True)
         own = {"state_directory": directory / "state", "node_directories": (files,)}
-        return cls(_settings().model_copy(update=own))
+        return cls(_settings().with_values(**own))
 
     @property
     def files(self) -> Path:
