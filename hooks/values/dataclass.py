@@ -1,11 +1,12 @@
-"""Dataclasses whose methods are compiled when they are first used.
+"""Dataclasses whose methods are compiled when they are first used, and initializers after some uses.
 
 The standard decorator compiles up to six methods for each class, which takes half a millisecond. A command imports some
-two hundred of these classes and makes instances of few.
+two hundred of these classes, and makes few instances of some eighty.
 """
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 __all__ = ["dataclass"]
@@ -14,17 +15,71 @@ __all__ = ["dataclass"]
 _OPTIONS: Final = {"eq": True, "frozen": False, "slots": False, "kw_only": False}
 
 
+#: How many instances are made of a class before its initializer is compiled: that takes as long as so many more calls.
+_FEW: Final = 32
+
+
 class _Method:
     """A method that the standard decorator compiles at the first use; then it takes the place of this object."""
 
     def __init__(self, owner: type, name: str, options: dict[str, bool]) -> None:
         self._owner, self._name, self._options = owner, name, options
+        self._uses_left = _FEW if name == "__init__" else 0
+        self._fields: tuple[dataclasses.Field[Any], ...] | None = None
 
     def __get__(self, instance: object, owner: type) -> Any:
+        if self._uses_left and instance is not None:
+            self._uses_left -= 1
+            return partial(self._initialize, instance)
+        return self._compiled().__get__(instance, owner)
+
+    def _compiled(self) -> Any:
         made = getattr(_compiled(self._owner, self._name, self._options), self._name)
         # Of two threads, each compiles one, and they do the same.
         setattr(self._owner, self._name, made)
-        return made.__get__(instance, owner)
+        return made
+
+    def _initialize(self, instance: Any, /, *args: Any, **given: Any) -> None:
+        """Do what the compiled initializer does, more slowly."""
+        if self._fields is None:
+            self._fields = dataclasses.fields(self._owner)
+        values = _values(self._fields, args, given)
+        if values is None:
+            # It raises the error, or knows more kinds of fields.
+            self._compiled()(instance, *args, **given)
+            return
+        assign = object.__setattr__ if self._options["frozen"] else setattr
+        for name, value in values.items():
+            assign(instance, name, value)
+        if hasattr(self._owner, "__post_init__"):
+            instance.__post_init__()
+
+
+def _values(
+    fields: tuple[dataclasses.Field[Any], ...], args: tuple[Any, ...], given: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the values of all fields by the arguments of an initializer; None if they do not fit."""
+    if args:
+        names = [field.name for field in fields if field.init and not field.kw_only]
+        if len(args) > len(names) or not given.keys().isdisjoint(names[: len(args)]):
+            return None
+        given = given | dict(zip(names, args, strict=False))
+    values, known = {}, 0
+    for field in fields:
+        name = field.name
+        if not field.init:
+            if field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING:
+                return None
+        elif name in given:
+            values[name] = given[name]
+            known += 1
+        elif field.default is not dataclasses.MISSING:
+            values[name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            values[name] = field.default_factory()
+        else:
+            return None
+    return values if known == len(given) else None
 
 
 def _compiled(owner: type, name: str, options: dict[str, bool]) -> type:
