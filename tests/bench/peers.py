@@ -94,10 +94,11 @@ def command_took(command: Sequence[str], directory: Path, values: Mapping[str, s
     Raises:
         SystemExit: it failed.
     """
+    variables = {**others(), **values}
+    # An installation has its compiled files on disk; without them, each command would compile all of the source.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(
-        command, cwd=directory, env={**others(), **values}, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, check=False)
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise SystemExit(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
