@@ -76,7 +76,7 @@ def unread_variables(settings: type[Section], variables: Mapping[str, str]) -> I
     known: list[str] = []
     for name in sorted(variables):
         spelt = name.upper()
-        if not spelt.startswith(PREFIX) or spelt in _OTHER_VARIABLES:
+        if not spelt.startswith(PREFIX) or spelt in _OTHER_VARIABLES or _is_plain(settings, spelt):
             continue
         known = known or [variable_of(place) for place in _places(settings)]
         if any(
@@ -89,6 +89,12 @@ def unread_variables(settings: type[Section], variables: Mapping[str, str]) -> I
         near = Nearest(alike=_ALIKE).among(spelt, rests) or next(filter(_beginning_with(spelt), rests), None)
         if near:
             yield name, PREFIX + near
+
+
+def _is_plain(settings: type[Section], variable: str) -> bool:
+    """Whether a variable is that of a setting outside sections; most are, and all names take long to list."""
+    each = settings.declared.get(variable.removeprefix(PREFIX).lower())
+    return each is not None and not is_section(each.kind)
 
 
 def _beginning_with(name: str) -> Callable[[str], bool]:
