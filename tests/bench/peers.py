@@ -6,6 +6,7 @@ type ``terraform_data``. What is a command counts from its start to its end, the
 """
 
 import argparse
+import compileall
 import json
 import resource
 import shutil
@@ -35,6 +36,8 @@ from tests.keys import others, provided_keys
 from tests.services.servers import PostgresServer, RedisServer
 
 RESULT: Final = Path("build") / "bench-peers.json"
+ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = [ROOT / name for name in ("isotherm", "orchestrator", "workers", "cache", "hooks")]
 DISTRIBUTED, EMBEDDED = "isotherm, PostgreSQL + Redis", "isotherm, embedded"
 #: The commands that carry out Terraform's configurations, the first that is installed.
 TERRAFORM: Final = ("terraform", "tofu")
@@ -134,6 +137,9 @@ def by_terraform(shapes: Sequence[Shape], directory: Path) -> Iterator[Result]:
 
 def by_isotherm_embedded(shapes: Sequence[Shape], directory: Path) -> Iterator[Result]:
     """Create a stack of each shape by one command, on a new SQLite file."""
+    for package in PACKAGES:
+        # As pip does when it installs one.
+        compileall.compile_dir(package, quiet=1)
     for shape, size in shapes:
         own = directory / f"isotherm-{shape}-{size}"
         own.mkdir()
