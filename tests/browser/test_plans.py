@@ -166,6 +166,8 @@ def test_a_plan_is_saved_by_one_user_and_looked_at_and_applied_by_another(
         expect(page.locator("#history-rows .comment")).to_have_text("“ticket 4711”")
 
         page.get_by_role("link", name="Plans…").click()
+        # What is dropped before the page is loaded, no script takes.
+        page.wait_for_url("**/stack/*/plans")
         content = base64.b64encode(file.read_bytes()).decode()
         page.locator("#plan-drop").evaluate(DROP, {"name": "web.plan", "content": content})
         expect(page.locator("#plan-obstacle")).to_contain_text(
