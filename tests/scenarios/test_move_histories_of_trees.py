@@ -1,19 +1,17 @@
 """Any updates that move between stacks of a tree, in any order, interrupted or dying anywhere: what is wanted stays."""
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hypothesis import HealthCheck, event, settings
+from hypothesis import event
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import initialize, rule
 
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import CancelJob, EnvironmentSource, StackJob
 from orchestrator.store.stacks.stacks import StackRow
-from tests.scenarios.test_any_history import HISTORIES, crashes
-from tests.scenarios.test_interleavings import moves, play
-from tests.scenarios.world import World
+from tests.scenarios.history import PLAYED, History
+from tests.scenarios.test_any_history import crashes
 
 #: The stacks: the outermost one, two nested in it, and one nested in the first of these.
 STACKS = ("", "one/", "two/", "one/in/")
@@ -55,22 +53,21 @@ def nested_in(definition: Definition, stack: str) -> list[tuple[str, str]]:
     ]
 
 
-class Moving(RuleBasedStateMachine):
+class Moving(History):
     """One tree's history, and the objects that must be there."""
+
+    refusals = (Conflict, InvalidInput)
 
     def __init__(self) -> None:
         super().__init__()
-        self.handled = sys.exc_info()[1]
-        self.world = World(action_retry_limit=1000)
         self.complete: Definition = {}
         self.asked: Definition = {}
         self.kept: list[Kept] = []
-        self.jobs = 0
 
     @initialize(definition=st.dictionaries(paths, st.sampled_from("sl"), max_size=5))
     def create(self, definition: Definition) -> None:
         self.complete = self.asked = definition
-        self.world.coordinator.create(self._job(definition))
+        self.world.coordinator.create(self._job_of(definition))
         self.rest()
 
     @rule(
@@ -96,11 +93,11 @@ class Moving(RuleBasedStateMachine):
                 entries[source] = target
         environment = "".join(f"- {{from: {source}, to: {target}}}\n" for source, target in entries.items())
         job = replace(
-            self._job(wanted),
+            self._job_of(wanted),
             rollback=rollback,
             environments=(EnvironmentSource(file="env.yaml", source=f"moved:\n{environment}"),),
         )
-        if not self._order(lambda: self.world.coordinator.update(job), crash):
+        if not self._given(lambda: self.world.coordinator.update(job), crash):
             event("refused")
             return
         event("moved" if any("/" in source + target for source, target in entries.items()) else "updated")
@@ -115,7 +112,7 @@ class Moving(RuleBasedStateMachine):
     @rule(rollback=st.booleans(), crash=crashes)
     def cancel(self, rollback: bool, crash: int | None) -> None:
         job = CancelJob(name="s", rollback=rollback, job_id=self._job_id())
-        self._order(lambda: self.world.coordinator.cancel(job), crash)
+        self._given(lambda: self.world.coordinator.cancel(job), crash)
 
     @rule(name=st.sampled_from("abc"), times=st.sampled_from([-1, 1, 3]))
     def fault(self, name: str, times: int) -> None:
@@ -130,15 +127,9 @@ class Moving(RuleBasedStateMachine):
     def slow(self, name: str) -> None:
         self.world.cloud.polls[name] = 3
 
-    @rule(moves=st.lists(moves, min_size=1, max_size=10))
-    def fate(self, moves: list[tuple[str, int]]) -> None:
-        play(self.world, moves)
-        self._check()
-
     @rule()
     def rest(self) -> None:
-        self.world.settle()
-        self._check()
+        super().rest()
         base, kept = self._base()
         if self._stack().status != "COMPLETE":
             return
@@ -174,24 +165,11 @@ class Moving(RuleBasedStateMachine):
             return self.asked, self.kept
         return self.complete, [replace(each, asked=each.complete) for each in self.kept]
 
-    def _order(self, command: Callable[[], str], crash: int | None) -> bool:
-        """Give a command, again if a coordinator dies over it; return whether it was accepted."""
-        try:
-            if crash is not None:
-                self.world.cloud.crash_after(crash)
-            if not self.world.survive(command):
-                command()
-        except (Conflict, InvalidInput):
-            return False
-        finally:
-            self.world.cloud.crash_at = None
-        return True
-
     def _check(self) -> None:
         for each in self.kept:
             assert each.physical_id in self.world.cloud.objects, f"{each.asked} is gone"
 
-    def _job(self, definition: Definition) -> StackJob:
+    def _job_of(self, definition: Definition) -> StackJob:
         files = {f"{stack.replace('/', '_')}.yaml": source_of(definition, stack) for stack in STACKS[1:]}
         used = {file for stack in STACKS for _, file in nested_in(definition, stack)}
         return StackJob(
@@ -201,23 +179,6 @@ class Moving(RuleBasedStateMachine):
             job_id=self._job_id(),
         )
 
-    def _job_id(self) -> str:
-        self.jobs += 1
-        return f"job-{self.jobs}"
-
-    def teardown(self) -> None:
-        try:
-            if sys.exc_info()[1] is self.handled:
-                self.rest()
-        finally:
-            self.world.close()
-
 
 TestMovingInTrees = Moving.TestCase
-TestMovingInTrees.settings = settings(
-    max_examples=HISTORIES or 12,
-    stateful_step_count=20,
-    deadline=None,
-    derandomize=not HISTORIES,
-    suppress_health_check=list(HealthCheck),
-)
+TestMovingInTrees.settings = PLAYED
