@@ -241,7 +241,7 @@ class Coordinator:
             Conflict: the stack is being deleted, a lifecycle plugin refused, or others kept taking the stack.
             Fenced: the attempt of the parent resource is over.
         """
-        for _ in range(TRIES):
+        for left in reversed(range(TRIES)):
             stack = self._store.stacks.by_id(job.stack_id)
             if stack is not None:
                 refuse_deleted(stack)
@@ -249,7 +249,8 @@ class Coordinator:
                 begun = self._begin.update(stack, job, action=action, snapshot=snapshot)
                 if begun is not None:
                     return begun.id
-                self._fence(stack)
+                if left:
+                    self._fence(stack)
                 continue
             try:
                 return self._begin_create(job).id
@@ -272,7 +273,7 @@ class Coordinator:
                 names resources.
         """
         applies = self._plan_of(job)
-        for _ in range(TRIES):
+        for left in reversed(range(TRIES)):
             # What took the stack first may have been the same job, delivered twice.
             if done := self._store.stacks.accepted(job.job_id):
                 return done
@@ -286,7 +287,7 @@ class Coordinator:
             self._bind(job, stack.id)
             if self._begin.update(stack, replace(job, name=stack.name), applies=applies):
                 return stack.id
-            if applies is None:
+            if left and applies is None:
                 self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
@@ -475,7 +476,7 @@ class Coordinator:
         """Stop the traversal that made a plan outdated, if it is still the stack's present one.
 
         It made a replacement after the rows were read, and could make another before every new plan; a stopped
-        traversal makes none.
+        traversal makes none. One is only stopped for another try: otherwise nothing would come in its place.
         """
         order = self._store.traversals.fence(stack.traversal_id)
         publish_or_leave(self._publisher, (order,) if order else ())
@@ -498,7 +499,7 @@ class Coordinator:
         if done := self._store.stacks.accepted(job.job_id):
             return done
         applies = self._plan_of(job)
-        for _ in range(TRIES):
+        for left in reversed(range(TRIES)):
             stack = self._store.stacks.find(job.name, project=job.project)
             if stack.deleted_at is not None:
                 raise NotFound(f"stack {stack.name!r} is deleted already")
@@ -511,7 +512,7 @@ class Coordinator:
                     return stack.id
             if self._begin.delete(stack, job, applies=applies):
                 return stack.id
-            if applies is None:
+            if left and applies is None:
                 self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 

@@ -1,11 +1,13 @@
 """Operations that want the same stack at the same moment: one gets it, and whoever does not is told."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.engine.coordinator import TRIES
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import CancelJob, DeleteJob, StackJob
 from tests.scenarios.built_once import built_once
@@ -75,6 +77,35 @@ def test_a_cancel_gets_through_although_the_update_goes_on_making_replacements()
     assert world.state() == "ROLLBACK_COMPLETE"
     assert {made for made, _ in present(world).values()} == {"1"}
     assert len(world.cloud.objects) == 15
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_whoever_gives_up_leaves_the_operation_that_was_faster_in_progress(deletes: bool) -> None:
+    world = updating()
+    plugin = EveryTime(lambda: None)
+
+    def overtake() -> None:
+        """Let another update begin each time, and the last of them make a replacement instead."""
+        if plugin.times == TRIES:
+            step(world)
+            return
+        world.plug()
+        # Nobody comes to the messages of the ones before.
+        world.messages.clear()
+        world.update(many(f"faster {plugin.times}"))
+        world.plug(plugin)
+
+    plugin._act = overtake
+    world.plug(plugin)
+    slower = partial(world.delete) if deletes else partial(world.update, many("slower"))
+    with pytest.raises(Conflict, match="is being changed by others"):
+        slower()
+    assert plugin.times == TRIES
+    world.plug()
+    assert world.state() == "UPDATE_IN_PROGRESS"
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert {made for made, _ in present(world).values()} == {f"faster {TRIES - 1}"}
 
 
 @die_everywhere
