@@ -247,7 +247,8 @@ def test_a_property_tells_where_nobody_can_tell() -> None:
 
 def test_time_outside_does_not_count_as_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("orchestrator.sandbox.budget.time.thread_time", lambda: now[0])
+    for clock in ("thread_time", "monotonic"):
+        monkeypatch.setattr(f"orchestrator.sandbox.budget.time.{clock}", lambda: now[0])
     with evaluation(Limits.of(Settings(evaluation_seconds=10))):
         with outside():
             now[0] += 60
