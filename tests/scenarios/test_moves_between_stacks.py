@@ -6,8 +6,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
-from hooks.stack import FrozenStack
 from orchestrator.engine.protection_marks import protect
 from orchestrator.engine.stack_plans import StackPlans
 from orchestrator.errors import Conflict, InvalidInput
@@ -24,7 +22,7 @@ from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.groups import TYPES as GROUP_TYPES
 from tests.scenarios.placing import group as machine_group
 from tests.scenarios.placing import instance
-from tests.scenarios.test_moves import moved
+from tests.scenarios.test_moves import Watching, moved
 from tests.scenarios.test_placement import Placed
 from tests.scenarios.test_placement import template as placed_template
 from tests.scenarios.test_purging import AT_ONCE
@@ -734,26 +732,6 @@ def test_members_stay_apart_by_a_group_that_is_moved() -> None:
     assert world.state() == "UPDATE_COMPLETE"
     with pytest.raises(Conflict, match="placement"):
         placed.create("e", c=instance(memory=10, groups=[group_id]))
-
-
-class Watching(LifecyclePlugin):
-    """It notes the objects that it is shown before an update, and leaves an annotation on each resource."""
-
-    name = "watching"
-
-    def __init__(self) -> None:
-        self.seen: list[dict[str, str | None]] = []
-
-    def do_pre_op(
-        self,
-        context: LifecycleContext,
-        stack: FrozenStack,
-        current_stack: FrozenStack | None,
-        action: str,
-    ) -> Annotations:
-        if current_stack is not None:
-            self.seen.append({name: each.physical_id for name, each in current_stack.resources.items()})
-        return Annotations(resources={name: {"seen": action} for name in stack.resources})
 
 
 def test_lifecycle_plugins_see_present_objects_where_they_will_be() -> None:
