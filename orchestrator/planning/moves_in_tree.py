@@ -36,10 +36,13 @@ def moved_in_tree(moved: Moved, moves: Sequence[Move], tree: Tree, prepared: Pre
     steps: list[Step] = []
     problems: list[Problem] = []
     warnings = [*moved.warnings]
-    for destination in destinations_of(moves):
+    # What is nested in others comes after them.
+    for destination in sorted(destinations_of(moves), key=lambda each: each.name.count("/")):
         if destination.has_paths:
             try:
-                steps += _steps(destination, family, types, problems, warnings)
+                for step in _steps(destination, family, types, problems, warnings):
+                    family.take(step)
+                    steps.append(step)
             except CannotMove as error:
                 problems.append(destination.last.target.problem(str(error), error.hint))
     if problems:
@@ -57,10 +60,12 @@ def returned_in_tree(moved: Moved, tree: Tree, prepared: Prepared, types: Types)
         if row.complete_path and row.complete_template_id == completed:
             homes.setdefault(family.path_of(row), row.complete_path)
     steps = []
-    for path, home in sorted(homes.items()):
+    for path, home in sorted(homes.items(), key=lambda each: (each[1].count("/"), each)):
         # It had the place by the same definition.
         with suppress(CannotMove):
-            steps.append(Step(rows=family.rows_at(path), place=family.place_of(home), path=home))
+            step = Step(rows=family.rows_at(path), place=family.place_of(home), path=home)
+            family.take(step)
+            steps.append(step)
     return _transferred(moved, family, steps, interrupts=True)
 
 

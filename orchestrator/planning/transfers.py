@@ -99,6 +99,8 @@ class Family:
         self._by_id = {row.id: row for row in tree.rows}
         for row in tree.rows:
             self._present.setdefault(row.stack_id, {}).setdefault(row.name, []).append(row)
+        #: The rows that are moved, by the stack and name that they get.
+        self._arrived: dict[tuple[str, str], ResourceRow] = {}
         #: The stacks that are made for what is moved into them, by id.
         self.made: dict[str, NewNestedStack] = {}
 
@@ -129,6 +131,12 @@ class Family:
             for row in rows
             if row.action not in ("INIT", "DELETE")
         ]
+
+    def take(self, step: Step) -> None:
+        """Have paths lead into a moved stack where it will be."""
+        row = in_force(step.rows)
+        if row is not None:
+            self._arrived[step.place.stack.id, step.place.name] = row
 
     def taking_part(self, step: Step) -> list[StackRow]:
         """Return the stacks that a move goes out of and into."""
@@ -215,7 +223,7 @@ class Family:
             hint = "update the stack without this move first"
             raise CannotMove(f"what is in {cut(path)!r} is known only once it is made", hint)
         before = self._renamed.get(name, name) if outer.id == self.root.id else name
-        row = in_force(self._rows(outer.id, before))
+        row = self._arrived.get((outer.id, name)) or in_force(self._rows(outer.id, before))
         if row is not None and not self._goes_on(row, type_name, kind):
             # Another one takes its place.
             row = None

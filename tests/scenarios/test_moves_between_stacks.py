@@ -163,6 +163,13 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str], dict[str, str], dict[str,
         {"web": text_of({"x": A, "y": B}), "all": text_of({"web": WEB})},
         {"web": "all/web"},
     ),
+    "into a nested stack that is moved itself": (
+        {"a": A, "web": WEB},
+        {"web": text_of({"y": B})},
+        {"all": "{type: all.yaml}"},
+        {"web": text_of({"x": A, "y": B}), "all": text_of({"web": WEB})},
+        {"a": "all/web/x", "web": "all/web"},
+    ),
     "into a group": ({"a": A, "many": group(2)}, {}, {"many": group(3)}, {}, {"a": "many/2"}),
     "into a new group": ({"a": A, "b": A}, {}, {"many": group(2)}, {}, {"a": "many/0", "b": "many/1"}),
     "out of a group": ({"many": group(3)}, {}, {"many": group(2), "a": A}, {}, {"many/2": "a"}),
@@ -672,6 +679,21 @@ def test_purge_leaves_the_definition_by_which_a_moved_resource_is_deleted() -> N
     world.delete()
     world.settle()
     assert [*world.cloud.objects] == [row.physical_id]
+
+
+def test_drift_in_a_stack_that_is_moved_and_of_what_comes_into_it_has_the_new_paths() -> None:
+    case = "into a nested stack that is moved itself"
+    first, files, second, more, entries = CASES[case]
+    world = made(first, **files)
+    world.cloud.sizes |= dict.fromkeys(world.cloud.sizes, "changed")
+    world.detect()
+    world.settle()
+    world.detect()
+    world.settle()
+    root_id = root_of(world).id
+    assert {each.path for each in world.store.drifts.of_tree(root_id)} == {"a", "web/y"}
+    update(world, second, *entries.items(), files=more)
+    assert {each.path for each in world.store.drifts.of_tree(root_id)} == {"all/web/x", "all/web/y"}
 
 
 def test_snapshot_from_before_a_move_between_stacks_is_not_restored() -> None:

@@ -367,6 +367,9 @@ class TransferWriter:
                 ).all()
                 for row in found:
                     rest = row.path.removeprefix(each.path_before)
+                    if row.path == rest or rest[:1] not in ("", "/"):
+                        # It comes into a stack that is moved as well, with a path of its own.
+                        continue
                     one = (drift.c.resource_id == row.resource_id) & (drift.c.key == row.key)
                     self._connection.execute(drift.update().where(one).values(path=f"{each.path}{rest}"))
 
