@@ -33,6 +33,7 @@ class CloudObject(Resource):
     acts_by = "openstack"
     #: The client plugin of the service: ``neutron``, ``nova``, ``cinder``, ``glance`` or ``keystone``.
     client_name: ClassVar[str]
+    #: The collection of its objects; types that stand for what is in none, such as an attachment, do not have it.
     collection: ClassVar[Collection]
     #: The kind of entity under which constraints look it up; empty: none does.
     entity: ClassVar[str] = ""

@@ -46,8 +46,10 @@ def _portions(resources: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObj
     """Yield resources whose objects are in one list; a single one is read by itself."""
     groups: dict[Any, list[CloudObject]] = defaultdict(list)
     for resource in resources:
-        if resource.object_id and (service := _service_of(resource)) is not None:
-            groups[id(service), resource.collection].append(resource)
+        # What is in no collection is in no list either.
+        collection = getattr(resource, "collection", None)
+        if collection and resource.object_id and (service := _service_of(resource)) is not None:
+            groups[id(service), collection].append(resource)
     for group in groups.values():
         yield from (some for some in parts_of(group, TOGETHER) if len(some) > 1)
 

@@ -1,7 +1,7 @@
 """Observations of many objects of OpenStack: one list in place of a request for each, where the service has one."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from orchestrator.plugins.steps import ResourceState
 from workers.resources.openstack.cinder.volume import Volume
 from workers.resources.openstack.cloud_object import CloudObject
 from workers.resources.openstack.glance.web_image import WebImage
-from workers.resources.openstack.listing import TOGETHER
+from workers.resources.openstack.listing import TOGETHER, read_together
 from workers.resources.openstack.neutron.floating_ip_association import FloatingIPAssociation
 from workers.resources.openstack.neutron.net import Net
 from workers.resources.openstack.nova.server.server import Server
@@ -109,6 +109,16 @@ LISTED = {
     and "name" in entry.load().properties_schema
     and entry.load().list_query(resources(entry.load(), Cloud(), ["id-0", "id-1"], name="a")) is not None
 }
+
+
+EVERY = [entry for entry in entry_points(group="isotherm.resources") if ".openstack." in entry.value]
+
+
+@pytest.mark.parametrize("entry", EVERY, ids=lambda entry: entry.name)
+def test_lists_are_sought_for_objects_of_every_type_whether_or_not_they_are_in_one(entry: EntryPoint) -> None:
+    kind = entry.load()
+    if issubclass(kind, CloudObject):
+        assert set(read_together(resources(kind, Cloud(*IDS), IDS, name="a")).values()) == set()
 
 
 def test_types_whose_services_list_many_objects_are_read_so() -> None:
