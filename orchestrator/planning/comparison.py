@@ -141,6 +141,7 @@ def compare(
     rows = moved.rows
     if elsewhere := [row for row in rows if row.id not in history.planned and row.transferred_at]:
         history = store.histories.with_rows(history, elsewhere)
+    has_moves = bool(moved.before) or any(row.transferred_at for row in rows)
     protected = store.protections.held(stack, rows)
     focus = None
     if job.is_partial:
@@ -162,9 +163,9 @@ def compare(
         unprotect=job.unprotect,
         focus=focus,
         replaces=job.replaces,
-        has_moves=bool(moved.before) or any(row.transferred_at for row in rows),
+        has_moves=has_moves,
     ).matches()
-    if moved.before or any(row.transferred_at for row in rows):
+    if has_moves:
         desired_resources = only_looked_at(desired_resources, matches)
     compared = Comparison(
         prepared=prepared,
@@ -201,7 +202,6 @@ def _moved(
     if stack.parent_id is not None:
         # What is moved in a tree of stacks is moved when the operation on the outermost one begins.
         return restored(stack, rows, prepared.types) if action == "RESTORE" else Moved(rows=rows)
-
     if action == "RESTORE":
         return restored(stack, rows, prepared.types)
     if action == "ROLLBACK":

@@ -196,7 +196,7 @@ def transfers(number: int, row_id: str, path: str) -> Operating:
 
 
 def updates_nested(bench: Bench, _: Found) -> Sequence[CheckOrder]:
-    """Begin an update of the nested stack that was planned by its rows at the beginning, if it still can."""
+    """Begin an update of the nested stack, planned by its rows, unless the stack has another operation by now."""
     rows = [plan_row(row) for row in bench.store.stacks.resources(INNER)]
     desired = [
         DesiredResource(

@@ -90,7 +90,7 @@ def test_whoever_gives_up_leaves_the_operation_that_was_faster_in_progress(delet
             step(world)
             return
         world.plug()
-        # Nobody comes to the messages of the ones before.
+        # Of the updates before it, no check is left to carry out.
         world.messages.clear()
         world.update(many(f"faster {plugin.times}"))
         world.plug(plugin)

@@ -1,4 +1,4 @@
-"""What a small stack costs a coordinator besides its checks, by counts: whoever makes it dearer must raise a bound.
+"""Counts of what a coordinator does for a small stack besides its checks; a change that adds to them raises a bound.
 
 All is counted for one stack of ten resources in layers, on PostgreSQL: what arrives is recorded, begun, and ended. The
 counts do not depend on how busy the machine is. ``python -m tests.bench.many`` measures the times.
