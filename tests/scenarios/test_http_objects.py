@@ -10,8 +10,9 @@ import yaml
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.model.messages import EnvironmentSource
 from tests.scenarios.telling import reason, states
-from tests.scenarios.world import World
+from tests.scenarios.world import World, with_patience
 from tests.services.http_api import Fault, How, HttpApi
+from tests.waiting import PATIENCE_SECONDS
 from workers.clients.rest import Answer
 from workers.resources.http.http_object import HttpObject
 from workers.resources.http.requests import HttpRequest
@@ -195,7 +196,7 @@ def test_what_cannot_be_told_is_not_made_again(http_api: HttpApi) -> None:
     ):
         http_api.fail(fault, method="POST")
         http_api.forget_requests()
-        world = world_of(http_api, read_seconds=0.1)
+        world = world_of(http_api, read_seconds=0.1 if fault.how is How.HANG else PATIENCE_SECONDS)
         world.create(template(net=plain))
         world.settle()
         assert world.state() == "CREATE_FAILED"
@@ -256,14 +257,22 @@ def test_an_api_in_trouble_is_asked_again_later_and_given_up_in_a_sentence(
     http_api: HttpApi, fault: Fault, said: str
 ) -> None:
     http_api.fail(fault, method="POST", times=3)
-    world = world_of(http_api, read_seconds=0.1 if fault.how is How.HANG else 10)
+    patience = 0.1 if fault.how is How.HANG else PATIENCE_SECONDS
+    world = world_of(http_api, read_seconds=patience)
     began = world.now
     world.create(template(net=network()))
+    while http_api.count("POST") < 3:
+        if world.messages:
+            world.deliver()
+        elif due := world.store.sweeper.next_due():
+            world.sweep(after=due + 0.001)
+    world = with_patience(world, PATIENCE_SECONDS)
     world.settle()
     assert world.state() == "CREATE_COMPLETE"
     # The engine waited, in no worker.
     assert world.now > began + 1
     http_api.fail(fault, method="POST", times=-1)
+    world = with_patience(world, patience)
     world.create(template(net=network()), "t")
     world.settle()
     assert world.state("t") == "CREATE_FAILED"

@@ -1,13 +1,12 @@
 """Another system fails when it is asked before an action: the action waits, longer each time, and not for ever."""
 
 import itertools
-from copy import deepcopy
 
 import pytest
 
 from orchestrator.model.messages import END
 from tests.scenarios.telling import reason
-from tests.scenarios.world import World
+from tests.scenarios.world import World, with_patience
 from tests.services.demanding import TYPE, Demanding, path_of, template
 from tests.services.http_api import Fault, How, HttpApi
 from tests.waiting import PATIENCE_SECONDS, until
@@ -37,13 +36,6 @@ def world(http_api: HttpApi) -> World:
     return world
 
 
-def impatient(world: World) -> World:
-    """Return the same world, whose workers give up soon who hangs."""
-    http = world._settings["clients"]["http"]
-    world._settings["clients"] = {"http": {**http, "read_seconds": 0.05}}
-    return deepcopy(world)
-
-
 def asked_at(world: World, api: HttpApi) -> list[float]:
     """Let everything happen, and return at which times the API was asked."""
     moments: list[float] = []
@@ -67,7 +59,7 @@ def test_what_nobody_can_tell_is_asked_again_later_each_time_and_then_told(
 ) -> None:
     http_api.fail(fault, times=-1)
     if fault.how is How.HANG:
-        world = impatient(world)
+        world = with_patience(world, 0.05)
     moments = asked_at(world, http_api)
     pauses = [later - earlier for earlier, later in itertools.pairwise(moments)]
     assert len(pauses) == RETRIES

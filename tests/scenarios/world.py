@@ -442,6 +442,13 @@ class World:
         self._place.leave()
 
 
+def with_patience(world: World, read_seconds: float) -> World:
+    """Return the same world, whose client of an HTTP API waits so long for what an answer is to say next."""
+    http = world._settings["clients"]["http"]
+    world._settings["clients"] = {"http": {**http, "read_seconds": read_seconds}}
+    return deepcopy(world)
+
+
 def template_of(requires: Mapping[str, Sequence[str]], *, by: str = "depends_on") -> str:
     """Return a template of cloud objects that require each other so, by depends_on or by get_attr."""
     lines = ["heat_template_version: 2021-04-16", "resources:"]

@@ -12,14 +12,14 @@ from tests.services.http_api import Fault, How, HttpApi
 from tests.waiting import PATIENCE_SECONDS
 
 RESOURCES = 40
-#: Neither retries nor much patience: a failure is told soon.
-HASTE = {"retries": 0, "read_seconds": 0.5}
+#: No retries: a failure is told soon.
+CLIENT = {"retries": 0}
 
 
 @pytest.fixture
 def asking(tmp_path: Path, http_api: HttpApi) -> Asking:
     http_api.put(path_of("cirros"))
-    options: dict[str, Any] = {"base_url": http_api.url, **HASTE}
+    options: dict[str, Any] = {"base_url": http_api.url, **CLIENT}
     asking = Asking(tmp_path / "asking", clients={"http": options}, log_level="WARNING")
     asking.write("many.yaml", template(RESOURCES, ["cirros"]))
     return asking
@@ -39,7 +39,9 @@ def test_where_nobody_can_tell_nothing_is_begun(asking: Asking, http_api: HttpAp
     ]
     for fault, said in faults:
         http_api.fail(fault, times=-1)
-        done = asking.run("stack", "create", "many", "-t", "many.yaml")
+        options = {"base_url": http_api.url, **CLIENT, **({"read_seconds": 0.5} if fault.how is How.HANG else {})}
+        clients = json.dumps({"http": options})
+        done = asking.run("stack", "create", "many", "-t", "many.yaml", ISOTHERM_CLIENTS=clients)
         http_api.heal()
         assert (done.returncode, done.stdout) == (3, ""), done
         sentence = "resources.r0.properties.image: cannot check whether the path '/images/cirros' exists"

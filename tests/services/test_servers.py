@@ -104,10 +104,14 @@ def test_server_dies_with_the_process_that_started_it(kind: type[Server]) -> Non
 
 
 def test_hanging_server_takes_connections_and_answers_nothing(redis_server: RedisServer) -> None:
-    with redis.Redis.from_url(redis_server.url, socket_timeout=0.1, retry=None) as client:
-        with redis_server.frozen(), pytest.raises(redis.TimeoutError):
-            client.ping()
-        assert client.ping()
+    with (
+        redis.Redis.from_url(redis_server.url, socket_timeout=0.1, retry=None) as hasty,
+        redis_server.frozen(),
+        pytest.raises(redis.TimeoutError),
+    ):
+        hasty.ping()
+    with redis_server.client() as patient:
+        assert patient.ping()
 
 
 def test_redis_databases_are_handed_out_empty(redis_server: RedisServer) -> None:

@@ -54,3 +54,10 @@ def client(api: OpenStackApi, directory: Path, cloud: str = "demo", **options: A
 def client_of(kind: type[Kind], options: dict[str, Any], project: str = "default") -> Kind:
     """Return a client with options as the settings would have them."""
     return kind(ClientContext(project), options_of(kind, options, project))
+
+
+def hurried(user: Kind, timeout_seconds: float = 0.2) -> Kind:
+    """Log in with all the patience of the client's options; let requests from here on wait only for so long."""
+    OpenStack.probe(user)
+    user._cloud.proxy("identity").session.timeout = timeout_seconds
+    return user

@@ -16,7 +16,7 @@ from orchestrator.errors import typed_message
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, Clients, options_of
 from tests.services.http_api import Fault, How, HttpApi
 from tests.services.openstack_api import OpenStackApi, User, openstack_api
-from tests.unit.workers.clients.openstack import PLACES, Hasty, client_of
+from tests.unit.workers.clients.openstack import PLACES, Hasty, client_of, hurried
 from tests.waiting import PATIENCE_SECONDS
 from workers.clients.http import PATH
 from workers.clients.openstack import Cinder, Glance, Keystone, Neutron, Nova, OpenStack
@@ -133,11 +133,12 @@ def test_many_that_need_the_versions_of_a_dead_service_ask_as_often_as_one(
 ) -> None:
     counts = []
     for many in (1, MANY):
-        user = client_of(Sharing, options(api, tmp_path, timeout_seconds=0.2, retries=1))
-        user.probe()
+        user = hurried(client_of(Sharing, options(api, tmp_path, timeout_seconds=LONGEST_SECONDS, retries=1)))
         api.forget_requests()
         api.fail(HANGS, path="/image*", times=-1)
         assert all(isinstance(each, Exception) for each in asked_by(pool, user, "image", many))
+        # Who gives up may do so before the request is counted.
+        api.wait_for("*", "/image*", times=2)
         counts.append(api.count("*", "/image*"))
         api.heal()
         user.close()
@@ -152,6 +153,7 @@ def test_many_that_need_a_dead_login_try_it_as_often_as_one(
     api.fail(HANGS, path="/identity*", times=-1)
     for kind in ("image", "volume", "flavor"):
         assert all(isinstance(each, Exception) for each in asked_by(pool, user, kind, MANY))
+    api.wait_for("*", "/identity*", times=2)
     assert api.count("*", "/identity*") == 2
 
 
@@ -214,8 +216,7 @@ def test_a_version_of_a_dead_service_is_asked_for_as_often_as_by_one(
     class Version(Sharing):
         service = "block_storage"
 
-    user = client_of(Version, options(api, tmp_path, timeout_seconds=0.2, retries=1))
-    user.probe()
+    user = hurried(client_of(Version, options(api, tmp_path, timeout_seconds=LONGEST_SECONDS, retries=1)))
     api.fail(HANGS, path="/volume*", times=-1)
     start = threading.Barrier(16)
 
@@ -225,6 +226,7 @@ def test_a_version_of_a_dead_service_is_asked_for_as_often_as_by_one(
 
     failures = [each.exception(PATIENCE_SECONDS) for each in [pool.submit(version) for _ in range(16)]]
     assert all(isinstance(each, Exception) for each in failures)
+    api.wait_for("*", "/volume*", times=2)
     assert api.count("*", "/volume*") == 2
 
 
@@ -241,9 +243,12 @@ def test_a_version_of_a_dead_service_is_asked_for_as_often_as_by_one(
 def test_a_dead_service_is_reported_as_dead(
     service: str, fault: Fault, said: str, api: OpenStackApi, tmp_path: Path
 ) -> None:
-    found = client_of(VERSIONS[service], options(api, tmp_path, timeout_seconds=0.2, retries=0))
+    seconds = 0.2 if fault is HANGS and service == "identity" else LONGEST_SECONDS
+    found = client_of(VERSIONS[service], options(api, tmp_path, timeout_seconds=seconds, retries=0))
     if service != "identity":
         OpenStack.probe(found)
+        if fault is HANGS:
+            hurried(found)
     api.fail(fault, path=f"/{service}*", times=-1)
     with pytest.raises(Exception) as caught:
         _ = found.api_version
