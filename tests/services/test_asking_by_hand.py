@@ -39,7 +39,9 @@ def test_where_nobody_can_tell_nothing_is_begun(asking: Asking, http_api: HttpAp
     ]
     for fault, said in faults:
         http_api.fail(fault, times=-1)
-        options = {"base_url": http_api.url, **CLIENT, **({"read_seconds": 0.5} if fault.how is How.HANG else {})}
+        options = {"base_url": http_api.url, **CLIENT}
+        if fault.how is How.HANG:
+            options["read_seconds"] = 0.5
         clients = json.dumps({"http": options})
         done = asking.run("stack", "create", "many", "-t", "many.yaml", ISOTHERM_CLIENTS=clients)
         http_api.heal()
