@@ -17,21 +17,39 @@ from orchestrator.config.settings import load_settings
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from tests.bench.installation import servers, wait_for_all, wait_until, worker_and_coordinator
+from tests.bench.passes import RUN_SIZE, passes
 from tests.bench.shapes import template
 from tests.keys import provided_keys
 from tests.services.servers import PostgresServer
-from workers.check.checker import CARRY_ON, LINKS
 
 #: The file that the model reads.
 COSTS = Path("build") / "costs.json"
-#: The runs: a name, the shape, the size, and how many checks travel together at most.
-RUNS = (("together", "wide", 3200, 32), ("alone", "wide", 1000, 1), ("chain", "chain", 1000, 32))
-#: How many links of a chain are carried out for one message, see :meth:`workers.check.checker.Checker.check`.
-LINKS_OF_A_MESSAGE = (CARRY_ON - 1) * LINKS + 1
 COMMITS = 300
 IDLE_SECONDS = 3.0
 #: How long after the answer to a job the coordinator still publishes what is ready.
 PUBLISHING_SECONDS = 1.0
+ASKS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is run to find costs: stacks of one shape, and how many checks and links travel together at most."""
+
+    shape: str
+    size: int
+    stacks: int = 1
+    batch_size: int = 32
+    run_size: int = 1
+
+
+#: Each is run on an installation of its own.
+CASES = {
+    "together": Case(shape="wide", size=3200),
+    "small": Case(shape="wide", size=32, stacks=30),
+    "alone": Case(shape="wide", size=1000, batch_size=1),
+    "chain": Case(shape="chain", size=1000),
+    "in runs": Case(shape="chain", size=3000, run_size=RUN_SIZE),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +60,30 @@ class Costs:
     submit: float
     begin: float
     rows: float
+    #: The same three for a stack, whatever its size; and workers, coordinator and PostgreSQL at its end.
+    submit_stack: float
+    begin_stack: float
+    rows_stack: float
+    end_worker: float
+    end_coordinator: float
+    end_rows: float
     #: The main process of a worker, for a message.
     dispatch: float
-    #: A child process of a worker: for a message, a transaction, which claims or ends any number of nodes, and a check.
+    #: A child process of a worker: for a message, a transaction, which claims or ends any number of nodes, a check, and
+    #: a link that is created in a run.
     message: float
     transaction: float
     check: float
-    #: PostgreSQL, for the same transaction and check.
+    link: float
+    #: PostgreSQL, for the same transaction, check and link.
     postgres_transaction: float
     postgres_check: float
+    postgres_link: float
     #: Redis, for a message.
     broker: float
+    #: To ask once how far a stack is: the client, and PostgreSQL.
+    ask: float
+    ask_postgres: float
     #: How long a commit waits for the disk.
     commit: float
 
@@ -96,6 +127,10 @@ class Used:
             }
         )
 
+    def slope(self, size: int, larger: "Used", larger_size: int) -> "Used":
+        """Return what each of the further parts of something larger used."""
+        return larger.since(self).times(1 / (larger_size - size))
+
     def times(self, factor: float) -> "Used":
         """Return all times, multiplied."""
         return Used(**{name: value * factor for name, value in asdict(self).items()})
@@ -103,10 +138,13 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a resource of a run used: until its stack had begun, and until it was complete."""
+    """What a stack of a run used: until it had begun, and until it was complete; and to ask for it once."""
 
     begun: Used
     checked: Used
+    asked: Used
+    #: How long a commit waited for the disk.
+    commit: float
 
 
 def milliseconds(each: psutil.Process) -> float:
@@ -134,9 +172,10 @@ def _commit_ms(postgres: PostgresServer) -> float:
     return max(0.0, 1000 * (taken[1] - taken[0]) / COMMITS)
 
 
-def _run(shape: str, size: int, most: int) -> tuple[Run, float]:
-    """Make a stack on an installation of two worker processes; return what a resource used, and a commit's wait."""
-    with servers({"ISOTHERM_BATCH_SIZE": str(most), "ISOTHERM_RUN_SIZE": "1"}) as there:
+def _run(case: Case) -> Run:
+    """Make the stacks of a case on an installation of two worker processes."""
+    sizes = {"ISOTHERM_BATCH_SIZE": str(case.batch_size), "ISOTHERM_RUN_SIZE": str(case.run_size)}
+    with servers(sizes) as there:
         commit = _commit_ms(there.postgres)
         with (
             worker_and_coordinator(there.directory) as running,
@@ -162,20 +201,28 @@ def _run(shape: str, size: int, most: int) -> tuple[Run, float]:
                 wait_until(lambda: service.stack(stack_id).status != "IN_PROGRESS", pause_seconds=0.05)
 
             wait_for_all(service, running)
-            wait_for(create("warm-up", "wide", 200))
+            for number in range(3):
+                wait_for(create(f"warm-up-{number}", "wide", 200))
             before = now()
             time.sleep(IDLE_SECONDS)
             idle = now().since(before).times(1 / IDLE_SECONDS)
             with _stopped(worker):
                 before, started = now(), time.monotonic()
-                stack_id = create("measured", shape, size)
+                ids = [create(f"measured-{number}", case.shape, case.size) for number in range(case.stacks)]
                 time.sleep(PUBLISHING_SECONDS)
                 begun = now()
                 until_begun = begun.since(before, idle, time.monotonic() - started)
             started = time.monotonic()
-            wait_for(stack_id)
-            until_complete = now().since(begun, idle, time.monotonic() - started)
-            return Run(until_begun.times(1 / size), until_complete.times(1 / size)), commit
+            for stack_id in ids:
+                wait_for(stack_id)
+            complete = now()
+            until_complete = complete.since(begun, idle, time.monotonic() - started)
+            started = time.monotonic()
+            for _ in range(ASKS):
+                service.progress(ids[0])
+            asked = now().since(complete, idle, time.monotonic() - started)
+            part = 1 / case.stacks
+            return Run(until_begun.times(part), until_complete.times(part), asked.times(1 / ASKS), commit)
 
 
 @contextmanager
@@ -192,47 +239,66 @@ def _stopped(worker: psutil.Process) -> Iterator[None]:
 
 
 def measure() -> Costs:
-    """Run all of :data:`RUNS`, each on an installation of its own, and divide what they cost."""
-    found = {name: _run(shape, size, most) for name, shape, size, most in RUNS}
-    return divided(
-        {name: run for name, (run, _) in found.items()}, max(commit for _, commit in found.values())
-    )
+    """Run all of :data:`CASES`, and divide what they cost."""
+    return divided({name: _run(case) for name, case in CASES.items()})
 
 
-def divided(runs: Mapping[str, Run], commit: float) -> Costs:
+def divided(runs: Mapping[str, Run]) -> Costs:
     """Solve for the costs.
 
     Of resources without requirements, as many as travel together share a message and two transactions: one claims all
-    of them, and one ends them. Each link of a chain has a transaction, and many share a message.
+    of them, and one ends them. Each link of a chain has a transaction, and many share a message; those of a run share
+    two, one of which reads them. What a small stack costs more than its resources and its message is for a stack.
     """
-    most = {name: together for name, _, _, together in RUNS}
-    messages = {
-        "together": 1 / most["together"],
-        "alone": 1 / most["alone"],
-        "chain": 1 / LINKS_OF_A_MESSAGE,
-    }
-    together, alone, chain = (runs[name].checked for name in ("together", "alone", "chain"))
-    shared = messages["together"]
+    sizes = {name: case.size for name, case in CASES.items()}
+    together, alone, chain, in_runs = (
+        runs[name].checked.times(1 / sizes[name]) for name in ("together", "alone", "chain", "in runs")
+    )
+    shared = 1 / CASES["together"].batch_size
     # A message and the two transactions of it.
-    pair = max(0.0, (alone.children - together.children) / (messages["alone"] - shared))
+    pair = max(0.0, (alone.children - together.children) / (1 - shared))
     check = max(0.0, together.children - pair * shared)
     # A link has one transaction, and its part of a message with one more.
-    rare = messages["chain"]
+    rare = 1 / sum(passes(1))
     transaction = min(pair / 2, max(0.0, (chain.children - check - pair * rare) / (1 - rare)))
     in_postgres = max(0.0, (chain.postgres - together.postgres) / (1 + rare - 2 * shared))
-    begun = runs["together"].begun
+    postgres_check = max(0.0, together.postgres - 2 * shared * in_postgres)
+    # The first of each pass is a check, and the others are links.
+    of_a_message = passes(RUN_SIZE)
+    links, checks = sum(of_a_message) - len(of_a_message), len(of_a_message)
+    transactions = 1 + sum(2 if each > 1 else 1 for each in of_a_message)
+    message = pair - 2 * transaction
+    once = message + transactions * transaction + checks * check
+    once_in_postgres = transactions * in_postgres + checks * postgres_check
+    few, many = runs["small"], runs["together"]
+    size = sizes["small"]
+    begun = few.begun.slope(size, many.begun, sizes["together"])
+    begun_stack = few.begun.since(begun.times(size))
+    ended = few.checked.since(
+        Used(children=pair + check * size, postgres=2 * in_postgres + postgres_check * size)
+    )
     return Costs(
         submit=begun.client,
         begin=begun.coordinator,
         rows=begun.postgres,
+        submit_stack=begun_stack.client,
+        begin_stack=begun_stack.coordinator,
+        rows_stack=begun_stack.postgres,
+        end_worker=ended.children,
+        end_coordinator=ended.coordinator,
+        end_rows=ended.postgres,
         dispatch=alone.worker,
-        message=pair - 2 * transaction,
+        message=message,
         transaction=transaction,
         check=check,
+        link=max(0.0, (in_runs.children * sum(of_a_message) - once) / links),
         postgres_transaction=in_postgres,
-        postgres_check=max(0.0, together.postgres - 2 * shared * in_postgres),
-        broker=alone.redis + runs["alone"].begun.redis,
-        commit=commit,
+        postgres_check=postgres_check,
+        postgres_link=max(0.0, (in_runs.postgres * sum(of_a_message) - once_in_postgres) / links),
+        broker=alone.redis + runs["alone"].begun.redis / sizes["alone"],
+        ask=many.asked.client,
+        ask_postgres=many.asked.postgres,
+        commit=max(run.commit for run in runs.values()),
     )
 
 

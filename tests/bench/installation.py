@@ -184,14 +184,20 @@ def run_inside(*arguments: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
+def pause_between_asks(size: int) -> float:
+    """Return how many seconds a caller waits before it asks again how far a stack of so many resources is.
+
+    To ask for a large one costs the database milliseconds: asked seldom, so as not to measure the asking.
+    """
+    return min(0.5, max(0.02, size / 20_000))
+
+
 def stack_seconds(service: Service, name: str, shape: str, size: int) -> float:
     """Create a stack, and return how long it took until all was there."""
     source = template(shape, size)
     started = time.perf_counter()
     stack = service.create(StackJob(name=name, template=source))
-    # To ask how far a large stack is costs the database milliseconds: asked seldom, so as not to measure the asking.
-    pause_seconds = min(0.5, max(0.02, size / 20_000))
-    wait_until(lambda: service.progress(stack.id).finished, pause_seconds=pause_seconds)
+    wait_until(lambda: service.progress(stack.id).finished, pause_seconds=pause_between_asks(size))
     seconds = time.perf_counter() - started
     if service.stack(stack.id).state != "CREATE_COMPLETE":
         raise SystemExit(f"stack {name} ended {service.stack(stack.id).state}")

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from orchestrator.store.rows import chunked
 from tests.bench.costs import Costs, load
+from tests.bench.installation import pause_between_asks
+from tests.bench.passes import RUN_SIZE
 from tests.bench.shapes import SHAPES
 from workers.check.checker import CARRY_ON, LINKS
 
@@ -30,6 +32,13 @@ class Station:
         self.name, self.places = name, places
         self.free, self.busy_ms = places, 0.0
         self.waiting: deque[tuple[Process, float]] = deque()
+
+
+class Pause(Station):
+    """Where any number of processes wait, and keep nothing busy."""
+
+    def __init__(self) -> None:
+        super().__init__("pause", 10**6)
 
 
 class Log(Station):
@@ -123,15 +132,29 @@ class _Stack:
     done: int = 0
     ended_at: float = 0.0
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all checks have ended."""
+        return self.done == len(self.left)
+
+    def links_behind(self, number: int, most: int) -> list[int]:
+        """Return the links of a chain behind one: each waits only for the one before, for which nothing else waits."""
+        links: list[int] = []
+        while len(links) < most and len(others := self.dependents[number]) == 1 and self.left[others[0]] == 1:
+            number = others[0]
+            links.append(number)
+        return links
+
     def end(self, numbers: Sequence[int], now: float) -> list[int]:
-        """End checks; return what is ready by that."""
+        """End checks, and the links behind them; return what is ready by that."""
         self.done, self.ended_at = self.done + len(numbers), now
         ready = []
         for other in itertools.chain.from_iterable(self.dependents[number] for number in numbers):
             self.left[other] -= 1
             if not self.left[other]:
                 ready.append(other)
-        return ready
+        ended = set(numbers)
+        return [other for other in ready if other not in ended]
 
 
 @dataclass(slots=True)
@@ -156,6 +179,7 @@ class Installation:
         self.coordinators = Station("coordinators", machines.coordinators) if apart else shared
         # As many as there are jobs.
         self.clients = Station("clients", 10**6) if apart else shared
+        self.pause = Pause()
         self.workers = [
             _Worker(
                 cpu := Station("workers", machines.processors) if apart else shared, cpu, machines.children
@@ -165,11 +189,15 @@ class Installation:
         for worker in self.workers if apart else ():
             worker.main = Station("main processes of workers", 1)
 
-    def run(self, shape: str, size: int, stacks: int = 1) -> Prediction:
-        """Return how fast so many stacks are made that arrive at once."""
+    def run(self, shape: str, size: int, stacks: int = 1, *, asked: bool = False) -> Prediction:
+        """Return how fast so many stacks are made that arrive at once.
+
+        ``asked``: the clients ask for their stacks until these are complete, as the bench does, and a stack is made
+        when its client knows it.
+        """
         made = [self._stack(shape, size, number % self.machines.shards) for number in range(stacks)]
         for stack in made:
-            self.sim.begin(self._begin(stack))
+            self.sim.begin(self._begin(stack, asked=asked))
         self.sim.run()
         total_ms = max(stack.ended_at for stack in made)
         assert all(stack.done == size for stack in made)
@@ -189,12 +217,14 @@ class Installation:
         left = [len(others) for others in requires]
         return _Stack(left, dependents, self.postgres[shard], self.logs[shard], self.brokers[shard])
 
-    def _begin(self, stack: _Stack) -> Process:
-        size = len(stack.left)
-        yield self.clients, self.costs.submit * size
-        yield self.coordinators, self.costs.begin * size
-        yield stack.postgres, self.costs.rows * size
-        yield stack.log, self.costs.commit
+    def _begin(self, stack: _Stack, *, asked: bool) -> Process:
+        size, costs = len(stack.left), self.costs
+        yield self.clients, costs.submit_stack + costs.submit * size
+        yield self.coordinators, costs.begin_stack + costs.begin * size
+        yield stack.postgres, costs.rows_stack + costs.rows * size
+        yield stack.log, costs.commit
+        if asked:
+            self.sim.begin(self._ask(stack))
         yield from self._publish(stack, [number for number, left in enumerate(stack.left) if not left])
 
     def _publish(self, stack: _Stack, numbers: Sequence[int]) -> Process:
@@ -202,6 +232,23 @@ class Installation:
             yield stack.broker, self.costs.broker
             self._queue.append((stack, some))
             self._hand_out()
+
+    def _ask(self, stack: _Stack) -> Process:
+        """Ask until the stack is complete."""
+        while True:
+            is_complete = stack.is_complete
+            yield self.clients, self.costs.ask
+            yield stack.postgres, self.costs.ask_postgres
+            if is_complete:
+                stack.ended_at = self.sim.now
+                return
+            yield self.pause, 1000 * pause_between_asks(len(stack.left))
+
+    def _end(self, worker: "_Worker", stack: _Stack) -> Process:
+        """Do what is left to do for a complete stack, for which nobody waits."""
+        yield worker.cpu, self.costs.end_worker
+        yield self.coordinators, self.costs.end_coordinator
+        yield stack.postgres, self.costs.end_rows
 
     def _hand_out(self) -> None:
         """Give messages to workers with an idle child, the least busy first."""
@@ -216,24 +263,38 @@ class Installation:
         """Carry out the checks of a message, and then what they make ready, as a checker does."""
         yield worker.main, self.costs.dispatch
         yield worker.cpu, self.costs.message
-        yield from self._transaction(worker, stack, 0)
-        left = (CARRY_ON - 1) * LINKS
+        yield from self._transaction(worker, stack)
+        left = (CARRY_ON - 1) * LINKS - (1 if len(numbers) == 1 else LINKS)
+        links = min(RUN_SIZE, left) - 1 if len(numbers) == 1 else 0
         while numbers:
-            yield worker.cpu, self.costs.check * len(numbers)
-            yield from self._transaction(worker, stack, len(numbers))
-            ready = stack.end(numbers, self.sim.now)
             most = BATCH_SIZE if left > 0 else 0
+            behind = stack.links_behind(numbers[0], links)
+            yield worker.cpu, self.costs.check * len(numbers) + self.costs.link * len(behind)
+            if links > 0:
+                # They are read first, which commits nothing.
+                yield worker.cpu, self.costs.transaction
+                yield stack.postgres, self.costs.postgres_transaction
+            yield from self._transaction(worker, stack, len(numbers), len(behind))
+            ready = stack.end([*numbers, *behind], self.sim.now)
+            if stack.is_complete:
+                self.sim.begin(self._end(worker, stack))
             numbers, others = ready[:most], ready[most:]
             yield from self._publish(stack, others)
-            left -= 1 if len(numbers) == 1 and not others else LINKS
+            is_link = len(numbers) == 1 and not others
+            left -= len(behind) + (1 if is_link else LINKS)
+            links = min(RUN_SIZE, left) - 1 if is_link and (behind or not links) else 0
         worker.idle += 1
         self._hand_out()
 
-    def _transaction(self, worker: _Worker, stack: _Stack, checks: int) -> Process:
-        """Claim or end nodes in one transaction, which ends so many checks."""
-        yield worker.cpu, self.costs.transaction
-        yield stack.postgres, self.costs.postgres_transaction + self.costs.postgres_check * checks
-        yield stack.log, self.costs.commit
+    def _transaction(self, worker: _Worker, stack: _Stack, checks: int = 0, links: int = 0) -> Process:
+        """Claim or end nodes in one transaction, which ends so many checks, and so many links behind one of them."""
+        costs = self.costs
+        yield worker.cpu, costs.transaction
+        yield (
+            stack.postgres,
+            costs.postgres_transaction + costs.postgres_check * checks + costs.postgres_link * links,
+        )
+        yield stack.log, costs.commit
 
 
 #: What is predicted: the machine that the bench runs on, and larger installations, with many stacks at once.
@@ -253,7 +314,7 @@ def main() -> None:
     costs = load()
     for size in (1_000, 10_000):
         for shape in ("wide", "layers", "chain"):
-            predicted = Installation(costs, Machines()).run(shape, size)
+            predicted = Installation(costs, Machines()).run(shape, size, asked=True)
             print(f"1 machine, one stack of {size}, {shape:7} {predicted.rate:8.0f}/s")
     for name, machines in CASES.items():
         stacks = max(20, 2 * machines.workers * machines.children)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.costs import LINKS_OF_A_MESSAGE, RUNS, Costs, Run, Used, divided, keep, load
+from tests.bench.costs import CASES, Case, Costs, Run, Used, divided, keep, load
 from tests.bench.model import BATCH_SIZE, Installation, Log, Machines, Process, Simulation, Station
+from tests.bench.passes import RUN_SIZE, passes
 
 NOTHING = Costs(**dict.fromkeys((field.name for field in fields(Costs)), 0.0))
 ONE = replace(NOTHING, check=1)
@@ -17,17 +18,39 @@ def test_a_chain_takes_as_long_as_all_its_steps_one_after_the_other() -> None:
     costs = replace(
         ONE,
         check=2,
+        link=0.5,
         transaction=1,
         postgres_transaction=2,
         postgres_check=1,
+        postgres_link=0.25,
         commit=4,
         dispatch=30,
         message=16,
         broker=16,
     )
-    predicted = Installation(costs, APART).run("chain", 10 * LINKS_OF_A_MESSAGE)
+    ended = passes(RUN_SIZE)
+    predicted = Installation(costs, APART).run("chain", 10 * sum(ended))
     of_a_message = 30 + 16 + 16 + (1 + 2 + 4)
-    assert 1000 / predicted.rate == pytest.approx(2 + 1 + 3 + 4 + of_a_message / LINKS_OF_A_MESSAGE, rel=0.01)
+    # Each pass ends one check, and the links behind it, which it has read.
+    of_a_message += sum(
+        (2 + 1 + 2 + 1 + 4) + (0.5 + 0.25) * (each - 1) + (1 + 2) * (each > 1) for each in ended
+    )
+    assert 1000 / predicted.rate == pytest.approx(of_a_message / sum(ended), rel=0.01)
+
+
+@pytest.mark.parametrize(("run_size", "expected"), [(1, [1] * 120), (32, [32, 32, 32, 23, 1])])
+def test_the_links_of_a_message(run_size: int, expected: list[int]) -> None:
+    assert passes(run_size) == expected
+
+
+def test_whoever_asks_for_a_stack_knows_it_later() -> None:
+    costs = replace(ONE, ask=5, ask_postgres=1)
+    machines = replace(APART, workers=1, children=1)
+    alone = Installation(costs, machines).run("wide", BATCH_SIZE)
+    asked = Installation(costs, machines).run("wide", BATCH_SIZE, asked=True)
+    assert 1000 / alone.rate * BATCH_SIZE == pytest.approx(BATCH_SIZE)
+    # Asked at once, and twice more after pauses of 20 ms: 6 + 20 + 6 + 20 + 6.
+    assert 1000 / asked.rate * BATCH_SIZE == pytest.approx(58)
 
 
 def test_what_travels_together_shares_a_message_and_two_transactions() -> None:
@@ -37,41 +60,52 @@ def test_what_travels_together_shares_a_message_and_two_transactions() -> None:
     assert 1000 / predicted.rate == pytest.approx(1 + (10 + 2 * 3) / BATCH_SIZE)
 
 
-def test_costs_are_found_again_in_runs_that_have_them() -> None:
-    costs = replace(
-        NOTHING,
-        submit=0.3,
-        begin=0.2,
-        rows=0.1,
-        dispatch=0.7,
-        message=1.1,
-        transaction=0.6,
-        check=0.2,
-        postgres_transaction=0.4,
-        postgres_check=0.1,
-        broker=0.5,
-        commit=2.0,
+def used(costs: Costs, case: Case) -> Run:
+    """Return what a stack of a case uses that has these costs."""
+    if case.shape == "chain":
+        ended = passes(case.run_size)
+        messages = case.size / sum(ended)
+        checks = messages * len(ended)
+        transactions = messages * (1 + len(ended) + sum(each > 1 for each in ended))
+    else:
+        messages, checks = case.size / case.batch_size, case.size
+        transactions = 2 * messages
+    links = case.size - checks
+    return Run(
+        begun=Used(
+            client=costs.submit_stack + costs.submit * case.size,
+            coordinator=costs.begin_stack + costs.begin * case.size,
+            postgres=costs.rows_stack + costs.rows * case.size,
+            redis=costs.broker / 2 * messages,
+        ),
+        checked=Used(
+            worker=costs.dispatch * messages,
+            children=(
+                costs.message * messages
+                + costs.transaction * transactions
+                + costs.check * checks
+                + costs.link * links
+                + (costs.end_worker if case.stacks > 1 else 0)
+            ),
+            coordinator=costs.end_coordinator,
+            postgres=(
+                costs.postgres_transaction * transactions
+                + costs.postgres_check * checks
+                + costs.postgres_link * links
+                + (costs.end_rows if case.stacks > 1 else 0)
+            ),
+            redis=costs.broker / 2 * messages,
+        ),
+        asked=Used(client=costs.ask, postgres=costs.ask_postgres),
+        commit=costs.commit,
     )
-    runs = {}
-    for name, shape, _, most in RUNS:
-        messages, transactions = (
-            (1 / LINKS_OF_A_MESSAGE, 1 + 1 / LINKS_OF_A_MESSAGE) if shape == "chain" else (1 / most, 2 / most)
-        )
-        runs[name] = Run(
-            begun=Used(
-                client=costs.submit,
-                coordinator=costs.begin,
-                postgres=costs.rows,
-                redis=costs.broker / 2 * messages,
-            ),
-            checked=Used(
-                worker=costs.dispatch * messages,
-                children=costs.message * messages + costs.transaction * transactions + costs.check,
-                postgres=costs.postgres_transaction * transactions + costs.postgres_check,
-                redis=costs.broker / 2 * messages,
-            ),
-        )
-    found = divided(runs, 2.0)
+
+
+def test_costs_are_found_again_in_runs_that_have_them() -> None:
+    """The end of a stack is found in small ones; in a large one, it is lost among all others."""
+    names = [field.name for field in fields(Costs)]
+    costs = Costs(**{name: 0.1 + number / 10 for number, name in enumerate(names)})
+    found = divided({name: used(costs, case) for name, case in CASES.items()})
     assert asdict(found) == pytest.approx(asdict(costs))
 
 
