@@ -7,7 +7,6 @@ process carries the work out itself (:mod:`orchestrator.processes.embedded`); di
 A method imports itself what it alone needs: most commands call one or two.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -540,12 +539,15 @@ class Service(Administration):
         of the operation is seen as soon. In embedded mode this process carries out the work meanwhile, that of
         interrupted commands included.
         """
+        from orchestrator.queries.progress import UNSEEN_SECONDS, Pauses
+
+        pauses = Pauses(interval_seconds)
         if self._embedded is not None:
             self._embedded.start()
-        from orchestrator.queries.progress import Pauses
-
-        sleep = time.sleep if self._embedded is None else self._embedded.wait_for_an_end
-        pauses = Pauses(interval_seconds, sleep=sleep)
+            # An end is noticed at once. Looks take time from the work: a small stack ends without one.
+            wait = self._embedded.wait_for_an_end
+            pauses = Pauses(interval_seconds, first_seconds=interval_seconds, sleep=wait)
+            wait(min(UNSEEN_SECONDS, interval_seconds))
         while True:
             progress = self.progress(stack_id)
             yield progress

@@ -12,6 +12,8 @@ from orchestrator.views.stacks import Progress
 
 #: How long a watch pauses after its first look.
 FIRST_PAUSE_SECONDS = 0.02
+#: How long a process that carries out the work itself does so before its first look.
+UNSEEN_SECONDS = 0.1
 #: A look reads every node of an operation. A watch reads so many a second, however many there are, unless it would be
 #: still for longer than this.
 COUNTED_A_SECOND = 20_000
@@ -21,9 +23,15 @@ LONGEST_PAUSE_SECONDS = 5.0
 class Pauses:
     """The pauses of a watch: they grow up to an interval, and with the number of resources that a look counts."""
 
-    def __init__(self, interval_seconds: float, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        interval_seconds: float,
+        *,
+        first_seconds: float = FIRST_PAUSE_SECONDS,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._interval_seconds = interval_seconds
-        self._next_seconds = min(FIRST_PAUSE_SECONDS, interval_seconds)
+        self._next_seconds = min(first_seconds, interval_seconds)
         self._sleep = sleep
 
     def after(self, progress: Progress, is_under_way: Callable[[], bool]) -> None:
