@@ -13,8 +13,13 @@ from tests.services.servers import PostgresServer
 def ground(postgres_server: PostgresServer) -> Iterator[Ground]:
     """The ground of explored operations."""
     ground = Ground(postgres_server)
-    with ground.driver.listening(), pytest.MonkeyPatch.context() as patch:
-        # Of several sweepers, each has something to do.
-        patch.setattr(sweeping, "BATCH", 3)
+    with ground.driver.listening():
         yield ground
     ground.close()
+
+
+# Undone after each test: others run in the same process meanwhile.
+@pytest.fixture(autouse=True)
+def short_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave something to do for each of several sweepers."""
+    monkeypatch.setattr(sweeping, "BATCH", 3)

@@ -12,8 +12,8 @@ from tests.scenarios.cloud import Crash
 from tests.scenarios.world import World
 
 
-@pytest.fixture(scope="session", autouse=True)
-def processes_die_of_calls() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def processes_die_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a process die that dies within a call of a plugin: what else ends a thread there is the plugin's fault."""
 
     def call_or_die(call: Callable[[], Any], **arguments: Any) -> Any:
@@ -24,10 +24,8 @@ def processes_die_of_calls() -> Iterator[None]:
                 raise error.__cause__ from None
             raise
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pre_op, "call_within", call_or_die)
-        patch.setattr(post_op, "call_within", call_or_die)
-        yield
+    monkeypatch.setattr(pre_op, "call_within", call_or_die)
+    monkeypatch.setattr(post_op, "call_within", call_or_die)
 
 
 @pytest.fixture(autouse=True)
