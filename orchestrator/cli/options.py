@@ -3,7 +3,9 @@
 import functools
 import json
 import math
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -86,9 +88,14 @@ def split_pairs(
 def json_object(text: str, *, path: str, such_as: str) -> dict[str, object]:
     """Return the JSON object in the value of the option ``path``; ``such_as`` is an example for the error.
 
+    As curl has it, the value ``@FILE`` is the text of a file, and ``@-`` that of stdin: others of the machine see the
+    command lines of processes.
+
     Raises:
-        InvalidInput: it is not JSON, with the position, or not an object.
+        InvalidInput: it is not JSON, with the position, or not an object; or the file cannot be read.
     """
+    if text.startswith("@"):
+        path, text = f"{path} {text}", _content(text[1:], path)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -99,6 +106,14 @@ def json_object(text: str, *, path: str, such_as: str) -> dict[str, object]:
             [Problem(path=path, message=f"expected a JSON object such as {such_as}, got {text}")]
         )
     return value
+
+
+def _content(file: str, path: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise InvalidInput([Problem(path=f"{path} @{file}", message=f"cannot be read: {reason}")]) from error
 
 
 class _Minutes(click.FloatRange):

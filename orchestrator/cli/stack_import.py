@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="RESOURCE=JSON",
     callback=split_pairs,
-    help="What the type of a resource keeps of its object: a JSON object, the resource_data of an adopt file. May be "
-    "repeated.",
+    help="What the type of a resource keeps of its object: a JSON object, the resource_data of an adopt file; @FILE "
+    "reads it from a file, @- from stdin. May be repeated.",
 )
 @tags_option("New tags of the stack, instead of those it has; an empty text removes them.")
 @timeout_option

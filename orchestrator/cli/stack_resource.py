@@ -121,7 +121,7 @@ def resource_logs(shell: Shell, name: str, resource_name: str, form: str) -> Non
     "data",
     default="{}",
     metavar="JSON",
-    help="The data of the signal: a JSON object.",
+    help="The data of the signal: a JSON object; @FILE reads it from a file, @- from stdin.",
 )
 @comment_option
 @click.pass_obj

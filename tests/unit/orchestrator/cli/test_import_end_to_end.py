@@ -118,7 +118,8 @@ def test_what_a_type_keeps_of_an_object_is_given_with_it() -> None:
     refused = invoke(*said)
     assert refused.exit_code == 1
     assert f"there is no object with the id '{entry['resource_id']}'" in refused.output
-    run(*said, "--data", f"sleeper={json.dumps(entry['resource_data'])}")
+    Path("sleeper.json").write_text(json.dumps(entry["resource_data"]))
+    run(*said, "--data", "sleeper=@sleeper.json")
     run("stack", "check", "web")
     run("stack", "delete", "web", "--yes")
 
@@ -148,6 +149,7 @@ def test_object_of_another_stack_is_refused(tmp_path: Path) -> None:
         (("page=x", "--data", "page={}", "--write-template"), "--data is for an import"),
         (("page=x", "--data", "pag={}"), "--data pag: no object is given hint: did you mean 'page'?"),
         (("page=x", "--data", "page=[1]"), "--data page: expected a JSON object such as"),
+        (("page=x", "--data", "page=@none"), "--data page @none: cannot be read: No such file"),
         (("page=x", "--data", "page={"), "--data page: expected JSON, but at line 1, column 2"),
         (("page=x", "--data", "page"), "expected NAME=VALUE"),
         ((), "Missing argument"),
