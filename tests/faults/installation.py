@@ -183,4 +183,4 @@ class Installation:
 
     def broker(self) -> redis.Redis:
         """Return a client of the broker's database."""
-        return redis.Redis.from_url(self.settings.broker_url, socket_timeout=5)
+        return redis.Redis.from_url(self.settings.broker_url, socket_timeout=PATIENCE_SECONDS)

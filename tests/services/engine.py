@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-#: How long a process may take to say that it is ready, and to end. One whose broker went away in between may take half
-#: a minute: Celery's child processes wait so long for a receipt that was lost with the connection.
+#: How long a process may take to say that it is ready, and to end. On an idle machine, one whose broker went away in
+#: between takes half a minute: Celery's child processes wait so long for a receipt that was lost with the connection.
 READY_SECONDS = 300.0
-STOP_SECONDS = 45.0
+STOP_SECONDS = 300.0
 
 
 class EngineProcess:

@@ -15,7 +15,7 @@ from kombu.connection import Connection
 # Which transport a scheme of a URL has is decided there.
 import orchestrator.queue.celery_app  # noqa: F401
 from tests.services.certificates import Authority
-from tests.services.process import HOST, Server, unprivileged
+from tests.services.process import HOST, READY_SECONDS, Server, unprivileged
 from tests.services.rabbit import RabbitServer
 from tests.services.servers import PostgresServer, RedisServer
 from tests.unit.docs.pages import ROOT, blocks
@@ -99,7 +99,7 @@ class HardenedRedis(RedisServer):
 
     def client_as(self, user: str, secret: str) -> redis.Redis:
         """Return a client for a user."""
-        return redis.Redis.from_url(self.url_as(user, secret), socket_timeout=5)
+        return redis.Redis.from_url(self.url_as(user, secret), socket_timeout=READY_SECONDS)
 
     def client(self, number: int = 0) -> redis.Redis:
         """Return a client of the administrator."""
@@ -131,7 +131,7 @@ class HardenedRabbit(RabbitServer):
 
     def probe(self) -> None:
         """Connect as the user that is there at first."""
-        with Connection(self.url_as("guest", "guest", host="/"), connect_timeout=2) as connection:
+        with Connection(self.url_as("guest", "guest", host="/"), connect_timeout=READY_SECONDS) as connection:
             connection.connect()
 
     def set_up(self) -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.services.openstack_client import PYTHON
+from tests.waiting import PATIENCE_SECONDS
 
 _PROGRAM = PYTHON.parent / "os-collect-config"
 
@@ -28,7 +29,7 @@ def collected(directory: Path, options: Mapping[str, Any]) -> dict[str, Any]:
         [str(_PROGRAM), f"--config-file={file}", "--print", "--one-time", *caches],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)["cfn"]
@@ -48,6 +49,6 @@ def notify(deployment: Mapping[str, Any], **outputs: Any) -> int:
         inputs["deploy_signal_id"],
         content=json.dumps(outputs),
         headers={"content-type": "application/json"},
-        timeout=30,
+        timeout=PATIENCE_SECONDS,
     )
     return answer.status_code

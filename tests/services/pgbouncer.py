@@ -9,7 +9,7 @@ import psycopg.sql
 import sqlalchemy as sa
 
 from orchestrator.store.database import SESSION
-from tests.services.process import HOST, MissingServer, Server
+from tests.services.process import HOST, READY_SECONDS, MissingServer, Server
 from tests.services.servers import PostgresServer
 
 
@@ -70,7 +70,11 @@ class PgBouncerServer(Server):
     def probe(self) -> None:
         """Run a statement on the server behind it."""
         with psycopg.connect(
-            host=HOST, port=self.port, user=self.postgres.user, dbname="postgres", connect_timeout=10
+            host=HOST,
+            port=self.port,
+            user=self.postgres.user,
+            dbname="postgres",
+            connect_timeout=int(READY_SECONDS),
         ) as connection:
             connection.execute("SELECT 1")
 

@@ -19,8 +19,9 @@ from typing import ClassVar, Self
 
 import tenacity
 
+#: How long a server may take to answer, and to end, on the slowest and busiest of machines.
 READY_SECONDS = 300.0
-STOP_SECONDS = 15.0
+STOP_SECONDS = 300.0
 HOST = "127.0.0.1"
 
 

@@ -78,7 +78,7 @@ class RabbitServer(Server):
 
     def probe(self) -> None:
         """Connect."""
-        with Connection(self.url, connect_timeout=2) as connection:
+        with Connection(self.url, connect_timeout=READY_SECONDS) as connection:
             connection.connect()
 
     @property
@@ -102,4 +102,4 @@ class RabbitServer(Server):
 )
 def _until_there(port: int) -> None:
     """Return when somebody listens on a port."""
-    socket.create_connection((HOST, port), timeout=1).close()
+    socket.create_connection((HOST, port), timeout=READY_SECONDS).close()

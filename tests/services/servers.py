@@ -20,7 +20,7 @@ import redis
 import redis.backoff
 import redis.retry
 
-from tests.services.process import HOST, MissingServer, Server, ServerFailed, unprivileged
+from tests.services.process import HOST, READY_SECONDS, MissingServer, Server, ServerFailed, unprivileged
 
 __all__ = ["MemcachedServer", "MissingServer", "PostgresServer", "RedisServer", "Server", "ServerFailed"]
 
@@ -60,9 +60,9 @@ class RedisServer(Server):
         return f"redis://{HOST}:{self.port}/{number}"
 
     def client(self, number: int = 0) -> redis.Redis:
-        """Return a client of a numbered database that gives up at once."""
+        """Return a client of a numbered database that tries once, and waits for as long as it takes."""
         once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
-        return redis.Redis(host=HOST, port=self.port, db=number, socket_timeout=5, retry=once)
+        return redis.Redis(host=HOST, port=self.port, db=number, socket_timeout=READY_SECONDS, retry=once)
 
     def empty_database(self) -> str:
         """Return the URL of an empty numbered database, never the first; they come round after 63 calls."""
@@ -102,7 +102,7 @@ class MemcachedServer(Server):
 
     def client(self) -> pymemcache.Client:
         """Return a client."""
-        return pymemcache.Client((HOST, self.port), connect_timeout=5, timeout=5)
+        return pymemcache.Client((HOST, self.port), connect_timeout=READY_SECONDS, timeout=READY_SECONDS)
 
     def flush(self) -> None:
         """Empty it."""
@@ -192,7 +192,12 @@ class PostgresServer(Server):
     def connect(self, database: str = "postgres") -> psycopg.Connection:
         """Return a connection in autocommit mode."""
         return psycopg.connect(
-            host=HOST, port=self.port, user=self.user, dbname=database, autocommit=True, connect_timeout=10
+            host=HOST,
+            port=self.port,
+            user=self.user,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=int(READY_SECONDS),
         )
 
     def create_database(self, name: str = "", *, template: str = "template1") -> str:

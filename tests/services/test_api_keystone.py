@@ -29,7 +29,7 @@ from tests.services.openstack.stacks import (
 from tests.services.openstack_client import Openstack
 from tests.services.process import free_port
 from tests.services.test_openstack_options import type_all, write_files
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = [pytest.mark.devcloud(every_run=True), pytest.mark.slow]
 
@@ -228,6 +228,6 @@ def test_what_keystone_has_not_confirmed_is_refused(url: str) -> None:
         "X-User-Name": "root",
     }
     for headers in ({}, {"X-Auth-Token": "bogus"}, forged):
-        answer = httpx.get(f"{url}/p/stacks", headers=headers, trust_env=False)
+        answer = httpx.get(f"{url}/p/stacks", headers=headers, trust_env=False, timeout=PATIENCE_SECONDS)
         assert answer.status_code == 401
         assert answer.json()["error"]["type"] == "HTTPUnauthorized"

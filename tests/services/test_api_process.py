@@ -7,6 +7,7 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from tests.services.certificates import write_certificate
 from tests.services.engine import running
 from tests.services.servers import PostgresServer, RedisServer
 from tests.unit.docs.pages import Session
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +36,9 @@ TEMPLATE = {
     },
     "outputs": {"word": {"value": {"get_attr": ["copy", "value"]}}},
 }
+#: Requests that wait for an answer as long as it takes.
+get = partial(httpx.get, trust_env=False, timeout=PATIENCE_SECONDS)
+post = partial(httpx.post, trust_env=False, timeout=PATIENCE_SECONDS)
 #: How many clients want the same at once.
 CLIENTS = 50
 
@@ -67,7 +71,7 @@ def at_once(ask: Any, count: int = CLIENTS) -> Counter[int]:
     lock = threading.Lock()
 
     def one(number: int) -> None:
-        with httpx.Client(trust_env=False, timeout=300) as client:
+        with httpx.Client(trust_env=False, timeout=PATIENCE_SECONDS) as client:
             barrier.wait()
             code = ask(client, number).status_code
         with lock:
@@ -85,7 +89,7 @@ def rested(url: str) -> dict[str, Any]:
     """Return a stack once nothing is in progress."""
 
     def look() -> dict[str, Any] | None:
-        stack: dict[str, Any] = httpx.get(url, trust_env=False, timeout=300).json()["stack"]
+        stack: dict[str, Any] = get(url).json()["stack"]
         return None if stack["stack_status"].endswith("IN_PROGRESS") else stack
 
     return until(look)
@@ -116,14 +120,12 @@ def test_one_of_many_creates_of_one_name_wins(api: str) -> None:
     body = {"stack_name": "wanted", "template": TEMPLATE}
     codes = at_once(lambda client, _: client.post(f"{api}/race/stacks", json=body))
     assert codes == {201: 1, 409: CLIENTS - 1}
-    (listed,) = httpx.get(f"{api}/race/stacks", trust_env=False).json()["stacks"]
+    (listed,) = get(f"{api}/race/stacks").json()["stacks"]
     assert rested(listed["links"][0]["href"])["stack_status"] == "CREATE_COMPLETE"
 
 
 def test_updates_at_once_leave_one_of_them(api: str) -> None:
-    made = httpx.post(
-        f"{api}/updates/stacks", json={"stack_name": "u", "template": TEMPLATE}, trust_env=False
-    )
+    made = post(f"{api}/updates/stacks", json={"stack_name": "u", "template": TEMPLATE})
     address = made.headers["location"]
     codes = at_once(lambda client, number: client.patch(address, json={"parameters": {"length": 8 + number}}))
     assert set(codes) <= {202, 409}
@@ -134,20 +136,18 @@ def test_updates_at_once_leave_one_of_them(api: str) -> None:
 
 
 def test_deletes_during_a_create_leave_nothing(api: str) -> None:
-    made = httpx.post(
-        f"{api}/deletes/stacks", json={"stack_name": "d", "template": TEMPLATE}, trust_env=False
-    )
+    made = post(f"{api}/deletes/stacks", json={"stack_name": "d", "template": TEMPLATE})
     address = made.headers["location"]
     codes = at_once(lambda client, _: client.delete(address))
     assert set(codes) <= {204, 404}
     assert codes[204] > 0
     assert rested(address)["stack_status"] == "DELETE_COMPLETE"
-    assert httpx.get(f"{api}/deletes/stacks", trust_env=False).json() == {"stacks": []}
+    assert get(f"{api}/deletes/stacks").json() == {"stacks": []}
 
 
 def test_metrics_are_those_of_all_processes(api: str) -> None:
     at_once(lambda client, _: client.get(f"{api}/counted/no/such/address"))
-    page = httpx.get(api.removesuffix("/v1") + "/metrics", trust_env=False)
+    page = get(api.removesuffix("/v1") + "/metrics")
     [count] = [
         sample.value
         for family in text_string_to_metric_families(page.text)
@@ -160,14 +160,12 @@ def test_metrics_are_those_of_all_processes(api: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_end_leaves_a_stack_that_another_process_completes(tmp_path: Path, number: signal.Signals) -> None:
     with serving(tmp_path, "--auth none") as (url, process):
-        made = httpx.post(
-            f"{url}/default/stacks", json={"stack_name": "a", "template": TEMPLATE}, trust_env=False
-        )
+        made = post(f"{url}/default/stacks", json={"stack_name": "a", "template": TEMPLATE})
         assert made.status_code == 201
         os.kill(process.pid, number)
-        process.wait(300)
+        process.wait(PATIENCE_SECONDS)
     with serving(tmp_path, "--auth none") as (url, _):
-        (listed,) = httpx.get(f"{url}/default/stacks", trust_env=False).json()["stacks"]
+        (listed,) = get(f"{url}/default/stacks").json()["stacks"]
         assert rested(listed["links"][0]["href"])["stack_status"] == "CREATE_COMPLETE"
 
 
@@ -191,7 +189,7 @@ def test_body_in_chunks_counts_like_any_other(api: str) -> None:
     headers = {"Content-Type": "application/json"}
     body = json.dumps({"stack_name": "chunks", "template": TEMPLATE})
     stacks = f"{api}/default/stacks"
-    with httpx.Client(trust_env=False, timeout=300, headers=headers) as client:
+    with httpx.Client(trust_env=False, timeout=PATIENCE_SECONDS, headers=headers) as client:
         made = client.post(stacks, content=chunks(body))
         assert made.status_code == HTTPStatus.CREATED, made.text
         large = client.post(stacks, content=chunks(" " * 30_000_000))
@@ -205,24 +203,23 @@ def test_api_is_served_over_tls(tmp_path: Path) -> None:
     trusted = ssl.create_default_context(cafile=str(certificate))
     with serving(tmp_path, f"--auth none --certificate {certificate}") as (url, _):
         assert url.startswith("https://127.0.0.1:")
-        made = httpx.post(
+        made = post(
             f"{url}/default/stacks",
             json={"stack_name": "t", "template": TEMPLATE},
             verify=trusted,
-            trust_env=False,
         )
         assert made.headers["location"].startswith(f"{url}/default/stacks/t/")
         with pytest.raises(httpx.HTTPError):
-            httpx.get(f"{url.replace('https', 'http')}/default/stacks", trust_env=False)
+            get(f"{url.replace('https', 'http')}/default/stacks")
 
 
 @pytest.mark.parametrize("option", ["", "--behind-proxy"])
 def test_headers_of_a_proxy_are_believed_where_there_is_one(tmp_path: Path, option: str) -> None:
     said = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "heat.example.com"}
     with serving(tmp_path, f"--auth none {option}") as (url, _):
-        found = httpx.get(url, headers=said, trust_env=False).json()["versions"][0]["links"][0]["href"]
+        found = get(url, headers=said).json()["versions"][0]["links"][0]["href"]
         assert found == ("https://heat.example.com/v1/" if option else f"{url}/")
         body = {"stack_name": "p", "template": TEMPLATE}
-        made = httpx.post(f"{url}/default/stacks", json=body, headers=said, trust_env=False)
+        made = post(f"{url}/default/stacks", json=body, headers=said)
         base = "https://heat.example.com/v1" if option else url
         assert made.headers["location"].startswith(f"{base}/default/stacks/p/")

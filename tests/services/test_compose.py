@@ -13,6 +13,7 @@ import yaml
 from tests import keys
 from tests.services.process import free_port
 from tests.services.servers import RedisServer
+from tests.waiting import PATIENCE_SECONDS
 from tests.warm import warm_program
 
 ROOT = Path(__file__).parents[2]
@@ -102,5 +103,5 @@ def test_process_is_healthy_until_it_is_stopped(name: str, installation: Install
         assert installation.becomes_healthy(name)
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(PATIENCE_SECONDS)
     assert not installation.check(name)

@@ -44,7 +44,7 @@ def started(command: tuple[str, ...], port: int, environment: dict[str, str]) ->
 )
 def asked(port: int, path: str) -> Any:
     """Return what a dashboard answers, once one is there."""
-    answer = httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=300)
+    answer = httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=PATIENCE_SECONDS)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -86,7 +86,9 @@ def test_a_dashboard_that_was_killed_is_replaced_and_one_that_is_asked_to_stop_d
         after = asked(port, "/stacks/data")
         assert after["rows"] == before["rows"]
         # Somebody looks on, and still it ends.
-        with httpx.stream("GET", f"http://127.0.0.1:{port}/stacks/stream", trust_env=False) as stream:
+        with httpx.stream(
+            "GET", f"http://127.0.0.1:{port}/stacks/stream", trust_env=False, timeout=PATIENCE_SECONDS
+        ) as stream:
             assert stream.status_code == 200
             third.terminate()
             _, said = third.communicate(timeout=PATIENCE_SECONDS)

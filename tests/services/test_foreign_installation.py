@@ -16,7 +16,7 @@ from orchestrator.service import Service
 from orchestrator.store import migrations
 from tests.services.engine import EngineProcess, running
 from tests.unit.docs.pages import Session
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::None}}"
 ORDER = CheckOrder(stack_id="s", traversal_id="t", no=0, key="it")
@@ -86,7 +86,7 @@ def test_a_process_with_another_database_than_the_others_does_not_start(
     ours: Installation, theirs: Installation, kind: str
 ) -> None:
     with running([ours.start("isotherm worker")]), ending(theirs.start(f"isotherm {kind}")) as engine:
-        assert engine.process.wait(60) == 2
+        assert engine.process.wait(PATIENCE_SECONDS) == 2
         assert f"works for the installation {ours.id}" in engine.log
         assert f"this database is that of the installation {theirs.id}" in engine.log
         assert "set ISOTHERM_DATABASE_URL" in engine.log
@@ -103,7 +103,7 @@ def test_no_process_and_no_command_takes_a_file_of_its_own_for_the_shared_databa
 ) -> None:
     del ours.session.environment["ISOTHERM_DATABASE_URL"]
     with ending(ours.start(f"isotherm {command}")) as engine:
-        assert engine.process.wait(60) == 2
+        assert engine.process.wait(PATIENCE_SECONDS) == 2
         assert "settings.database_url: there is a broker, and no database" in engine.log
         assert "set ISOTHERM_DATABASE_URL" in engine.log
 
@@ -113,7 +113,7 @@ def test_a_worker_gives_a_foreign_check_back_and_ends(
 ) -> None:
     theirs.publish(ORDER)
     with ending(ours.start("isotherm worker")) as engine:
-        assert engine.process.wait(60) == 2
+        assert engine.process.wait(PATIENCE_SECONDS) == 2
         assert f"a message of the installation {theirs.id} came by this broker" in engine.log
     assert broker.llen(CHECKS_QUEUE) == 1
 

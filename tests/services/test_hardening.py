@@ -24,7 +24,7 @@ from tests.services.fixtures import or_skip
 from tests.services.hardened import FILES, PAGE, HardenedPostgres, HardenedRabbit, HardenedRedis, Tls
 from tests.services.process import HOST, free_port
 from tests.unit.docs.pages import Session
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 from tests.warm import warm_program
 
 pytestmark = pytest.mark.slow
@@ -123,7 +123,7 @@ class Installation:
             env=self.environment(role),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=PATIENCE_SECONDS,
         )
 
     def work(self, *meanwhile: Callable[[], None]) -> None:
@@ -177,7 +177,7 @@ class Installation:
                 assert _status(f"http://{HOST}:{port}/{path}", process) == 200, log.read_text()
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE_SECONDS)
         assert "ermission" not in log.read_text()
 
 
@@ -191,7 +191,7 @@ def _status(url: str, process: "subprocess.Popen[bytes]") -> int:
     """Return the status of a page of a process that may not listen yet."""
     assert process.poll() is None
     try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return int(error.code)
@@ -327,14 +327,14 @@ def test_no_broker_is_trusted_under_another_name_or_by_another_authority(
         redis_server.url_as("client", "client-secret"),
         rabbit_server.url_as("client", "client-secret"),
     ):
-        with Connection(good, connect_timeout=10) as connection:
-            connection.ensure_connection(max_retries=1, timeout=10)
+        with Connection(good, connect_timeout=PATIENCE_SECONDS) as connection:
+            connection.ensure_connection(max_retries=1, timeout=PATIENCE_SECONDS)
         for bad in elsewhere.of(good, tls):
             with (
-                Connection(bad, connect_timeout=10) as connection,
+                Connection(bad, connect_timeout=PATIENCE_SECONDS) as connection,
                 pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"),
             ):
-                connection.ensure_connection(max_retries=1, interval_start=0, timeout=10)
+                connection.ensure_connection(max_retries=1, interval_start=0, timeout=PATIENCE_SECONDS)
 
 
 def test_no_cache_is_trusted_under_another_name_or_by_another_authority(

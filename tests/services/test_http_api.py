@@ -8,11 +8,12 @@ import httpx
 import pytest
 
 from tests.services.http_api import Fault, How, HttpApi
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
 def client(http_api: HttpApi) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=http_api.url, timeout=300) as client:
+    with httpx.Client(base_url=http_api.url, timeout=PATIENCE_SECONDS) as client:
         yield client
 
 
@@ -57,7 +58,10 @@ def test_building_and_deleting_take_looks(http_api: HttpApi, client: httpx.Clien
     ids=["bearer", "header", "basic"],
 )
 def test_tenants_have_objects_of_their_own(credentials: Any) -> None:
-    with HttpApi(tokens={"u:p": "one", "other": "two"}) as api, httpx.Client(base_url=api.url) as client:
+    with (
+        HttpApi(tokens={"u:p": "one", "other": "two"}) as api,
+        httpx.Client(base_url=api.url, timeout=PATIENCE_SECONDS) as client,
+    ):
         api.put("/images/a", {"size": 1}, tenant="one")
         assert client.get("/images/a", **credentials).json()["size"] == 1
         assert client.get("/images/a", headers={"X-Auth-Token": "other"}).status_code == 404

@@ -10,7 +10,7 @@ from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
 from tests.services.servers import PostgresServer
 from tests.unit.orchestrator.dashboard.listening import FAST, heard, placed
-from tests.waiting import until_so
+from tests.waiting import PATIENCE_SECONDS, until_so
 
 
 def with_a_stack(store: Store) -> None:
@@ -69,7 +69,7 @@ def test_a_server_that_was_away_costs_no_event_and_another_one_is_noticed(
         await hub.close()
 
     try:
-        asyncio.run(asyncio.wait_for(story(), 60))
+        asyncio.run(asyncio.wait_for(story(), PATIENCE_SECONDS))
     finally:
         store.close()
 
@@ -102,6 +102,6 @@ def test_whoever_keeps_a_transaction_open_makes_pages_late_and_they_say_so(
         await hub.close()
 
     try:
-        asyncio.run(asyncio.wait_for(story(), 60))
+        asyncio.run(asyncio.wait_for(story(), PATIENCE_SECONDS))
     finally:
         store.close()

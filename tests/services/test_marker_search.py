@@ -271,12 +271,15 @@ def pages(site: Site) -> Iterator[tuple[str, bytes]]:
     names += [f"/stack/{stack_id}/{tab}{form}" for tab, _ in TABS for form in ("", ".json")]
     names += [f"/stack/{stack_id}/vertex/{number}.json" for number in range(8)]
     for name in names:
-        yield name, httpx.get(at + name, trust_env=False, timeout=60, follow_redirects=True).content
+        yield (
+            name,
+            httpx.get(at + name, trust_env=False, timeout=PATIENCE_SECONDS, follow_redirects=True).content,
+        )
 
 
 def _answers(address: str) -> bool:
     try:
-        return httpx.get(address, trust_env=False).status_code == 200
+        return httpx.get(address, trust_env=False, timeout=PATIENCE_SECONDS).status_code == 200
     except httpx.TransportError:
         return False
 

@@ -12,7 +12,7 @@ import pytest
 from tests.services.api_process import serving
 from tests.services.openstack_client import Openstack
 from tests.services.process import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
@@ -289,7 +289,8 @@ def test_software_is_deployed_and_its_outputs_shown(openstack: Openstack, endpoi
     (listed,) = openstack.data("software", "deployment", "list", "--server", "web-1", "--long")
     assert (listed["id"], listed["status_reason"]) == (made["id"], None)
     report = {"status": "COMPLETE", "output_values": {"said": "hello you", "deploy_stdout": "a\nb"}}
-    assert httpx.put(f"{endpoint}/software_deployments/{made['id']}", json=report).status_code == 200
+    address = f"{endpoint}/software_deployments/{made['id']}"
+    assert httpx.put(address, json=report, timeout=PATIENCE_SECONDS).status_code == 200
     shown = openstack.data("software", "deployment", "show", "--long", made["id"])
     assert (shown["status"], shown["output_values"]) == ("COMPLETE", report["output_values"])
     for words, said in (

@@ -13,7 +13,7 @@ from orchestrator.service import Service
 from tests.services.api_process import serving
 from tests.services.os_collect_config import collected, inputs_of, notify
 from tests.services.process import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ class Installation:
 
     def __init__(self, directory: Path, url: str) -> None:
         self.directory, self.url = directory, url
-        self.client = httpx.Client(base_url=url, timeout=30)
+        self.client = httpx.Client(base_url=url, timeout=PATIENCE_SECONDS)
 
     def ask(self, method: str, path: str, **given: Any) -> Any:
         answer = self.client.request(method, f"/default{path}", **given)

@@ -7,6 +7,7 @@ from structlog.testing import capture_logs
 
 from orchestrator.config.periodic import Periodic
 from orchestrator.errors import Unavailable
+from tests.waiting import PATIENCE_SECONDS
 
 HOUR = 3600.0
 
@@ -27,7 +28,7 @@ class Calls:
 
     def wait_for(self, number: int) -> None:
         for _ in range(number):
-            assert self._came.acquire(timeout=10)
+            assert self._came.acquire(timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("fault", [Unavailable("no database"), ZeroDivisionError("a bug")])
@@ -85,7 +86,7 @@ def test_the_pause_is_what_it_returns() -> None:
     thread = Periodic("it", act, every_seconds=HOUR)
     thread.start()
     for _ in range(3):
-        assert came.acquire(timeout=10)
+        assert came.acquire(timeout=PATIENCE_SECONDS)
     thread.stop()
 
 
@@ -107,7 +108,7 @@ def test_it_may_stop_itself() -> None:
 
     thread = Periodic("it", act, every_seconds=HOUR, last=lambda _: ended.set())
     thread.start()
-    assert ended.wait(10)
+    assert ended.wait(PATIENCE_SECONDS)
 
 
 def test_who_stops_it_waits_no_longer_than_said() -> None:
@@ -115,11 +116,11 @@ def test_who_stops_it_waits_no_longer_than_said() -> None:
 
     def hang() -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE_SECONDS)
 
     thread = Periodic("it", hang, every_seconds=HOUR)
     thread.start()
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE_SECONDS)
     thread.stop(0)
     go_on.set()
     thread.stop()

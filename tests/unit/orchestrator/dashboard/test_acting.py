@@ -17,6 +17,7 @@ from orchestrator.queries.observer import Observer
 from orchestrator.service import Service
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served
+from tests.waiting import PATIENCE_SECONDS
 
 FAILING = """
 heat_template_version: 2021-04-16
@@ -242,7 +243,9 @@ def test_a_proxy_before_a_socket_of_files_is_believed(distributed: Settings, tmp
     options = {"unix_socket": socket, "xheaders": True, "basic_auth": ["ann:secret"]}
     with (
         served(distributed, Store.of(distributed), **options),
-        httpx.Client(transport=httpx.HTTPTransport(uds=socket), auth=("ann", "secret")) as proxy,
+        httpx.Client(
+            transport=httpx.HTTPTransport(uds=socket), auth=("ann", "secret"), timeout=PATIENCE_SECONDS
+        ) as proxy,
         structlog.testing.capture_logs() as noted,
     ):
         headers = {"X-Real-IP": "203.0.113.9"}

@@ -23,6 +23,7 @@ from orchestrator.views.caches import CacheView
 from orchestrator.views.nodes import NodeView
 from tests.migrated import migrate
 from tests.unit.orchestrator.dashboard.serving import client, served
+from tests.waiting import PATIENCE_SECONDS
 
 FAILING = """
 heat_template_version: 2021-04-16
@@ -73,7 +74,12 @@ def test_other_pages_show_the_number_that_was_found(clients: Callable[[str], htt
     assert clients("ann").get("/stacks/attention/data").json()["total"] == 2
     page = clients("ann").get("/stacks").text
     assert '<span class="section-number" >2</span>' in page
-    assert "section-number" not in httpx.get(str(clients("ann").base_url) + "/stacks", trust_env=False).text
+    assert (
+        "section-number"
+        not in httpx.get(
+            str(clients("ann").base_url) + "/stacks", trust_env=False, timeout=PATIENCE_SECONDS
+        ).text
+    )
 
 
 def data(attention: Attention, **more: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from orchestrator.dashboard.options import DEFAULTS
 from orchestrator.service import Service
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, option_values, served
+from tests.waiting import PATIENCE_SECONDS
 
 TEMPLATES = Path(flowers["template_path"])
 
@@ -186,7 +187,7 @@ def test_under_a_prefix_all_is_under_it(path: str, prefixed: httpx.Client) -> No
 def test_what_nobody_has_is_not_found(plain: httpx.Client, prefixed: httpx.Client) -> None:
     assert plain.get("/nothing/here").status_code == 404
     root = prefixed.base_url.copy_with(path="/stacks")
-    assert httpx.get(root, trust_env=False).status_code == 404
+    assert httpx.get(root, trust_env=False, timeout=PATIENCE_SECONDS).status_code == 404
 
 
 def test_metrics_have_ours_among_them(plain: httpx.Client) -> None:

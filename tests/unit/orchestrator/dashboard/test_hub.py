@@ -14,13 +14,13 @@ from orchestrator.dashboard.subscription import Topic
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.listening import Log, happened, heard, placed, reading
-from tests.waiting import until_so
+from tests.waiting import PATIENCE_SECONDS, until_so
 
 ALL = Topic("p")
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 20))
+    asyncio.run(asyncio.wait_for(story, PATIENCE_SECONDS))
 
 
 async def ids_missed(hub: Hub, since: int, up_to: int, topic: Topic = ALL) -> list[int]:

@@ -12,6 +12,7 @@ from orchestrator.queue.celery_app import make_app
 from orchestrator.queue.redis_transport import Transport
 from tests.services.fixtures import or_skip
 from tests.services.servers import RedisServer
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def holding_messages(broker: RedisServer) -> Any:
         connection.Producer().publish("text", routing_key=name)
         Consumer(channel, queue, on_message=taken.append).consume()
     while len(taken) < 2:
-        connection.drain_events(timeout=5)
+        connection.drain_events(timeout=PATIENCE_SECONDS)
     with pytest.raises(TimeoutError):
         connection.drain_events(timeout=0.05)
     assert held_and_queued(broker) == (2, 0)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from orchestrator.store.store import Store
+from tests.waiting import PATIENCE_SECONDS
 
 PARTS = [name for name, hint in Store.__annotations__.items() if isinstance(hint, str)]
 
@@ -35,7 +36,7 @@ def test_threads_share_the_part_that_one_of_them_makes() -> None:
     def made(stores: list[Store]) -> list[int]:
         found = []
         for store in stores:
-            barrier.wait(60)
+            barrier.wait(PATIENCE_SECONDS)
             found.append(id(store.sweeper))
         return found
 

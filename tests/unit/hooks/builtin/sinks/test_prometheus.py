@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from hooks.builtin.sinks.prometheus import PrometheusOptions, PrometheusSink
 from hooks.events import Event
 from tests.unit.hooks.builtin.sinks.histories import event, stack_event
+from tests.waiting import PATIENCE_SECONDS
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 HISTORY = [
@@ -58,7 +59,9 @@ def value(samples: list[Sample], name: str, **labels: str) -> float | None:
 
 
 def asked(sink: PrometheusSink) -> list[Sample]:
-    answer = httpx.get(f"http://{sink.options.listen}/metrics", headers={"accept": OPENMETRICS})
+    answer = httpx.get(
+        f"http://{sink.options.listen}/metrics", headers={"accept": OPENMETRICS}, timeout=PATIENCE_SECONDS
+    )
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     families = parse_openmetrics(answer.text)  # type: ignore[no-untyped-call]
     return [sample for family in families for sample in family.samples]

@@ -3,6 +3,7 @@
 import os
 import threading
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.hypervisors.file_watch import FileWatch
 
 
@@ -33,7 +34,7 @@ class Speaker:
         self.closed.set()
 
     def wait(self) -> None:
-        assert self._came.acquire(timeout=10)
+        assert self._came.acquire(timeout=PATIENCE_SECONDS)
 
 
 def test_each_is_heard_until_it_ends() -> None:
@@ -45,7 +46,7 @@ def test_each_is_heard_until_it_ends() -> None:
             each.say(words)
             each.wait()
     speakers[0].end()
-    assert speakers[0].closed.wait(10)
+    assert speakers[0].closed.wait(PATIENCE_SECONDS)
     assert not speakers[1].closed.is_set()
     speakers[1].say(b"three")
     speakers[1].wait()
@@ -76,5 +77,5 @@ def test_who_is_heard_may_close_it() -> None:
 
     watch.add(speaker.file, ready, speaker.close)
     speaker.say(b"enough")
-    assert speaker.closed.wait(10)
+    assert speaker.closed.wait(PATIENCE_SECONDS)
     speaker.end()

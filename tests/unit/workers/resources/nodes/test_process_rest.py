@@ -13,6 +13,7 @@ import pytest
 from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.nodes.machine import Machine, free_port, has_ended
 from tests.unit.workers.resources.nodes.test_process import FOREVER, python, running
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_a_server_answers_again_when_it_is_resumed(machine: Machine, state: Reso
         with pytest.raises(TimeoutError):
             asking.recv(1)
         resume(machine, state, **properties)
-        asking.settimeout(10)
+        asking.settimeout(PATIENCE_SECONDS)
         assert asking.recv(8) == b"HTTP/1.0"
 
 

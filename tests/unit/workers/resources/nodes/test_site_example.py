@@ -21,6 +21,7 @@ from orchestrator.template.template import Template
 from tests.unit.orchestrator.template.settling import settled
 from tests.unit.workers.resources.nodes.direct import clients_of
 from tests.unit.workers.resources.nodes.machine import Machine, free_port
+from tests.waiting import PATIENCE_SECONDS
 from workers.resources.core.random_string import RandomString
 from workers.resources.nodes.file import NodeFile
 from workers.resources.nodes.process import NodeProcess
@@ -104,7 +105,7 @@ class Site:
 
 def ask(port: int, path: str, credentials: str = "") -> tuple[int, str]:
     """Return status and body of a page."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
     headers = {"Authorization": "Basic " + base64.b64encode(credentials.encode()).decode()}
     connection.request("GET", path, headers=headers if credentials else {})
     answer = connection.getresponse()

@@ -6,6 +6,7 @@ import socket
 import threading
 from pathlib import Path
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.hypervisors.qemu.machine_watch import MachineWatch
 
 
@@ -43,12 +44,12 @@ def test_what_changes_is_told_and_so_is_the_end(tmp_path: Path) -> None:
     watch.add("vm", monitor.path)
     for event in ("STOP", "NIC_RX_FILTER_CHANGED", "RESUME"):
         monitor.happens(event)
-    assert [told.get(timeout=10) for _ in range(2)] == [
+    assert [told.get(timeout=PATIENCE_SECONDS) for _ in range(2)] == [
         "instance 'vm' stands still",
         "instance 'vm' goes on",
     ]
     monitor.end()
-    assert told.get(timeout=10) == "instance 'vm' has ended"
+    assert told.get(timeout=PATIENCE_SECONDS) == "instance 'vm' has ended"
     watch.close()
 
 
