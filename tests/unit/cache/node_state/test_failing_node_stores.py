@@ -10,12 +10,14 @@ from typing import Any, cast
 
 import pytest
 
+from cache.node_state import file_store, redis_store
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import StateStoreFailed
 from cache.node_state.file_store import FileNodeStore
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.redis_store import RedisNodeStore, StoreMisconfigured
 from cache.node_state.store import NodeStateStore
+from orchestrator.config.nodes import NodeStateCacheSettings
 from tests.services.servers import RedisServer
 from tests.unit.cache.node_state.worlds import World, state_in
 from tests.waiting import PATIENCE_SECONDS
@@ -179,15 +181,24 @@ def test_a_server_that_hangs_costs_a_moment() -> None:
             silent.accept()
 
 
+def test_a_busy_server_is_waited_for_but_no_lease_is_lost_over_it() -> None:
+    assert redis_store.TIMEOUT_SECONDS == file_store.TIMEOUT_SECONDS
+    # A heartbeat that waits in vain leaves time for two more.
+    numbers = NodeStateCacheSettings()
+    assert 2 * (numbers.heartbeat_seconds + redis_store.TIMEOUT_SECONDS) < numbers.lease_seconds
+
+
 def test_a_server_that_was_restarted_empty_serves_nothing_old(redis_server: RedisServer) -> None:
-    world = World(RedisNodeStore(redis_server.url))
+    world = World(RedisNodeStore(redis_server.url, timeout_seconds=PATIENCE_SECONDS))
     world.cache.machine_state("n1")
 
     def restart() -> None:
         world.node.meanwhile = lambda: None
         redis_server.restart()
         # Others have begun anew by then.
-        World(RedisNodeStore(redis_server.url), world.node).cache.machine_state("n1")
+        World(
+            RedisNodeStore(redis_server.url, timeout_seconds=PATIENCE_SECONDS), world.node
+        ).cache.machine_state("n1")
         world.node.state = 1
         world.cache.bump("n1", "change")
 
@@ -199,7 +210,7 @@ def test_a_server_that_was_restarted_empty_serves_nothing_old(redis_server: Redi
 
 
 def test_a_server_that_went_back_to_what_it_knew_serves_nothing_old(redis_server: RedisServer) -> None:
-    world = World(RedisNodeStore(redis_server.url))
+    world = World(RedisNodeStore(redis_server.url, timeout_seconds=PATIENCE_SECONDS))
     world.cache.machine_state("n1")
     with redis_server.client() as client:
         saved = {key: client.dump(key) for key in client.keys("{nsc}*")}
@@ -210,12 +221,19 @@ def test_a_server_that_went_back_to_what_it_knew_serves_nothing_old(redis_server
         for key, value in saved.items():
             client.restore(key, 0, value)
     assert state_in(world.cache.machine_state("n1")) == 1
-    assert state_in(World.another(world, RedisNodeStore(redis_server.url)).machine_state("n1")) == 1
+    assert (
+        state_in(
+            World.another(
+                world, RedisNodeStore(redis_server.url, timeout_seconds=PATIENCE_SECONDS)
+            ).machine_state("n1")
+        )
+        == 1
+    )
     assert world.cache.counters.errors == 0
 
 
 def test_what_others_have_written_into_files_is_nothing(tmp_path: Path) -> None:
-    world = World(FileNodeStore(tmp_path))
+    world = World(FileNodeStore(tmp_path, timeout_seconds=PATIENCE_SECONDS))
     world.cache.machine_state("n1")
     for file in tmp_path.iterdir():
         file.write_bytes(b"\xc1 nonsense")
@@ -237,7 +255,7 @@ def test_a_directory_that_cannot_be_used_is_a_store_that_fails(tmp_path: Path) -
 
 
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
-    FileNodeStore(tmp_path / "states").bump("n1")
+    FileNodeStore(tmp_path / "states", timeout_seconds=PATIENCE_SECONDS).bump("n1")
     assert (tmp_path / "states").stat().st_mode & 0o077 == 0
 
 
