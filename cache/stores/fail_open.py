@@ -50,12 +50,14 @@ class FailOpen:
         backend: CacheBackend,
         *,
         pause_seconds: float = PAUSE_SECONDS,
+        slow_seconds: float = SLOW_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         count: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         self._region = region
         self.backend = backend
         self._pause_seconds = pause_seconds
+        self._slow_seconds = slow_seconds
         self._clock = clock
         self._count = count
         self._fill_locks = backend if isinstance(backend, FillLocks) else BorrowedFillLocks(backend)
@@ -187,7 +189,8 @@ class FailOpen:
     def _judge(self, begun: float, ended: float) -> None:
         """Leave the store out if it has been slow for long enough."""
         seconds = ended - begun
-        if seconds <= SLOW_SECONDS or seconds <= SLOW_SECONDS * threading.active_count() / USUAL_THREADS:
+        bound = self._slow_seconds * max(1.0, threading.active_count() / USUAL_THREADS)
+        if seconds <= bound:
             self._slow_since = None
             self._log_recovery("slow")
             return

@@ -14,7 +14,7 @@ from dogpile.cache import exception as dogpile_errors
 from dogpile.cache import make_region as make_dogpile_region
 from dogpile.cache.api import CacheBackend
 
-from cache.stores.fail_open import PAUSE_SECONDS, FailOpen
+from cache.stores.fail_open import PAUSE_SECONDS, SLOW_SECONDS, FailOpen
 from cache.stores.suggestion import suggestion
 
 #: A store that does not reply within this time is taken for one that is down.
@@ -87,7 +87,9 @@ def make_region(
     _check_arguments(backend, given)
     try:
         store = _store(backend, _arguments(backend, url, name, expiration_seconds, max_entries) | given)
-        return FailOpen(name, store, pause_seconds=pause_seconds, count=count)
+        return FailOpen(
+            name, store, pause_seconds=pause_seconds, slow_seconds=_slow_seconds(backend, given), count=count
+        )
     except dogpile_errors.PluginNotFound as error:
         raise CacheMisconfigured(f"there is no cache backend {backend!r}{_nearest(backend)}") from error
     except ImportError as error:
@@ -134,6 +136,12 @@ def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
     timeout = given.get("timeout_seconds", TIMEOUT_SECONDS)
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
         raise CacheMisconfigured(f"cache backend {backend!r} needs timeout_seconds above 0", "arguments")
+
+
+def _slow_seconds(backend: str, given: Mapping[str, Any]) -> float:
+    """Return which calls of a store are slow: the same part of its time-out, however long that is."""
+    timeout: float = given.get("timeout_seconds", TIMEOUT_SECONDS) if backend in BACKENDS else TIMEOUT_SECONDS
+    return SLOW_SECONDS * timeout / TIMEOUT_SECONDS
 
 
 def _not_a_url(url: str, backend: str, error: ValueError) -> CacheMisconfigured:

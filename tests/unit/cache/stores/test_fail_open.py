@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from dogpile.cache.api import NO_VALUE, BytesBackend
 from structlog.testing import capture_logs
 
 from cache.stores.fail_open import FailOpen
+from cache.stores.regions import make_region
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +63,9 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += seconds
 
 
 ENTRY = b'{"ct": 1, "v": 2}|\x2a'
@@ -185,6 +191,16 @@ def test_store_that_is_slow_for_a_moment_is_used() -> None:
     for _ in range(2):
         get(proxy, "key")
     assert store.asked == asked + 2
+
+
+@pytest.mark.parametrize(("seconds", "used"), [(1.9, True), (2.1, False)])
+def test_store_that_is_waited_for_longer_is_slow_later(tmp_path: Path, seconds: float, used: bool) -> None:
+    patient = {"timeout_seconds": 10}
+    proxy = make_region("file", str(tmp_path / "f"), name="r", expiration_seconds=60, arguments=patient)
+    clock = proxy._clock = Clock()
+    for _ in range(3):
+        proxy._try(partial(clock.move, seconds), None)
+    assert proxy._try(lambda: True, False) is used
 
 
 def test_only_one_tries_a_store_that_failed() -> None:
