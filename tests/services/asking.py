@@ -16,6 +16,17 @@ from tests.warm import LASTING, start, warm_program
 ROOT = Path(__file__).parents[2]
 
 
+#: Options of the client ``http`` with which no answer comes too late on a machine that is busy, and none is asked for
+#: twice.
+PATIENT = {"connect_seconds": 60, "read_seconds": 60, "total_seconds": 90}
+#: With these settings no server of a cache is given up for being slow, nor an answer for being old.
+CACHE = {
+    "expiration_seconds": 3_600,
+    "lock_seconds": PATIENCE_SECONDS,
+    "arguments": {"timeout_seconds": PATIENCE_SECONDS},
+}
+
+
 class Asking:
     """The processes and commands of one installation, each with the same settings."""
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.services.asking import Asking
+from tests.services.asking import CACHE, PATIENT, Asking
 from tests.services.demanding import path_of, template
 from tests.services.http_api import Fault, How, HttpApi
 from tests.waiting import PATIENCE_SECONDS
 
 RESOURCES = 40
 #: No retries: a failure is told soon.
-CLIENT = {"retries": 0}
+CLIENT = {**PATIENT, "retries": 0}
 
 
 @pytest.fixture
@@ -61,8 +61,9 @@ def test_two_hundred_in_two_processes_who_ask_the_same_at_once_cost_one_request(
     # Whoever comes while the first one asks finds nothing in the cache yet.
     http_api.latency_seconds = 0.5
     url = str(tmp_path / "answers") if backend == "file" else request.getfixturevalue(f"{backend}_server").url
-    options = {"base_url": http_api.url}
-    asking = Asking(tmp_path / "asking", clients={"http": options}, cache_backend=backend, cache_url=url)
+    options = {"base_url": http_api.url, **PATIENT}
+    given = {"cache_backend": backend, "cache_url": url, "constraint_cache": CACHE}
+    asking = Asking(tmp_path / "asking", clients={"http": options}, **given)
     with asking.start_asker(100) as one, asking.start_asker(100) as two:
         for each in (one, two):
             assert each.stdout is not None

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import make_url
 
 from orchestrator.store import migrations
-from tests.services.asking import Asking
+from tests.services.asking import CACHE, PATIENT, Asking
 from tests.services.demanding import NAMES, path_of, template
 from tests.services.engine import EngineProcess, running
 from tests.services.fixtures import or_skip
@@ -26,10 +26,6 @@ RESOURCES = 200
 #: Enough for what each of them costs by itself.
 SOME = 50
 WORKERS = 4
-#: No answer becomes too old while a test runs on a slow machine.
-REMEMBER = {"expiration_seconds": 3_600}
-#: On a machine that is busy no answer comes too late, and so none is asked for twice.
-PATIENT = {"connect_seconds": 60, "read_seconds": 60, "total_seconds": 90}
 
 Build = Callable[..., Asking]
 
@@ -49,7 +45,7 @@ def build(tmp_path: Path, redis_url: str, postgres_url: str, api: HttpApi) -> Bu
 
     def build(**settings: Any) -> Asking:
         migrations.upgrade(postgres_url)
-        given = {"cache_backend": "redis", "cache_url": redis_url, "constraint_cache": REMEMBER, **settings}
+        given = {"cache_backend": "redis", "cache_url": redis_url, "constraint_cache": CACHE, **settings}
         return Asking(
             tmp_path / "asking",
             clients={"http": {"base_url": api.url, "project_header": "X-Project", **PATIENT}},
@@ -128,8 +124,8 @@ def test_a_cache_server_that_dies_on_the_way_costs_requests_and_nothing_else(
     (counted,) = json.loads(asking.run("cache", "stats", "--client", "http", "-f", "json").stdout)
     counters = counted["counters"]
     assert (counters["misses"], counters["hits"]) == (asked, len(NAMES) + number - asked)
-    # Every process that met the dead server said so, and left it alone for a while.
-    assert 1 <= counters["errors"] <= some
+    # Who met the dead server said so; how often each tries it again is a matter of time (test_fail_open.py).
+    assert counters["errors"] >= 1
 
 
 def test_a_client_that_sees_no_system_is_told_by_the_coordinator_what_each_project_lacks(

@@ -341,11 +341,11 @@ def test_no_cache_is_trusted_under_another_name_or_by_another_authority(
     tmp_path: Path, redis_server: HardenedRedis, tls: Tls
 ) -> None:
     good = redis_server.url_as("worker", "worker-secret")
-    with closing(RedisNodeStore(good)) as store:
+    with closing(RedisNodeStore(good, timeout_seconds=PATIENCE_SECONDS)) as store:
         store.look(["host1"])
     for bad in Elsewhere(tmp_path).of(good, tls):
         with (
-            closing(RedisNodeStore(bad)) as store,
+            closing(RedisNodeStore(bad, timeout_seconds=PATIENCE_SECONDS)) as store,
             pytest.raises(StateStoreFailed, match="CERTIFICATE_VERIFY"),
         ):
             store.look(["host1"])

@@ -37,9 +37,11 @@ class Place:
 
     def cache(self, client: str = "nova", **options: Any) -> ConstraintCache:
         """Return a cache as a process of its own would have it."""
-        # No pause: every look asks the store, so that tests wait for nothing.
-        options = {"pause_seconds": 0, **options}
-        arguments = self.arguments | options.pop("arguments", {})
+        # No pause: every look asks the store, so that tests wait for nothing. Neither a store nor who asks is given up
+        # for being slow, where no test says so.
+        options = {"pause_seconds": 0, "lock_seconds": PATIENCE_SECONDS, **options}
+        patience = {"timeout_seconds": PATIENCE_SECONDS} if self.backend in OURS else {}
+        arguments = patience | self.arguments | options.pop("arguments", {})
         return ConstraintCache(client, backend=self.backend, url=self.url, arguments=arguments, **options)
 
 

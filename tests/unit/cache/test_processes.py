@@ -75,7 +75,7 @@ def test_two_processes_of_a_hundred_threads_ask_once(place: Place) -> None:
 # memcached counts a lock's life in whole seconds: test_constraints.py.
 @pytest.mark.parametrize("kind", ["redis", "file"])
 def test_killed_while_asking_holds_up_others_no_longer_than_its_lock(place: Place) -> None:
-    cache, cloud = place.cache(lock_seconds=0.5), Cloud(small="f-1")
+    cache, cloud = place.cache(), Cloud(small="f-1")
     with asker(place, 1, lock_seconds=0.5) as doomed:
         assert doomed.hear() == "ready"
         doomed.say()

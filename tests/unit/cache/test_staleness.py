@@ -14,8 +14,6 @@ from tests.waiting import PATIENCE_SECONDS
 CHANGES = 60
 #: How many looks there are between two changes, at least.
 LOOKS = 3
-#: A store that is given up would be one more thing that happens.
-PATIENT = {"timeout_seconds": 30}
 
 
 class Story:
@@ -59,9 +57,8 @@ class Story:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nobody_is_told_what_was_over_before_it_was_asked(place: Place) -> None:
-    arguments = PATIENT if place.backend in OURS else {}
     # A no of another process is not known where claims are a lock of the store's own.
-    caches = [place.cache(arguments=arguments) for _ in range(2 if place.backend in OURS else 1)]
+    caches = [place.cache() for _ in range(2 if place.backend in OURS else 1)]
     story = Story()
     with ThreadPoolExecutor(2 * len(caches)) as pool:
         looking = [pool.submit(story.look, cache) for cache in caches for _ in range(2)]

@@ -338,7 +338,7 @@ def test_others_wait_for_whoever_asks_and_take_its_answer(place: Place, pool: Th
 # How long others' locks live is their own affair.
 @pytest.mark.parametrize("kind", ["memory", *OURS])
 def test_whoever_died_while_asking_holds_up_the_others_for_the_lock_only(place: Place) -> None:
-    cache, cloud = place.cache(lock_seconds=0.3), Cloud(small="f-1")
+    cache, cloud = place.cache(), Cloud(small="f-1")
     assert cache._process.answers.store.claim(key_in(cache, *NAME), b"the dead", 0.3)
     assert cache.get(*NAME, cloud.ask) == "f-1"
     assert cloud.asked == 1

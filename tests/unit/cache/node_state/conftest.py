@@ -10,6 +10,7 @@ from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.redis_store import RedisNodeStore
 from cache.node_state.store import NodeStateStore
 from tests.unit.cache.node_state.worlds import Clock
+from tests.waiting import PATIENCE_SECONDS
 
 KINDS = ("memory", "file", "redis")
 
@@ -27,9 +28,9 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Call
         store = MemoryNodeStore(clock)
         return lambda: store
     if kind == "file":
-        return lambda: FileNodeStore(tmp_path / "states", clock)
+        return lambda: FileNodeStore(tmp_path / "states", clock, timeout_seconds=PATIENCE_SECONDS)
     url = request.getfixturevalue("redis_url")
-    return lambda: RedisNodeStore(url, clock=clock)
+    return lambda: RedisNodeStore(url, clock=clock, timeout_seconds=PATIENCE_SECONDS)
 
 
 @pytest.fixture

@@ -10,13 +10,17 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.file_store import FileNodeStore
 from cache.node_state.redis_store import RedisNodeStore
 from tests.unit.cache.node_state.worlds import Node
+from tests.waiting import PATIENCE_SECONDS
 
 
 def main(directory: str, url: str) -> None:
     node = Node()
     caches = [
         NodeStateCache(store, lambda _name, request, _seconds: node.answer(request))
-        for store in (FileNodeStore(Path(directory)), RedisNodeStore(url))
+        for store in (
+            FileNodeStore(Path(directory), timeout_seconds=PATIENCE_SECONDS),
+            RedisNodeStore(url, timeout_seconds=PATIENCE_SECONDS),
+        )
     ]
     for line in sys.stdin:
         what, number = line.split()

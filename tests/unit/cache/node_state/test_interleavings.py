@@ -27,6 +27,7 @@ from cache.node_state.store import NodeStateStore
 from tests.services.servers import RedisServer
 from tests.unit.cache.node_state.actors import Actor, Killed, Mortal
 from tests.unit.cache.node_state.worlds import BOOTID, HV, PROCESS, Clock, Node, state_in
+from tests.waiting import PATIENCE_SECONDS
 
 TTL_SECONDS = 600.0
 DIRTY_SECONDS = 900.0
@@ -305,7 +306,9 @@ def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Told:
         def in_files(bracket: Bracket) -> Story:
             remove()
             clock = Clock()
-            return Story(FileNodeStore(directory, clock), clock, bracket, remove)
+            return Story(
+                FileNodeStore(directory, clock, timeout_seconds=PATIENCE_SECONDS), clock, bracket, remove
+            )
 
         return in_files
 
@@ -319,7 +322,7 @@ def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Told:
     def in_redis(bracket: Bracket) -> Story:
         lose()
         clock = Clock()
-        return Story(RedisNodeStore(url, clock=clock), clock, bracket, lose)
+        return Story(RedisNodeStore(url, clock=clock, timeout_seconds=PATIENCE_SECONDS), clock, bracket, lose)
 
     return in_redis
 

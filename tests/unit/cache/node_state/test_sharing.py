@@ -135,7 +135,12 @@ def test_a_flush_in_one_process_is_heeded_in_another(tmp_path: Path, redis_url: 
             process.stdin.flush()
             return process.stdout.readline().strip()
 
-        for number, store in enumerate((FileNodeStore(tmp_path), RedisNodeStore(redis_url))):
+        for number, store in enumerate(
+            (
+                FileNodeStore(tmp_path, timeout_seconds=PATIENCE_SECONDS),
+                RedisNodeStore(redis_url, timeout_seconds=PATIENCE_SECONDS),
+            )
+        ):
             cache: NodeStateCache = World(store).cache
             cache.machine_state("n1")
             assert neighbour(f"look {number}") == "true"

@@ -16,6 +16,7 @@ from cache.node_state.requests import (
 from orchestrator.nodes.rpc.messages import Request
 from tests.unit.workers.agent.agents import ask, request_of, settings_of, spec, told
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.agent import Agent
 
 #: Every so many lines one death; a prime, so that it meets the lines of loops at different places.
@@ -41,7 +42,9 @@ class Node:
         self.said()
 
     def _cache(self) -> NodeStateCache:
-        return NodeStateCache(FileNodeStore(self.directory / "cache"), self._fetch)
+        return NodeStateCache(
+            FileNodeStore(self.directory / "cache", timeout_seconds=PATIENCE_SECONDS), self._fetch
+        )
 
     def _agent(self) -> Agent:
         return Agent("n1", self.settings, self._cache(), directory=self.directory / "n1")

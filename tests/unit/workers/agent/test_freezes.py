@@ -21,7 +21,7 @@ from tests.thoroughness import some_of
 from tests.unit.workers.agent.agents import request_of, settings_of, spec, told
 from tests.unit.workers.agent.freezing import frozen_after
 from tests.unit.workers.agent.killing import in_a_small_process
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 from workers.agent.agent import Agent
 from workers.agent.serving.presence import Presence
 from workers.agent.serving.tenancy import Tenancy
@@ -73,7 +73,11 @@ class Place:
         return ["/bin/sleep", self.seconds]
 
     def cache(self, lease_seconds: float = LONG_SECONDS) -> NodeStateCache:
-        return NodeStateCache(FileNodeStore(self.directory / "cache"), fails, lease_seconds=lease_seconds)
+        return NodeStateCache(
+            FileNodeStore(self.directory / "cache", timeout_seconds=PATIENCE_SECONDS),
+            fails,
+            lease_seconds=lease_seconds,
+        )
 
     def begin(self, name: str) -> Agent:
         """Have an agent begin as ``isotherm agent`` does: the ``first``, or another."""
