@@ -10,8 +10,11 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.queue.celery_app import make_app
 
-#: How long the broker, and the processes on it, have to answer a process that starts.
+#: How long the processes on a broker have to answer one that starts. It always waits so long.
 ANSWER_SECONDS: Final = 1.0
+#: How long the broker itself has. One that hangs delays the start, and where it is merely busy Celery would meet the
+#: refusal later, and end with a traceback that says nothing of what to correct.
+LOGIN_SECONDS: Final = 10.0
 
 
 def require_broker_login(settings: Settings) -> None:
@@ -24,9 +27,9 @@ def require_broker_login(settings: Settings) -> None:
         # With an app of its own: no connection may be open when child processes are made.
         with (
             make_app(settings) as app,
-            app.connection_for_write(connect_timeout=ANSWER_SECONDS) as connection,
+            app.connection_for_write(connect_timeout=LOGIN_SECONDS) as connection,
         ):
-            connection.ensure_connection(max_retries=1, interval_start=0, timeout=ANSWER_SECONDS)
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=LOGIN_SECONDS)
     except (AccessRefused, NotAllowed) as error:
         raise _refused(error) from error
     except OperationalError as error:
