@@ -42,13 +42,13 @@ LONG = 300.0
 class Node:
     """A node whose agent is a process, and a client that asks it."""
 
-    def __init__(self, directory: Path, redis_url: str, **numbers: float) -> None:
+    def __init__(self, directory: Path, redis_url: str) -> None:
         self.directory = directory
         self.engines: list[EngineProcess] = []
         self.values = {
             "broker_url": redis_url,
             "state_directory": str(directory / "state"),
-            "node_state_cache": json.dumps({"heartbeat_seconds": 0.2, "rpc_timeout_seconds": 5, **numbers}),
+            "node_state_cache": json.dumps({"heartbeat_seconds": 0.2, "rpc_timeout_seconds": LONG}),
             "agent": json.dumps({"labels": {"zone": "z", "rack": "r0"}, "threads": 2}),
             "node_directories": json.dumps([str(directory)]),
             "log_level": "INFO",
@@ -170,11 +170,12 @@ def test_an_agent_is_asked_changed_killed_and_followed(node: Node, redis_server:
 
 @contextmanager
 def stopping_a_deaf_instance(node: Node) -> Iterator[list[str]]:
-    """Have an instance stopped that has to be killed for it, by who goes on whatever passes until it is."""
-    deaf = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"]
+    """Have an instance stopped that ends when the test says so, by who goes on whatever passes until it is."""
+    end = node.directory / "end"
+    deaf = ["/bin/sh", "-c", f"trap '' TERM; until [ -e {end} ]; do sleep 0.05; done"]
     spec = {"name": "deaf", "memory_mib": 16, "command": deaf, "cwd": str(node.directory)}
     node.client.change(NODE, "instance_start", "start", wait_seconds=LONG, hypervisor="process", spec=spec)
-    grace = {"hypervisor": "process", "name": "deaf", "grace_seconds": 1.0}
+    grace = {"hypervisor": "process", "name": "deaf", "grace_seconds": LONG}
     hasty = node.hasty_client(1.0)
     stopped: list[str] = []
 
@@ -190,15 +191,18 @@ def stopping_a_deaf_instance(node: Node) -> Iterator[list[str]]:
 
     stopper = threading.Thread(target=stop)
     stopper.start()
-    yield stopped
-    stopper.join(LONG)
+    try:
+        yield stopped
+    finally:
+        end.touch()
+        stopper.join(LONG)
     hasty.close()
 
 
 def test_an_agent_that_stood_still_goes_on_and_ends_when_it_has_lost_its_name(node: Node) -> None:
     agent = node.start()
     hasty = node.hasty_client(0.3)
-    agent.process.send_signal(signal.SIGSTOP)
+    suspend(agent)
     with pytest.raises(NodeError) as caught:
         hasty.change(
             NODE, "storage_create", "make-a", wait_seconds=0.1, storage="default", name="a", size_mib=1
@@ -218,6 +222,13 @@ def test_an_agent_that_stood_still_goes_on_and_ends_when_it_has_lost_its_name(no
     assert node.incarnation() == "another"
 
 
+def suspend(agent: EngineProcess) -> None:
+    """Return when an agent stands still: the signal stops one of its threads after the other."""
+    agent.process.send_signal(signal.SIGSTOP)
+    threads = Path(f"/proc/{agent.process.pid}/task")
+    until(lambda: all("\nState:\tT" in each.read_text() for each in threads.glob("*/status")))
+
+
 @pytest.mark.parametrize("state", ["state", "elsewhere"])
 def test_an_agent_that_stands_still_is_followed_and_does_nothing_afterwards(
     tmp_path: Path, redis_url: str, state: str
@@ -225,7 +236,7 @@ def test_an_agent_that_stands_still_is_followed_and_does_nothing_afterwards(
     command = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.05; done", f"{os.getpid()}-{state}"]
     spec = {"name": "web", "memory_mib": 16, "command": command}
     web = {"hypervisor": "process", "name": "web"}
-    with closed(Node(tmp_path, redis_url, lease_seconds=2)) as node:
+    with closed(Node(tmp_path, redis_url)) as node:
         first = node.start()
         node.client.change(
             NODE, "instance_start", "start", wait_seconds=LONG, hypervisor="process", spec=spec
@@ -235,14 +246,13 @@ def test_an_agent_that_stands_still_is_followed_and_does_nothing_afterwards(
         transport.send(make_request(NODE, "instance_reboot", web, timeout_seconds=LONG, operation_id="again"))
         transport.close()
         until(lambda: node.client.outcome(NODE, "again").state is OperationState.RUNNING)
-        first.process.send_signal(signal.SIGSTOP)
-        until(lambda: not node.client.leases())
+        suspend(first)
+        # As if its lease had run out meanwhile.
+        node.client.cache.release(node.client.leases()[NODE])
         first.expected_code = -signal.SIGKILL
         second = node.start(state)
         assert running(command) == 1
-        hasty = node.hasty_client(4.0)
-        hasty.change(NODE, "instance_remove", "remove", wait_seconds=LONG, **web)
-        hasty.close()
+        node.client.change(NODE, "instance_remove", "remove", wait_seconds=LONG, **web)
         with suppress(ProcessLookupError):
             os.kill(first.process.pid, signal.SIGCONT)
         assert first.wait() == -signal.SIGKILL

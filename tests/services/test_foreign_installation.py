@@ -1,6 +1,8 @@
 """Processes and commands with another database than the others on a broker take no work from them, and lose none."""
 
+import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +47,22 @@ class Installation:
         """Start a process of this installation."""
         return self.session.start_quickly(command)
 
+    def start_patiently(self, command: str) -> "subprocess.Popen[str]":
+        """Start a process of this installation that gives the others on the broker more than a second to answer."""
+        program = (
+            "from orchestrator.queue import processes; processes.ANSWER_SECONDS = 10.0; "
+            "from orchestrator.cli.start import main; main()"
+        )
+        _, *words = shlex.split(command)
+        return subprocess.Popen(
+            [sys.executable, "-c", program, *words],
+            cwd=self.session.directory,
+            env=self.session.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
     def publish(self, order: CheckOrder) -> None:
         """Send a check as a process of this installation does."""
         app = make_app(self.settings, lambda: self.id)
@@ -85,7 +103,8 @@ def ending(process: "subprocess.Popen[str]") -> Iterator[EngineProcess]:
 def test_a_process_with_another_database_than_the_others_does_not_start(
     ours: Installation, theirs: Installation, kind: str
 ) -> None:
-    with running([ours.start("isotherm worker")]), ending(theirs.start(f"isotherm {kind}")) as engine:
+    process = f"isotherm {kind}"
+    with running([ours.start("isotherm worker")]), ending(theirs.start_patiently(process)) as engine:
         assert engine.process.wait(PATIENCE_SECONDS) == 2
         assert f"works for the installation {ours.id}" in engine.log
         assert f"this database is that of the installation {theirs.id}" in engine.log

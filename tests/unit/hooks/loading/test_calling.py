@@ -9,6 +9,7 @@ import pytest
 
 from hooks.errors import HookError
 from hooks.loading.calling import MOST_LEFT, TookTooLong, call_within
+from tests.waiting import PATIENCE_SECONDS
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
@@ -29,13 +30,13 @@ def raising(error: BaseException) -> Callable[[], Any]:
 )
 def test_what_ends_threads_is_a_fault_of_the_hook(error: BaseException, told: str) -> None:
     with pytest.raises(HookError, match=told):
-        call_within(raising(error), seconds=5, name="unruly")
+        call_within(raising(error), seconds=PATIENCE_SECONDS, name="unruly")
 
 
 def test_what_is_returned_and_what_is_raised_is_that_of_the_call() -> None:
-    assert call_within(lambda: 1, seconds=5, name="tame") == 1
+    assert call_within(lambda: 1, seconds=PATIENCE_SECONDS, name="tame") == 1
     with pytest.raises(ZeroDivisionError):
-        call_within(lambda: 1 / 0, seconds=5, name="tame")
+        call_within(lambda: 1 / 0, seconds=PATIENCE_SECONDS, name="tame")
 
 
 def test_calls_that_hang_keep_no_other_hook_from_being_called() -> None:
@@ -44,6 +45,6 @@ def test_calls_that_hang_keep_no_other_hook_from_being_called() -> None:
         with pytest.raises(TookTooLong, match="not answered within"):
             call_within(go.wait, seconds=0.001, name="hanging")
     with pytest.raises(TookTooLong, match="earlier calls of it have not ended"):
-        call_within(lambda: 1, seconds=5, name="hanging")
-    assert call_within(lambda: 1, seconds=5, name="another") == 1
+        call_within(lambda: 1, seconds=PATIENCE_SECONDS, name="hanging")
+    assert call_within(lambda: 1, seconds=PATIENCE_SECONDS, name="another") == 1
     go.set()

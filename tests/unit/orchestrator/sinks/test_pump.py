@@ -127,9 +127,9 @@ def test_a_call_that_takes_too_long_is_given_up_and_made_again(ground: Ground) -
     row = until(lambda: next((row for row in ground.cursors.all() if row.failures), None))
     assert row.error == "it has not answered within 0.05 s"
     mail.go_on.set()
-    mail.until(lambda: len(mail.told) == 2)
-    # The first call went on in the end: the event came twice.
-    assert mail.told == [1, 1]
+    mail.until(lambda: len(mail.told) >= 2)
+    # The first call went on in the end: the event came twice, or as often as it was tried on a slow machine.
+    assert set(mail.told) == {1}
 
 
 def test_the_end_lets_sinks_take_what_is_left(ground: Ground) -> None:

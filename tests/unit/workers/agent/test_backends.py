@@ -43,18 +43,18 @@ class Odd(Fake):
 
 class Hanging(Fake):
     def instances(self):
-        if not going_on.wait(60):
+        if not going_on.wait(300):
             raise RuntimeError("nobody let it go on")
         return super().instances()
 
     def instance(self, name):
-        going_on.wait(60)
+        going_on.wait(300)
         return super().instance(name)
 
 
 class HangingProbe(Fake):
     def probe(self):
-        going_on.wait(60)
+        going_on.wait(300)
         return ""
 
 
@@ -75,7 +75,7 @@ ENTRIES = {
         "stranger = threading:Event",
     ]
 }
-#: What is well answers by then, on a busy machine too.
+#: How long an agent waits for what hangs.
 SECONDS = 0.7
 
 
@@ -95,9 +95,13 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def node_with(tmp_path: Path, *names: str, **options: Any) -> Agent:
-    """Return an agent with these hypervisors, and ``fake`` besides, which is well."""
+    """Return an agent with these hypervisors, and ``fake`` besides, which is well; only what hangs is given up soon."""
     hypervisors = {name: options.get(name, {}) for name in ("fake", *names)}
-    return agent_of(tmp_path, hypervisors=hypervisors, backend_seconds=SECONDS)
+    agent = agent_of(tmp_path, hypervisors=hypervisors, backend_seconds=PATIENCE_SECONDS)
+    for name in names:
+        if name.startswith("hanging"):
+            agent.hypervisors[name].patience = Patience(f"hypervisor {name!r}", SECONDS)
+    return agent
 
 
 def sections(agent: Agent, **request: Any) -> dict[str, Section]:

@@ -47,7 +47,7 @@ def test_lock_is_waited_for(path: Path) -> None:
     thread = threading.Thread(target=first)
     thread.start()
     taken.wait(PATIENCE_SECONDS)
-    with locks.hold("web", wait_seconds=10):
+    with locks.hold("web", wait_seconds=PATIENCE_SECONDS):
         order.append("second")
     thread.join(PATIENCE_SECONDS)
     assert order == ["first", "first ends", "second"]

@@ -10,11 +10,10 @@ import psutil
 import pytest
 
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, settings_of, spec
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.agent import Agent
 from workers.agent.hypervisors.fake import Fake, FakeOptions
 from workers.agent.watching import Watching
-
-LONG_SECONDS = 30.0
 
 
 class HeardCache(ToldCache):
@@ -40,12 +39,12 @@ class HeardCache(ToldCache):
         with self.changed:
             self.told.append(rpc)
             self.changed.notify_all()
-        self.open.wait(LONG_SECONDS)
+        self.open.wait(PATIENCE_SECONDS)
         yield
 
     def wait_for(self, count: int) -> None:
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.told) >= count, LONG_SECONDS), self.told
+            assert self.changed.wait_for(lambda: len(self.told) >= count, PATIENCE_SECONDS), self.told
 
 
 @pytest.fixture
