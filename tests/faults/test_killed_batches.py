@@ -1,0 +1,306 @@
+"""Processes are killed, and the broker emptied, exactly in the middle of a batch or a run: nothing lost, nothing twice.
+
+What there is, and how often each step was taken, is counted outside of the database (``kept.py``); where a process
+stands when it is killed is no matter of time (``stops.py``).
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from orchestrator.model.messages import StackJob
+from orchestrator.queue.celery_app import make_app, send_job
+from orchestrator.store import migrations
+from orchestrator.views.stacks import StackView
+from tests.bench.shapes import SHAPES
+from tests.faults import kept, stops
+from tests.faults.history import assert_made_once_and_in_order
+from tests.faults.installation import LOOK_SECONDS, Installation
+from tests.faults.kept import Outside, Requires
+from tests.faults.stops import (
+    CLAIMED,
+    COMPLETE,
+    ENDED,
+    HALF,
+    LAST,
+    RUN_ENDED,
+    RUN_HALF,
+    RUN_TAKEN,
+    TAKEN,
+    Stop,
+    Stops,
+)
+from tests.services.engine import EngineProcess, running
+from tests.services.servers import RedisServer
+from tests.waiting import PATIENCE_SECONDS, until
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+#: Many, as many as a few batches of each process are, and the links of a chain.
+MANY, SOME, LINKS = 2000, 320, 500
+#: Where a process can be in the middle of a batch.
+IN_BATCH = (CLAIMED, HALF, TAKEN, ENDED)
+IN_RUN = (RUN_HALF, RUN_TAKEN, RUN_ENDED)
+
+
+class Scene:
+    """A coordinator and a worker of two processes whose steps are counted, and the points at which they stop."""
+
+    def __init__(self, installation: Installation, outside: Outside, halts: Stops) -> None:
+        self.installation, self.outside, self.halts = installation, outside, halts
+        self.killed: list[Stop] = []
+        self._workers = 0
+
+    @property
+    def batch_size(self) -> int:
+        return self.installation.settings.batch_size
+
+    @property
+    def run_size(self) -> int:
+        return self.installation.settings.run_size
+
+    def start_worker(self) -> EngineProcess:
+        """Start a worker of two processes, and return it when it takes work."""
+        self._workers += 1
+        words = ("worker", "--name", f"w{self._workers}", "--concurrency", "2")
+        engine = EngineProcess(self.installation._start(*words))
+        self.installation.engines.append(engine)
+        engine.wait_until_ready()
+        return engine
+
+    def create(self, template: str, name: str) -> StackView:
+        """Put a job into the queue, and return the stack that becomes of it."""
+        with make_app(self.installation.settings) as app:
+            send_job(app, StackJob(name=name, template=template), stack=name)
+
+        def begun() -> StackView | None:
+            stacks = self.installation.service.stacks()
+            return next((stack for stack in stacks if stack.name == name), None)
+
+        return until(begun, pause_seconds=LOOK_SECONDS)
+
+    def kill(self, stop: Stop) -> None:
+        """Kill a process that stands somewhere; what is lost with it is at most one batch."""
+        running = f"SELECT no FROM node WHERE state = 'running' AND worker LIKE '%:{stop.pid}:%'"
+        assert len(self._rows(running)) <= self.batch_size
+        assert stop.size <= max(self.batch_size, self.run_size)
+        stop.kill()
+        self.killed.append(stop)
+
+    def lost(self) -> list[tuple[str, str]]:
+        """Return the resources and processes of all attempts that were ever lost."""
+        return self._rows("SELECT resource, worker FROM event WHERE cause = 'lost'")
+
+    def again(self, what: str) -> int:
+        """Return how many steps were taken more than once, each as often as it was."""
+        return sum(times - 1 for times in self.outside.times(what).values())
+
+    @contextmanager
+    def stops(self, *points: str) -> Iterator[Iterator[Stop]]:
+        """Arm points, and give the processes that stand there, in the order in which they come."""
+        self.halts.arm(*points)
+        yield (self.halts.next() for _ in points)
+
+    def delete(self, stack: StackView) -> None:
+        """Delete a stack; nothing may be left of it."""
+        self.installation.service.delete(stack.id)
+        self.assert_deleted(stack)
+
+    def assert_created(self, stack: StackView, requires: Requires) -> None:
+        """Wait for a stack; each resource must be there once, in the database and outside, with the right value."""
+        names = dict.fromkeys(requires, 1)
+        ended = self.installation.ended(stack.id)
+        assert (ended.state, ended.reason) == ("CREATE_COMPLETE", ended.reason)
+        rows = self.installation.service.resources(stack.id)
+        assert {row.name: row.state for row in rows} == dict.fromkeys(names, "CREATE_COMPLETE")
+        assert self.outside.objects() == {row.name: [row.physical_id] for row in rows}
+        assert self.outside.times("made") == names
+        outputs = self.installation.service.outputs(stack.id)
+        assert {output.key: output.value for output in outputs} == kept.values_of(requires)
+        assert_made_once_and_in_order(self.installation.events(stack.id), requires)
+
+    def assert_steps(self) -> None:
+        """Check that no step was taken again but those of lost attempts, and no object made that was there."""
+        lost = self.lost()
+        assert self.again("create") + self.again("delete") <= len(lost)
+        killed = {stop.pid for stop in self.killed}
+        # On a machine that is busy, the lease of a step may end although its process lives.
+        alive = {name for name, process in lost if int(process.split(":")[-2]) not in killed}
+        assert self.outside.times("second").keys() <= alive
+
+    def assert_deleted(self, stack: StackView) -> None:
+        """Wait for the end of a stack; nothing may be left of it."""
+        assert self.installation.ended(stack.id).state == "DELETE_COMPLETE"
+        assert self.outside.objects() == {}
+        made, removed = self.outside.times("made"), self.outside.times("removed")
+        assert made == removed
+        self.assert_steps()
+
+    def assert_chain(self, stack: StackView) -> None:
+        """Wait for a chain; each link must be created once, after the one before, and the last have the right value."""
+        assert self.installation.ended(stack.id).state == "CREATE_COMPLETE"
+        (output,) = self.installation.service.outputs(stack.id)
+        assert output.value == kept.last_of_chain(LINKS)
+        requires = {f"r{number}": [f"r{number - 1}"] if number else [] for number in range(LINKS)}
+        assert_made_once_and_in_order(self.installation.events(stack.id), requires)
+
+    def _rows(self, statement: str) -> list[Any]:
+        url = sa.make_url(self.installation.settings.database_url)
+        with psycopg.connect(
+            host=url.host, port=url.port, user=url.username, dbname=url.database
+        ) as database:
+            return database.execute(statement.encode()).fetchall()
+
+
+@pytest.fixture
+def scene(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Scene]:
+    """A coordinator and a worker that take work."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    kept.put_on_path(packages)
+    migrations.upgrade(postgres_url)
+    # No step of a busy machine is so slow that it is taken alone.
+    settings = {"broker_url": redis_url, "database_url": postgres_url, "quick_step_seconds": "1"}
+    installation = Installation(tmp_path, **settings)
+    installation.environment |= {
+        "PYTHONPATH": os.pathsep.join([str(packages), str(ROOT)]),
+        kept.VARIABLE: str(tmp_path / "outside"),
+    }
+    outside = Outside.begin(tmp_path / "outside")
+    with (
+        installation.service,
+        running([installation.start("coordinator")]) as installation.engines,
+        Stops(tmp_path / "stops") as halts,
+    ):
+        scene = Scene(installation, outside, halts)
+        # Workers stop, and no coordinator.
+        installation.environment |= {stops.VARIABLE: str(tmp_path / "stops")}
+        try:
+            scene.start_worker()
+            yield scene
+        finally:
+            # Shown where a test failed.
+            print(installation.log)
+
+
+def leave(stop: Stop, *, asleep: bool) -> Stop:
+    """Let a process stand where it is, ``asleep`` with all its threads, so that its leases end although it lives."""
+    if asleep:
+        psutil.Process(stop.pid).suspend()
+    return stop
+
+
+def come_back(away: Iterable[Stop]) -> None:
+    """Let processes go on."""
+    for stop in away:
+        psutil.Process(stop.pid).resume()
+        stop.go_on()
+
+
+def requires_of(shape: str, size: int) -> Requires:
+    """Return what resources require, by their names."""
+    return {f"r{no:04}": [f"r{other:04}" for other in SHAPES[shape](no, size)] for no in range(size)}
+
+
+def test_processes_killed_in_batches_of_a_large_stack_cost_a_batch_each(scene: Scene) -> None:
+    requires = requires_of("wide", MANY)
+    with scene.stops(*IN_BATCH, LAST) as standing:
+        stack = scene.create(kept.template_of(requires), "large")
+        for stop in standing:
+            scene.kill(stop)
+    scene.assert_created(stack, requires)
+    scene.assert_steps()
+    with scene.stops(*IN_BATCH, COMPLETE) as standing:
+        scene.installation.service.delete(stack.id)
+        for stop in standing:
+            scene.kill(stop)
+    scene.assert_deleted(stack)
+
+
+def test_workers_killed_in_batches_are_survived_by_their_processes_and_replaced_by_others(
+    scene: Scene,
+) -> None:
+    requires = requires_of("layers", SOME)
+    with scene.stops(*IN_BATCH) as standing:
+        stack = scene.create(kept.template_of(requires), "layers")
+        for _ in range(len(IN_BATCH) // 2):
+            # Both processes of the worker.
+            pair = [next(standing), next(standing)]
+            assert pair[0].parent == pair[1].parent
+            worker = scene.installation.engines[-1]
+            children = worker.kill_alone()
+            worker.wait()
+            assert {stop.pid for stop in pair} <= {child.pid for child in children}
+            scene.start_worker()
+            # Nobody has their results, and what they have in their hands they may still do.
+            for stop in pair:
+                stop.go_on()
+            _, alive = psutil.wait_procs(children, PATIENCE_SECONDS)
+            assert alive == []
+    scene.assert_created(stack, requires)
+    scene.delete(stack)
+
+
+def test_a_broker_emptied_in_batches_costs_no_step(scene: Scene, redis_server: RedisServer) -> None:
+    requires = requires_of("layers", SOME)
+    for name, lose in (("emptied", redis_server.flush), ("restarted", redis_server.restart)):
+        points = (*IN_BATCH, LAST) if name == "emptied" else (TAKEN, ENDED)
+        with scene.stops(*points) as standing:
+            stack = scene.create(kept.template_of(requires), name)
+            for stop in standing:
+                lose()
+                stop.go_on()
+        scene.assert_created(stack, requires)
+        scene.delete(stack)
+        scene.outside.forget()
+
+
+@pytest.mark.parametrize("what", ["killed", "emptied"])
+def test_a_chain_whose_runs_are_cut_short_is_computed_once_more_by_a_run_each(
+    scene: Scene, redis_server: RedisServer, what: str
+) -> None:
+    with scene.stops(*IN_RUN, LAST) as standing:
+        stack = scene.create(kept.chain_of(LINKS), "chain")
+        for stop in standing:
+            if what == "killed":
+                scene.kill(stop)
+            else:
+                redis_server.flush()
+                stop.go_on()
+    scene.assert_chain(stack)
+    cut = len([stop for stop in scene.killed if stop.point in (RUN_HALF, RUN_TAKEN)])
+    # A run that came too late, on a machine that is busy, is dropped, too.
+    cut += sum(scene.outside.times("dropped").values())
+    assert scene.again("compute") <= cut * scene.run_size + len(scene.lost())
+    scene.installation.service.delete(stack.id)
+    assert scene.installation.ended(stack.id).state == "DELETE_COMPLETE"
+
+
+@pytest.mark.parametrize("asleep", [True, False])
+def test_processes_that_come_back_when_others_have_done_their_work_do_no_harm(
+    scene: Scene, asleep: bool
+) -> None:
+    requires = requires_of("layers", SOME)
+    with scene.stops(HALF, TAKEN) as standing:
+        stack = scene.create(kept.template_of(requires), "layers")
+        away = [leave(next(standing), asleep=asleep) for _ in range(2)]
+        scene.start_worker()
+        scene.assert_created(stack, requires)
+        come_back(away)
+    with scene.stops(RUN_HALF) as standing:
+        chain = scene.create(kept.chain_of(LINKS), "chain")
+        away = [leave(next(standing), asleep=asleep)]
+        scene.assert_chain(chain)
+        come_back(away)
+    # They take work again, and everything is as it was.
+    scene.assert_created(stack, requires)
+    scene.assert_chain(chain)
+    scene.delete(stack)
