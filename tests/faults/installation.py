@@ -184,3 +184,11 @@ class Installation:
     def broker(self) -> redis.Redis:
         """Return a client of the broker's database."""
         return redis.Redis.from_url(self.settings.broker_url, socket_timeout=PATIENCE_SECONDS)
+
+    def lose_messages(self) -> int:
+        """Empty all of Redis; return how many messages of checks it held at that moment."""
+        with self.broker() as broker, broker.pipeline(transaction=True) as pipeline:
+            pipeline.llen("checks")
+            pipeline.flushall()
+            held, _ = pipeline.execute()
+        return int(held)

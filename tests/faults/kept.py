@@ -89,10 +89,6 @@ class Outside:
         lines = [line.split() for line in self._done.read_text().splitlines()]
         return Counter(name for each, name in lines if each == what)
 
-    def forget(self) -> None:
-        """Begin the list anew."""
-        os.truncate(self._done, 0)
-
 
 class Kept(Resource):
     """Has an object outside, and a value that is made of its name and those of others."""

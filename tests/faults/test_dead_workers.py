@@ -1,7 +1,6 @@
 """Workers are killed, and the broker loses everything, while a stack is being made."""
 
 import pytest
-import redis
 
 from tests.bench.shapes import SHAPES, template
 from tests.faults.history import assert_made_once_and_in_order
@@ -17,20 +16,11 @@ FILES = 36
 STACKS = 5
 
 
-def lose_messages(broker: redis.Redis) -> int:
-    """Empty all of Redis; return how many checks it held at that moment."""
-    with broker.pipeline(transaction=True) as pipeline:
-        pipeline.llen("checks")
-        pipeline.flushall()
-        held, _ = pipeline.execute()
-    return int(held)
-
-
-def has_lost_some(installation: Installation, broker: redis.Redis, stack_id: str) -> bool:
+def has_lost_some(installation: Installation, stack_id: str) -> bool:
     """Empty the broker again and again until that costs a stack something; False if the stack is complete before."""
 
     def look() -> str:
-        if lose_messages(broker):
+        if installation.lose_messages():
             return "lost"
         return "over" if installation.service.progress(stack_id).finished else ""
 
@@ -58,14 +48,13 @@ def test_a_dead_worker_and_an_emptied_broker_cost_a_stack_nothing_but_time(
     installation.until_done(stack_id, SIZE // 10)
     installation.engine("w1").kill()
     installation.release(stack_id, last)
-    with installation.broker() as broker:
-        # Those who are left may be done before there is anything to lose.
-        for number in range(STACKS):
-            if has_lost_some(installation, broker, stack_id):
-                break
-            stack_id = installation.create(template("layers", SIZE), f"another-{number}")
-        else:
-            pytest.fail("there never was anything to lose")
+    # Those who are left may be done before there is anything to lose.
+    for number in range(STACKS):
+        if has_lost_some(installation, stack_id):
+            break
+        stack_id = installation.create(template("layers", SIZE), f"another-{number}")
+    else:
+        pytest.fail("there never was anything to lose")
     assert installation.ended(stack_id).state == "CREATE_COMPLETE"
     requires = {
         f"r{number}": [f"r{other}" for other in SHAPES["layers"](number, SIZE)] for number in range(SIZE)

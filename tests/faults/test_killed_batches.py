@@ -205,6 +205,13 @@ def come_back(away: Iterable[Stop]) -> None:
         stop.go_on()
 
 
+def requires_of_two_layers() -> Requires:
+    """Return two layers of which the first has more batches than a worker takes messages at once."""
+    below = {f"r{no:04}": list[str]() for no in range(SOME)}
+    names = [*below]
+    return below | {f"s{no:04}": [names[no], names[no - 1]] for no in range(SOME)}
+
+
 def requires_of(shape: str, size: int) -> Requires:
     """Return what resources require, by their names."""
     return {f"r{no:04}": [f"r{other:04}" for other in SHAPES[shape](no, size)] for no in range(size)}
@@ -250,17 +257,35 @@ def test_workers_killed_in_batches_are_survived_by_their_processes_and_replaced_
 
 
 def test_a_broker_emptied_in_batches_costs_no_step(scene: Scene, redis_server: RedisServer) -> None:
-    requires = requires_of("layers", SOME)
-    for name, lose in (("emptied", redis_server.flush), ("restarted", redis_server.restart)):
-        points = (*IN_BATCH, LAST) if name == "emptied" else (TAKEN, ENDED)
-        with scene.stops(*points) as standing:
-            stack = scene.create(kept.template_of(requires), name)
-            for stop in standing:
-                lose()
+    requires = requires_of_two_layers()
+    with scene.stops(*IN_BATCH, LAST) as standing:
+        stack = scene.create(kept.template_of(requires), "emptied")
+        for _ in range(len(IN_BATCH) // 2):
+            # While both processes stand there are more messages than their worker takes.
+            pair = [next(standing), next(standing)]
+            until(scene.installation.lose_messages)
+            for stop in pair:
                 stop.go_on()
-        scene.assert_created(stack, requires)
-        scene.delete(stack)
-        scene.outside.forget()
+        redis_server.flush()
+        next(standing).go_on()
+    scene.assert_created(stack, requires)
+    scene.delete(stack)
+
+
+def test_a_broker_that_restarts_empty_in_batches_costs_no_step(
+    scene: Scene, redis_server: RedisServer
+) -> None:
+    requires = requires_of_two_layers()
+    with scene.stops(TAKEN, ENDED) as standing, scene.installation.broker() as broker:
+        stack = scene.create(kept.template_of(requires), "restarted")
+        pair = [next(standing), next(standing)]
+        until(lambda: broker.llen("checks"))
+        redis_server.restart()
+        assert not broker.llen("checks")
+        for stop in pair:
+            stop.go_on()
+    scene.assert_created(stack, requires)
+    scene.delete(stack)
 
 
 @pytest.mark.parametrize("what", ["killed", "emptied"])
