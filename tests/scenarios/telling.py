@@ -1,8 +1,10 @@
 """What a test asks a world about: rows, states, reasons, history."""
 
+from collections import Counter
 from typing import Any
 
 from orchestrator.plugins.resource import Resource
+from orchestrator.store.nodes.claims import Claim, Outcome
 from orchestrator.store.stacks.stacks import ResourceRow
 from tests.scenarios.world import World
 
@@ -45,3 +47,16 @@ def patched(world: World, **methods: Any) -> type[Resource]:
     for name, method in methods.items():
         setattr(kind, name, method)
     return kind
+
+
+def steps_counted(world: World) -> Counter[tuple[str, str]]:
+    """Return how often each step of a world that is to come was begun, by resource and action."""
+    times = Counter[tuple[str, str]]()
+    act = world.checker.act
+
+    def counted(claim: Claim) -> Outcome:
+        times[claim.order.key, claim.action] += 1
+        return act(claim)
+
+    vars(world.checker)["act"] = counted
+    return times

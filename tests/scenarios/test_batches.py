@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.errors import Unavailable
 from tests.scenarios.cloud import Crash
-from tests.scenarios.telling import patched, states
+from tests.scenarios.deaths import die_everywhere
+from tests.scenarios.telling import patched, states, steps_counted
 from tests.scenarios.test_updates import template
 from tests.scenarios.world import Steady, World, template_of
 from workers.check.checker import CARRY_ON, LINKS
@@ -80,6 +81,29 @@ def test_a_step_that_takes_its_worker_down_fails_no_other_resource() -> None:
     assert deaths == 3
     assert shown(world) == {**ALL_DONE, "b": "CREATE_FAILED"}
     assert sorted(world.made_names()) == ["a", "c", "d"]
+
+
+@pytest.mark.parametrize("action", ["CREATE", "DELETE"])
+@die_everywhere
+def test_a_death_at_any_instruction_repeats_at_most_the_steps_of_one_batch(
+    action: str, instruction: int
+) -> None:
+    size = 3
+    world = World(batch_size=size)
+    times = steps_counted(world)
+    names = [f"r{number}" for number in range(2 * size + 2)]
+    stack_id = world.create(template_of(dict.fromkeys(names[1:], names[:1]) | {names[0]: ()}))
+    if action == "DELETE":
+        world.settle()
+        world.delete()
+    world.cloud.crash_after(instruction)
+    while not world.survive(world.settle):
+        pass
+    world.cloud.crash_at = None
+    assert world.state(stack_id) == f"{action}_COMPLETE"
+    assert sorted(world.made_names()) == names
+    assert sorted(world.unmade_names()) == (names if action == "DELETE" else [])
+    assert sum(count - 1 for count in times.values()) <= size
 
 
 def test_a_database_that_goes_away_in_the_midst_of_a_message_costs_nothing_but_time() -> None:

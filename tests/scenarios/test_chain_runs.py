@@ -18,6 +18,7 @@ from orchestrator.store.nodes.runs import Run
 from orchestrator.tracing.tracer import Tracing
 from tests.scenarios.cloud import Crash
 from tests.scenarios.deaths import die_everywhere
+from tests.scenarios.telling import steps_counted
 from tests.scenarios.test_hooks import environment
 from tests.scenarios.test_interleavings import Graph, fates, graphs, patient, play
 from tests.scenarios.world import World
@@ -180,6 +181,20 @@ def test_a_death_at_any_instruction_loses_nothing(instruction: int) -> None:
     world.cloud.crash_at = None
     check_values(world, CHAIN)
     assert rows(world, "SELECT max(lost) FROM node")[0][0] <= 1
+
+
+@die_everywhere
+def test_a_death_at_any_instruction_repeats_at_most_the_steps_of_one_run(instruction: int) -> None:
+    size = 3
+    world = world_of(run_size=size)
+    times = steps_counted(world)
+    world.create(text_of(CHAIN))
+    world.cloud.crash_after(instruction)
+    while not world.survive(world.settle):
+        pass
+    world.cloud.crash_at = None
+    check_values(world, CHAIN)
+    assert sum(count - 1 for count in times.values()) <= size
 
 
 @pytest.mark.parametrize("at", NAMES[1:])
