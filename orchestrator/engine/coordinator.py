@@ -50,7 +50,7 @@ from orchestrator.model.messages import (
 from orchestrator.model.names import id_of_new_stack
 from orchestrator.model.nested_stack import AtRest, Fence, NestedJob
 from orchestrator.model.plan import plan_create
-from orchestrator.planning.comparison import job_of_template, refuse_deleted, refuse_nested
+from orchestrator.planning.comparison import refuse_deleted, refuse_nested
 from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
@@ -317,56 +317,30 @@ class Coordinator:
         )
 
     def restore(self, job: RestoreJob) -> str:
-        """Begin to bring a stack back to a snapshot; return its id. The same job again begins nothing.
-
-        The stack is updated to the definition that it had, with a refresh, and each resource with an entry in the
-        snapshot is then restored from that.
+        """Begin to bring a stack back to a snapshot (:func:`orchestrator.engine.snapshots.restore`); return its id.
 
         Raises:
             InvalidInput: the definition is not valid any more, such as with a type that is gone.
             NotFound: there is no such stack or snapshot.
             Conflict: the stack is busy or suspended, the snapshot not complete, or a lifecycle plugin refused.
         """
-        if done := self._store.stacks.accepted(job.job_id):
-            return done
-        from orchestrator.engine.snapshots import restorable
+        from orchestrator.engine.snapshots import restore
 
-        stack = self._store.stacks.find(job.name, project=job.project)
-        refuse_nested(stack)
-        snapshot = restorable(self._store, stack, job.snapshot)
-        definition = job_of_template(self._store, stack, snapshot.template_id, job_id=job.job_id)
-        wanted = replace(
-            definition,
-            rollback=job.rollback,
-            timeout_minutes=job.timeout_minutes or definition.timeout_minutes,
-            refresh=True,
-            unprotect=job.unprotect,
-        )
-        if self._begin.update(stack, wanted, action="RESTORE", snapshot=snapshot) is None:
-            raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
-        return stack.id
+        def begin(stack: StackRow, wanted: StackJob, snapshot: SnapshotRow) -> bool:
+            return self._begin.update(stack, wanted, action="RESTORE", snapshot=snapshot) is not None
+
+        return restore(self._store, job, begin)
 
     def delete_snapshot(self, job: DeleteSnapshotJob) -> str:
-        """Delete a snapshot; return the stack's id. A failure is recorded on the snapshot, which may be deleted again.
+        """Delete a snapshot (:func:`orchestrator.engine.snapshots.delete_snapshot`); return the stack's id.
 
         Raises:
             NotFound: there is no such stack or snapshot.
             Conflict: the snapshot is being made, or restored.
         """
-        stack = self._store.stacks.find(job.name, project=job.project)
-        refuse_nested(stack)
-        done = self._store.stacks.accepted(job.job_id)
-        try:
-            snapshot = self._store.snapshots.find(stack.id, job.snapshot)
-        except NotFound:
-            if done:
-                return done
-            raise
-        from orchestrator.engine.snapshots import begin_to_let_go, let_go
+        from orchestrator.engine.snapshots import delete_snapshot
 
-        begin_to_let_go(self._store, stack, snapshot, job_id=job.job_id)
-        let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
-        return stack.id
+        return delete_snapshot(self._store, job, self._types, self._settings, clients=self._clients)
 
     def signal(self, job: SignalJob) -> str:
         """Signal a resource; return the id of the stack that changes because of it, else that of its own.

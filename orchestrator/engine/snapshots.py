@@ -6,7 +6,7 @@ traversals; deleting one is not, and leaves the stack alone.
 
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -23,12 +23,12 @@ from orchestrator.engine.stack_actions import (
     refuse_suspended,
     takes_part,
 )
-from orchestrator.errors import Conflict, cut, text_of, typed_message
+from orchestrator.errors import Conflict, NotFound, cut, text_of, typed_message
 from orchestrator.model.actions import SNAPSHOT
-from orchestrator.model.messages import SnapshotJob
+from orchestrator.model.messages import DeleteSnapshotJob, RestoreJob, SnapshotJob, StackJob
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import DesiredResource
-from orchestrator.planning.comparison import refuse_nested
+from orchestrator.planning.comparison import job_of_template, refuse_nested
 from orchestrator.planning.rows import stack_as_made
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
@@ -103,6 +103,35 @@ def take_snapshot(
     return stack.id
 
 
+def restore(store: Store, job: RestoreJob, begin: Callable[[StackRow, StackJob, SnapshotRow], bool]) -> str:
+    """Begin to bring a stack back to a snapshot; return the stack's id. The same job again begins nothing.
+
+    The stack is updated to the definition that it had, with a refresh, and each resource with an entry in the
+    snapshot is then restored from that. ``begin`` begins the update; False if another operation was faster.
+
+    Raises:
+        InvalidInput: the definition is not valid any more, such as with a type that is gone.
+        NotFound: there is no such stack or snapshot.
+        Conflict: the stack is busy or suspended, the snapshot not complete, or a lifecycle plugin refused.
+    """
+    if done := store.stacks.accepted(job.job_id):
+        return done
+    stack = store.stacks.find(job.name, project=job.project)
+    refuse_nested(stack)
+    snapshot = restorable(store, stack, job.snapshot)
+    definition = job_of_template(store, stack, snapshot.template_id, job_id=job.job_id)
+    wanted = replace(
+        definition,
+        rollback=job.rollback,
+        timeout_minutes=job.timeout_minutes or definition.timeout_minutes,
+        refresh=True,
+        unprotect=job.unprotect,
+    )
+    if not begin(stack, wanted, snapshot):
+        raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
+    return stack.id
+
+
 def restorable(store: Store, stack: StackRow, snapshot: str) -> SnapshotRow:
     """Return the snapshot of this name or id, if the stack can be brought back to it.
 
@@ -144,6 +173,34 @@ def with_entries(
         else desired
         for desired in desired_resources
     ]
+
+
+def delete_snapshot(
+    store: Store,
+    job: DeleteSnapshotJob,
+    types: Mapping[str, type[Resource]],
+    settings: Settings,
+    *,
+    clients: Clients,
+) -> str:
+    """Delete a snapshot; return the stack's id. A failure is recorded on the snapshot, which may be deleted again.
+
+    Raises:
+        NotFound: there is no such stack or snapshot.
+        Conflict: the snapshot is being made, or restored.
+    """
+    stack = store.stacks.find(job.name, project=job.project)
+    refuse_nested(stack)
+    done = store.stacks.accepted(job.job_id)
+    try:
+        snapshot = store.snapshots.find(stack.id, job.snapshot)
+    except NotFound:
+        if done:
+            return done
+        raise
+    begin_to_let_go(store, stack, snapshot, job_id=job.job_id)
+    let_go(store, stack, snapshot, types, settings, clients=clients)
+    return stack.id
 
 
 def begin_to_let_go(store: Store, stack: StackRow, row: SnapshotRow, *, job_id: str) -> None:
