@@ -38,11 +38,12 @@ from orchestrator.lifecycle.answers import agreed_of
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
 from orchestrator.lifecycle.frozen_stacks import (
-    shown_from_wire,
+    operation_shown,
+    present_shown,
+    root_action,
+    shown_after,
     shown_to_wire,
-    stack_shown,
     with_names,
-    with_rows,
 )
 from orchestrator.lifecycle.post_op import log_failure, notify
 from orchestrator.lifecycle.pre_op import answer_of
@@ -136,7 +137,11 @@ class Brackets:
             return new
         stack = shown()
         # Only a new definition differs from the present one; else one read serves both.
-        current = with_names(self._now(now), new.moved, new.transfers) if keeps else stack
+        current = (
+            with_names(present_shown(self._store, now, self._settings), new.moved, new.transfers)
+            if keeps
+            else stack
+        )
         wanted = NewOperation(
             id=new.id,
             cause=f"{_action(new)}:{new.stack_id}:{_cause(new, now)}",
@@ -165,7 +170,7 @@ class Brackets:
             context = LifecycleContext(
                 operation_id=row.id,
                 project=row.project,
-                root_action=self._root_action(row.action, stack),
+                root_action=root_action(self._store, row.action, stack),
                 timeout_seconds=60.0 * new.timeout_minutes,
                 user=caller().identity.user,
                 plan=_plan_shown(new),
@@ -368,8 +373,8 @@ class Brackets:
             return
         with self._working.on(row.id):
             present = self._store.stacks.by_id(row.stack_id)
-            stack = self._shown(row, present)
-            now = current or self._now_after(row, present, stack)
+            stack = operation_shown(self._store, row, present, self._settings)
+            now = current or shown_after(self._store, row, present, stack, self._settings)
             entered = [call for call in reversed(row.calls) if call.state in _ENTERED]
             if not entered:
                 self._store.ledger.close(row)
@@ -424,38 +429,6 @@ class Brackets:
 
     def _plugin(self, call: CallRow) -> LifecyclePlugin | None:
         return next((each for each in self._plugins if each.name == call.plugin), None)
-
-    # -- what is shown -----------------------------------------------------------------------------------------
-
-    def _shown(self, row: OperationRow, present: StackRow | None) -> FrozenStack:
-        if row.shown is not None:
-            return shown_from_wire(row.shown)
-        now = self._now(present, even_deleted=True)
-        # The stack may have been purged since plugins were called.
-        return now or FrozenStack(name=row.stack, id=row.stack_id, project=row.project)
-
-    def _now_after(
-        self, row: OperationRow, present: StackRow | None, shown: FrozenStack
-    ) -> FrozenStack | None:
-        """Return the stack after an operation; None if it is deleted."""
-        if present is None or present.deleted_at is not None or present.traversal_id != row.id:
-            return self._now(present)
-        if row.shown is None:
-            return shown
-        # The definition is the one that was shown: the stored one need not be read.
-        return with_rows(shown, lambda: self._store.presences.of(present.id))
-
-    def _root_action(self, action: str, stack: FrozenStack) -> str:
-        """Return the action under way on the root stack; ``action`` if the stack is the root."""
-        if not stack.parent_id:
-            return action
-        root = self._store.stacks.by_id(stack.root_id)
-        return root.action if root is not None and root.status == "IN_PROGRESS" else ""
-
-    def _now(self, stack: StackRow | None, *, even_deleted: bool = False) -> FrozenStack | None:
-        if stack is None or (stack.deleted_at is not None and not even_deleted):
-            return None
-        return stack_shown(self._store, stack, self._settings)
 
 
 def _refusal(operation_id: str, outcome: str, reason: str) -> Conflict:

@@ -30,6 +30,7 @@ from orchestrator.sandbox.budget import evaluation, keep
 from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
+from orchestrator.store.traversals.operation_rows import OperationRow
 from orchestrator.template.expressions import Expression
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.template import Template
@@ -137,6 +138,46 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
         parent_id=row.parent_id or "",
         root_id=row.root_id or row.id,
     )
+
+
+def present_shown(
+    store: Store, row: StackRow | None, settings: Settings, *, even_deleted: bool = False
+) -> FrozenStack | None:
+    """Return the frozen stack of a row; None if there is none or, unless ``even_deleted``, the stack is deleted."""
+    if row is None or (row.deleted_at is not None and not even_deleted):
+        return None
+    return stack_shown(store, row, settings)
+
+
+def operation_shown(
+    store: Store, operation: OperationRow, present: StackRow | None, settings: Settings
+) -> FrozenStack:
+    """Return the desired stack of an operation on record; ``present`` is the stack's row."""
+    if operation.shown is not None:
+        return shown_from_wire(operation.shown)
+    now = present_shown(store, present, settings, even_deleted=True)
+    # The stack may have been purged since plugins were called.
+    return now or FrozenStack(name=operation.stack, id=operation.stack_id, project=operation.project)
+
+
+def shown_after(
+    store: Store, operation: OperationRow, present: StackRow | None, shown: FrozenStack, settings: Settings
+) -> FrozenStack | None:
+    """Return the stack after an operation, whose desired stack was ``shown``; None if it is deleted."""
+    if present is None or present.deleted_at is not None or present.traversal_id != operation.id:
+        return present_shown(store, present, settings)
+    if operation.shown is None:
+        return shown
+    # The definition is the one that was shown: the stored one need not be read.
+    return with_rows(shown, lambda: store.presences.of(present.id))
+
+
+def root_action(store: Store, action: str, stack: FrozenStack) -> str:
+    """Return the action under way on the root stack, "" for none; ``action`` if the stack is the root."""
+    if not stack.parent_id:
+        return action
+    root = store.stacks.by_id(stack.root_id)
+    return root.action if root is not None and root.status == "IN_PROGRESS" else ""
 
 
 def tags_shown(store: Store, job: StackJob, row: StackRow | None = None) -> tuple[str, ...]:
