@@ -13,7 +13,7 @@
 """
 
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
-from orchestrator.plugins.clients import ClientContext, ClientMisconfigured, ClientPlugin
+from orchestrator.plugins.client_plugin import ClientContext, ClientMisconfigured, ClientPlugin
 from orchestrator.plugins.request_rates import RATE_OPTIONS
 
 __all__ = [

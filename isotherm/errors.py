@@ -42,7 +42,7 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
-from orchestrator.plugins.clients import ClientMisconfigured
+from orchestrator.plugins.client_plugin import ClientMisconfigured
 from orchestrator.plugins.steps import ResourceFailure
 
 __all__ = [

@@ -5,7 +5,7 @@
     IsothermError
     ├── InvalidInput          the input is invalid: problems with file, line, path            (exit 2)
     │   ├── ClientMisconfigured   the settings of a client; or its library is not installed
-    │   │                     (orchestrator.plugins.clients)                                  (exit 2)
+    │   │                     (orchestrator.plugins.client_plugin)                            (exit 2)
     │   └── HooksNotLoaded    lifecycle plugins or event sinks, or their settings             (exit 2)
     ├── NotFound              no such stack, resource, output ...                             (exit 2)
     ├── Conflict              the name is taken, an action is under way                       (exit 2)

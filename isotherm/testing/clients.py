@@ -8,7 +8,8 @@ from unittest import SkipTest
 from isotherm.testing.pages import undescribed
 from orchestrator.config.settings import Settings
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, options_of
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin
+from orchestrator.plugins.clients import options_of
 from orchestrator.plugins.custom import NAMESPACE as CONSTRAINTS
 from orchestrator.plugins.custom import ClientConstraint, CustomConstraints
 

@@ -30,7 +30,8 @@ from orchestrator.model.messages import (
 )
 from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.placement.joining import engine_of
-from orchestrator.plugins.clients import ClientPlugin, ClientPlugins, Clients
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import ClientPlugins, Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.queries.drift import drift_view

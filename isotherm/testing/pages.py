@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from hooks.hook import Hook
-from orchestrator.plugins.clients import ClientPlugin
+from orchestrator.plugins.client_plugin import ClientPlugin
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support

@@ -14,7 +14,7 @@ from isotherm.testing.engine import Engine
 from isotherm.testing.pages import undescribed
 from orchestrator.config.settings import Settings
 from orchestrator.documentation.example import Examples
-from orchestrator.plugins.clients import ClientPlugin
+from orchestrator.plugins.client_plugin import ClientPlugin
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges, Wait

@@ -13,7 +13,7 @@ import structlog
 from cache.constraints.cache import Description
 from cache.constraints.counters import Counts
 from orchestrator.caches.statistics import EVERY_SECONDS, CacheStatistics, Deltas
-from orchestrator.plugins.clients import LookupCache
+from orchestrator.plugins.client_plugin import LookupCache
 from orchestrator.store.installation.cache_counters import Flushes
 
 log = structlog.get_logger()

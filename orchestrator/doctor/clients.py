@@ -11,7 +11,8 @@ from typing import Final
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, PluginMistake, cut, message_of
-from orchestrator.plugins.clients import PROJECTS, ClientMisconfigured, ClientPlugin, ClientPlugins, Clients
+from orchestrator.plugins.client_plugin import ClientMisconfigured, ClientPlugin
+from orchestrator.plugins.clients import PROJECTS, ClientPlugins, Clients
 
 #: The seconds within which all systems together have to answer.
 PATIENCE_SECONDS: Final = 3.0

@@ -12,9 +12,9 @@ from orchestrator.documentation.origin import UNKNOWN_ORIGIN, Origin, origins
 from orchestrator.documentation.resource_type import describe_type
 from orchestrator.documentation.schema import describe_properties, text
 from orchestrator.errors import PluginMistake
-from orchestrator.plugins import clients as client_plugins
-from orchestrator.plugins import custom, registry
-from orchestrator.plugins.clients import ClientPlugin, ClientPlugins
+from orchestrator.plugins import client_plugin, custom, registry
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.custom import ClientConstraint, CustomConstraint, CustomConstraints
 from orchestrator.plugins.registry import ResourceTypes
 
@@ -35,7 +35,7 @@ class Catalogue:
         names: Collection[str] = (),
         types: str = registry.NAMESPACE,
         constraints: str = custom.NAMESPACE,
-        clients: str = client_plugins.NAMESPACE,
+        clients: str = client_plugin.NAMESPACE,
     ) -> "Catalogue":
         """Return the catalogue; of the resource types those in ``names``, or if it is empty, all but hidden ones.
 

@@ -29,8 +29,9 @@ from orchestrator.documentation.plugin_views import PluginDetails, PluginView
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.nodes.rpc.registry import NAMESPACE as NODE_RPCS
-from orchestrator.plugins.clients import NAMESPACE as CLIENTS
-from orchestrator.plugins.clients import ClientPlugin, refuse_unfit
+from orchestrator.plugins.client_plugin import NAMESPACE as CLIENTS
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import refuse_unfit
 from orchestrator.plugins.custom import NAMESPACE as CONSTRAINTS
 from orchestrator.plugins.custom import CustomConstraint, make_constraint
 from orchestrator.plugins.loading import refuse_stranger

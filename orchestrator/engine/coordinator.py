@@ -27,7 +27,6 @@ from orchestrator.engine.stack_actions import (
     refuse_suspended,
 )
 from orchestrator.engine.traversal_starter import TraversalStarter
-from orchestrator.engine.unchecked import fail_unchecked
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.breakpoints import UNSET_HOOK
@@ -458,14 +457,13 @@ class Coordinator:
         With ``unwinds``, lifecycle plugins are notified of lost operations; otherwise the caller does it.
         """
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
-        fail = partial(fail_unchecked, self._store, self._publisher, process=self._name)
         for order, why in publish_or_leave(self._publisher, swept.orders):
             if order.phase == END:
                 self.finish(order)
             else:
-                fail(order, f"its check cannot be published: {why}")
+                self._fail_unchecked(order, f"its check cannot be published: {why}")
         for order, times in swept.doomed:
-            fail(order, f"its worker was lost {times} times")
+            self._fail_unchecked(order, f"its worker was lost {times} times")
         if unwinds:
             self.unwind(swept.lost)
         self._housekeeping.go_on()
@@ -473,6 +471,11 @@ class Coordinator:
         if self._clock() >= self._observes_from:
             self._drift.go_on()
         return swept
+
+    def _fail_unchecked(self, order: CheckOrder, reason: str) -> None:
+        from orchestrator.engine.unchecked import fail_unchecked
+
+        fail_unchecked(self._store, self._publisher, order, reason, process=self._name)
 
     def unwind(self, lost: Sequence[str]) -> None:
         """Notify lifecycle plugins of lost operations; blocks as long as the plugins take."""

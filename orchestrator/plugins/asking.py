@@ -33,7 +33,7 @@ class AmbiguousName(IsothermError):
 
 
 class EntityFinder(Protocol):
-    """The look-ups of a client; implemented by :class:`orchestrator.plugins.clients.ClientPlugin`."""
+    """The look-ups of a client; implemented by :class:`orchestrator.plugins.client_plugin.ClientPlugin`."""
 
     @property
     def api_version(self) -> str:

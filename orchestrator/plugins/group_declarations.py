@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from hooks.values.nearest import Nearest
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.api_versions import AllowedVersions
-from orchestrator.plugins.clients import ClientPlugin
+from orchestrator.plugins.client_plugin import ClientPlugin
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.group_tables import MOST_PATHS, combinations, is_fine
 from orchestrator.plugins.groups import (

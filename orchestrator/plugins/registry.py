@@ -5,7 +5,7 @@ from functools import cache
 from hooks.loading.index import entry_points
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 from orchestrator.errors import PluginMistake
-from orchestrator.plugins.clients import NAMESPACE as CLIENTS
+from orchestrator.plugins.client_plugin import NAMESPACE as CLIENTS
 from orchestrator.plugins.groups import VersionedProperties
 from orchestrator.plugins.loading import PluginsByName, PluginsOnDemand, load_classes
 from orchestrator.plugins.resource import Resource

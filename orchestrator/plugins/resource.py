@@ -7,14 +7,14 @@ nothing may be kept in memory between two steps. An interrupted step is run agai
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hooks.values.frozen import FrozenDict
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import NotFound
 from orchestrator.plugins.asking import NamedClients
-from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugin, Clients, ProjectClients
+from orchestrator.plugins.client_plugin import ClientMisconfigured, ClientPlugin
 from orchestrator.plugins.groups import PropertiesGroup
 from orchestrator.plugins.machine_requirements import MachineRequirements
 from orchestrator.plugins.outputs import StackOutputs, no_outputs
@@ -32,6 +32,9 @@ from orchestrator.plugins.steps import (
 )
 from orchestrator.plugins.support import SUPPORTED, SupportStatus
 from orchestrator.plugins.translation import Rule
+
+if TYPE_CHECKING:
+    from orchestrator.plugins.clients import ProjectClients
 
 
 class Resource:
@@ -84,7 +87,7 @@ class Resource:
     #: condition reads its handle's signals); see :attr:`watched_metadata`.
     watches: ClassVar[str | None] = None
     #: The client plugin by which it acts in the caller's project of another system, with what the caller delegated to
-    #: the stack (:meth:`orchestrator.plugins.clients.ClientPlugin.delegate`); empty for none.
+    #: the stack (:meth:`orchestrator.plugins.client_plugin.ClientPlugin.delegate`); empty for none.
     acts_by: ClassVar[str] = ""
     #: The names of attributes that this type itself reads of the resources that its properties refer to, as far as they
     #: have them (a multipart message reads the texts of configs, where the template gives only their ids):
@@ -143,8 +146,10 @@ class Resource:
         self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
 
     @cached_property
-    def clients(self) -> ProjectClients:
+    def clients(self) -> "ProjectClients":
         """The clients of other systems for the stack's project; set by the engine."""
+        from orchestrator.plugins.clients import Clients
+
         return Clients(self.settings).of(self.stack.project)
 
     @classmethod

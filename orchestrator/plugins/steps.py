@@ -61,7 +61,8 @@ class Busy(RetryableFailure):
 class RateLimited(Busy):
     """A request was not sent, because of the limit of requests to its system.
 
-    The ``seconds`` are known. A client raises it, see :meth:`orchestrator.plugins.clients.ClientPlugin.request_rate`.
+    The ``seconds`` are known. A client raises it, see
+    :meth:`orchestrator.plugins.client_plugin.ClientPlugin.request_rate`.
     """
 
 

@@ -23,7 +23,8 @@ from orchestrator.lifecycle.engine_plugin import Engine, joined
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.policy import Policy
 from orchestrator.placement.joining import engine_of
-from orchestrator.plugins.clients import Clients, LookupCache
+from orchestrator.plugins.client_plugin import LookupCache
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.processes.registration import Registration, identity_here
 from orchestrator.sinks.pumps import Pumps

@@ -6,7 +6,7 @@ Nothing is stored. Other systems are queried only through the clients that the c
 import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.config.garbage import paused_collection
 from orchestrator.config.limits import Limits
@@ -15,7 +15,6 @@ from orchestrator.definition import StackDefinition
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import StackJob
 from orchestrator.model.nested_stack import NestedJob
-from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.examination_clients import ExaminationClients
 from orchestrator.sandbox.budget import TooMuch, evaluation, weight_of
 from orchestrator.template.contents import MOST_BYTES
@@ -32,6 +31,9 @@ from orchestrator.validation.examiner import Examined, Examiner, Place
 from orchestrator.validation.external import external_problems
 from orchestrator.validation.rules import Types
 
+if TYPE_CHECKING:
+    from orchestrator.plugins.clients import Clients
+
 _FEWER: Final = "make them smaller, or raise the setting max_template_bytes"
 
 
@@ -41,7 +43,7 @@ def examine_job(
     types: Types,
     settings: Settings,
     *,
-    clients: Clients | None = None,
+    clients: "Clients | None" = None,
     offline: bool = False,
     values_required: bool = True,
     stack_id: str = "",

@@ -8,7 +8,8 @@ import pytest
 from orchestrator.errors import InvalidInput, NotVerified
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientPlugin, ClientPlugins
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.custom import ClientConstraint, Custom, CustomConstraints
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.registry import ResourceTypes

@@ -13,7 +13,8 @@ import yaml
 from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import NotFound
 from orchestrator.model.messages import DeleteJob
-from orchestrator.plugins.clients import ClientContext, ClientPlugins
+from orchestrator.plugins.client_plugin import ClientContext
+from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.store import tables
 from orchestrator.store.machines.machines import MachineReport
 from tests.scenarios.telling import deliver_all, rows_of, states

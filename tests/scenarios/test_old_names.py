@@ -12,7 +12,8 @@ from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
 from orchestrator.planning.comparison import compare
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientPlugin, ClientPlugins
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus

@@ -14,7 +14,8 @@ import structlog
 
 from orchestrator.engine.signals import Signals
 from orchestrator.errors import Conflict, IsothermError
-from orchestrator.plugins.clients import ClientPlugin, ClientPlugins
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import ResourceFailure, RetryableFailure

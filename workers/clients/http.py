@@ -15,7 +15,8 @@ from jmespath.exceptions import JMESPathError
 
 from hooks.values.nearest import Nearest
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import PROJECTS, ClientContext, ClientPlugin, LookupCache
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin, LookupCache
+from orchestrator.plugins.clients import PROJECTS
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.request_rates import RATE_OPTIONS
 from workers.clients.http_failures import HttpError, HttpUnavailable, fault_of_path

@@ -14,7 +14,8 @@ from pydantic import ConfigDict
 from hooks.http.options import HttpOptions, web_url
 from hooks.values.dataclass import dataclass
 from orchestrator.errors import Problem
-from orchestrator.plugins.clients import ClientMisconfigured, option_fault
+from orchestrator.plugins.client_plugin import ClientMisconfigured
+from orchestrator.plugins.clients import option_fault
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyError, PropertyType, convert_properties
 from orchestrator.plugins.request_rates import RATE_OPTIONS

@@ -10,7 +10,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin, LookupCache
 
 #: The kinds of look-ups: a node, and what at least one node offers.
 NODE: Final = "node"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin, LookupCache
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.request_rates import RATE_OPTIONS

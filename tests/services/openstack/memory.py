@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin, LookupCache
 from workers.clients.openstack import OpenStack
 
 #: A collection's path, and what follows it: the id of an object, and a part of that or an action.

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.plugins.clients import NAMESPACE, ClientPlugins
+from orchestrator.plugins.client_plugin import NAMESPACE
+from orchestrator.plugins.clients import ClientPlugins
 from tests.unit.docs.pages import ROOT
 from tests.unit.docs.test_pages import DOCS, section, table
 

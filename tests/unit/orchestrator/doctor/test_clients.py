@@ -10,7 +10,7 @@ import pytest
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
 from orchestrator.doctor.clients import check_clients
-from orchestrator.plugins.clients import ClientPlugin
+from orchestrator.plugins.client_plugin import ClientPlugin
 from orchestrator.plugins.properties import Property, PropertyType
 from tests.waiting import PATIENCE_SECONDS
 

@@ -19,7 +19,7 @@ SOURCE = """
     from hooks.events import EventSink
     from hooks.options import HookOptions
     from hooks.lifecycle import LifecyclePlugin
-    from orchestrator.plugins.clients import ClientPlugin
+    from orchestrator.plugins.client_plugin import ClientPlugin
     from orchestrator.plugins.custom import CustomConstraint
     from orchestrator.plugins.properties import Property, PropertyType
     from orchestrator.plugins.resource import Resource

@@ -203,7 +203,7 @@ def test_an_installed_package_is_found_by_the_command(tmp_path: Path) -> None:
     (tmp_path / "acme_boxes.py").write_text(
         ACME
         + '''
-from orchestrator.plugins.clients import ClientPlugin
+from orchestrator.plugins.client_plugin import ClientPlugin
 from orchestrator.plugins.custom import ClientConstraint
 
 class Colour(ClientConstraint):

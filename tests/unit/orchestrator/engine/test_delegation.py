@@ -13,7 +13,8 @@ from orchestrator.engine.revocation import LOOK_SECONDS, Revocation
 from orchestrator.errors import Conflict, InvalidInput, NotFound
 from orchestrator.model.messages import DeleteJob, ImportJob, StackJob, UpdateJob
 from orchestrator.planning.preparation import prepare
-from orchestrator.plugins.clients import MOST_DELEGATED, ClientContext, ClientPlugin, Clients
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin
+from orchestrator.plugins.clients import MOST_DELEGATED, Clients
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource

@@ -11,7 +11,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotFound, NotVerified, PluginMistake, Problem
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
-from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugin, Clients
+from orchestrator.plugins.client_plugin import ClientMisconfigured, ClientPlugin
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import ClientConstraint, Custom, CustomConstraints
 from orchestrator.plugins.properties import (
     Property,

@@ -11,7 +11,8 @@ import pytest
 from orchestrator.errors import NotFound, PluginMistake, Unavailable
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import NamedClients
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, ProjectClients
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin
+from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.constraints import CannotEvaluate
 from orchestrator.plugins.custom import NAMESPACE, Custom, CustomConstraint, CustomConstraints
 

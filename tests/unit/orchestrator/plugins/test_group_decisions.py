@@ -13,7 +13,7 @@ from hypothesis.strategies import SearchStrategy
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import NotVerified, PluginMistake, Unavailable
-from orchestrator.plugins.clients import ClientPlugin
+from orchestrator.plugins.client_plugin import ClientPlugin
 from orchestrator.plugins.group_declarations import parse_groups
 from orchestrator.plugins.groups import (
     AND,

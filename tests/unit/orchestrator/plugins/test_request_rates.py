@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 from cache.rates.buckets import MemoryBuckets
 from orchestrator.config.settings import Settings
-from orchestrator.plugins.clients import ClientPlugin, Clients
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.request_rates import RATE_OPTIONS, RequestRates, observing
 from orchestrator.plugins.steps import RateLimited

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from orchestrator.config.settings import Settings
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientPlugin, Clients
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import ClientConstraint
 
 BACKENDS = ("memory", "file", "redis", "memcached")

@@ -12,7 +12,8 @@ from orchestrator.errors import InvalidInput, NotVerified
 from orchestrator.model.messages import StackJob
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound, NamedClients
-from orchestrator.plugins.clients import ClientPlugin, Clients, LookupCache
+from orchestrator.plugins.client_plugin import ClientPlugin, LookupCache
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import ClientConstraint, Custom, CustomConstraint, CustomConstraints
 from orchestrator.plugins.groups import API_VERSIONS, CLIENT_PLUGIN, PROPERTIES, VERSIONS
 from orchestrator.plugins.properties import Property, PropertyNotVerified, PropertyType

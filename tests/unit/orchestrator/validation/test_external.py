@@ -11,7 +11,8 @@ from orchestrator.errors import InvalidInput, NotVerified
 from orchestrator.model.messages import StackJob
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientPlugin, Clients
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import ClientConstraint, Custom, CustomConstraints
 from orchestrator.plugins.groups import API_VERSIONS, CLIENT_PLUGIN, PROPERTIES, VERSIONS
 from orchestrator.plugins.properties import Property, PropertyType

@@ -12,7 +12,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData
 from orchestrator.errors import Unavailable
 from orchestrator.model.messages import CLEANUP, CONVERGE, CheckOrder
-from orchestrator.plugins.clients import ClientPlugin, Clients
+from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.groups import API_VERSIONS, CLIENT_PLUGIN, PROPERTIES, VERSIONS
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource

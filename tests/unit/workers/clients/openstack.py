@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestrator.plugins.clients import ClientContext, options_of
+from orchestrator.plugins.client_plugin import ClientContext
+from orchestrator.plugins.clients import options_of
 from tests.services.openstack_api import OpenStackApi
 from workers.clients.openstack import OpenStack
 

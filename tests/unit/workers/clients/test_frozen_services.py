@@ -13,7 +13,8 @@ import pytest
 from cache.constraints.cache import ConstraintCache
 from orchestrator.config.settings import Settings
 from orchestrator.errors import typed_message
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, Clients, options_of
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin
+from orchestrator.plugins.clients import Clients, options_of
 from tests.services.http_api import Fault, How, HttpApi
 from tests.services.openstack_api import OpenStackApi, User, openstack_api
 from tests.unit.workers.clients.openstack import PLACES, Hasty, client_of, hurried

@@ -8,7 +8,8 @@ import pytest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotVerified
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugins, Clients
+from orchestrator.plugins.client_plugin import ClientMisconfigured
+from orchestrator.plugins.clients import ClientPlugins, Clients
 from orchestrator.plugins.custom import Custom, CustomConstraints
 from orchestrator.plugins.steps import RateLimited
 from tests.services.http_api import Fault, HttpApi

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.plugins.clients import ClientMisconfigured
+from orchestrator.plugins.client_plugin import ClientMisconfigured
 from workers.clients.http_options import DEFAULT, PATIENCE_SCHEMA, Identity, apis_of
 
 URL = "http://api.example/v2"

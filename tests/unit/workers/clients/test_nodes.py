@@ -8,7 +8,8 @@ from cache.node_state.errors import NodeTimeout, NoSuchNode
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotVerified
 from orchestrator.plugins.asking import EntityNotFound
-from orchestrator.plugins.clients import ClientContext, ProjectClients
+from orchestrator.plugins.client_plugin import ClientContext
+from orchestrator.plugins.clients import ProjectClients
 from tests.unit.workers.resources.nodes.direct import DirectNodes, client_of, clients_of
 from workers.clients.nodes import HYPERVISOR, NODE, STORAGE, NodesClient
 from workers.constraints.nodes import Node, NodeHypervisor, NodeStorage

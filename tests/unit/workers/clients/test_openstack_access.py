@@ -15,7 +15,8 @@ import pytest
 from orchestrator.config.log_context import about_operation
 from orchestrator.config.settings import Settings
 from orchestrator.errors import PluginMistake
-from orchestrator.plugins.clients import ClientMisconfigured, Clients
+from orchestrator.plugins.client_plugin import ClientMisconfigured
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.group_declarations import parse_groups
 from orchestrator.plugins.groups import group_errors
 from tests.services.http_api import Fault

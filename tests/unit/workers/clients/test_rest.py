@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.plugins.clients import ClientMisconfigured
+from orchestrator.plugins.client_plugin import ClientMisconfigured
 from tests.services.certificates import write_certificate
 from tests.services.http_api import Fault, How, HttpApi
 from workers.clients.http_failures import HttpError, HttpUnavailable

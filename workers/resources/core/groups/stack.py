@@ -6,7 +6,7 @@ from typing import Any, Final
 from orchestrator.definition import UNKNOWN, AttributePath, follow
 from orchestrator.errors import NotFound
 from orchestrator.plugins.asking import NamedClients
-from orchestrator.plugins.clients import ClientMisconfigured
+from orchestrator.plugins.client_plugin import ClientMisconfigured
 from orchestrator.plugins.constraints import Length, Range
 from orchestrator.plugins.properties import Attribute, PropertyError, PropertyType
 from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, member_attributes

@@ -16,7 +16,8 @@ from orchestrator.nodes.rpc.errors import FAULTS, StillRunning
 from orchestrator.nodes.rpc.messages import Request
 from orchestrator.nodes.rpc.registry import NodeRpc
 from orchestrator.nodes.rpc.requester import REQUESTER
-from orchestrator.plugins.clients import ClientContext, ProjectClients
+from orchestrator.plugins.client_plugin import ClientContext
+from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.machine_requirements import LOCAL_NODE
 from workers.agent.agent import Agent
 from workers.agent.faults import fault_of

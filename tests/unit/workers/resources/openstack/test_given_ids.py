@@ -8,7 +8,7 @@ import pytest
 
 from isotherm.testing.engine import Engine
 from orchestrator.model.messages import UpdateJob
-from orchestrator.plugins.clients import ClientContext, ClientPlugin, LookupCache
+from orchestrator.plugins.client_plugin import ClientContext, ClientPlugin, LookupCache
 from workers.clients.openstack import OpenStack
 from workers.resources.openstack.keystone.region import Region
 from workers.resources.openstack.nova.flavor import Flavor

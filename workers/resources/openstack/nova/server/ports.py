@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from hooks.values.dataclass import dataclass
-from orchestrator.plugins.clients import ClientPlugin
+from orchestrator.plugins.client_plugin import ClientPlugin
 from workers.clients.openstack import OpenStack
 from workers.resources.openstack.neutron.neutron_object import neutron_collection
 from workers.resources.openstack.nova.server.networks import Given, fitting, needs_port, wanted
