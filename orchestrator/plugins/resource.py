@@ -42,7 +42,8 @@ class Resource:
 
     ``handle_<action>`` starts the action and returns a *token*: plain types (None, text, numbers, lists, maps)
     that are stored and given to ``check_<action>_complete``, which returns True when the action is complete, or
-    a :class:`Wait`. Both raise :class:`ResourceFailure` (or any exception) when the action has failed.
+    a :class:`Wait`. These methods, and :meth:`prepare_for_replace`, raise :class:`ResourceFailure` (or any exception)
+    when the action has failed; its message is the resource's reason.
     """
 
     #: One sentence for users, shown by ``isotherm resource-type show``.
@@ -199,18 +200,10 @@ class Resource:
     # -- creating ----------------------------------------------------------------------------------------------
 
     def handle_create(self) -> Any:
-        """Begin to create the object; set ``self.state.physical_id`` once it is known; return a token.
-
-        Raises:
-            ResourceFailure: it failed.
-        """
+        """Begin to create the object; set ``self.state.physical_id`` once it is known; return a token."""
 
     def check_create_complete(self, token: Any) -> bool | Wait:
-        """Return whether the object is ready.
-
-        Raises:
-            ResourceFailure: the creation failed.
-        """
+        """Return whether the object is ready."""
         return True
 
     def find(self) -> str | None:
@@ -231,17 +224,10 @@ class Resource:
 
         ``self.state.data`` and ``self.state.metadata`` come from the adopt file, the properties from the template. Must
         not change the object. May run more than once.
-
-        Raises:
-            ResourceFailure: it failed.
         """
 
     def check_adopt_complete(self, token: Any) -> bool | Wait:
-        """Return whether the object is adopted.
-
-        Raises:
-            ResourceFailure: the adoption failed.
-        """
+        """Return whether the object is adopted."""
         return True
 
     # -- updating ----------------------------------------------------------------------------------------------
@@ -256,18 +242,10 @@ class Resource:
         return False
 
     def handle_update(self, changes: PropertyChanges) -> Any:
-        """Begin to update the object in place to ``self.properties``; return a token.
-
-        Raises:
-            ResourceFailure: it failed.
-        """
+        """Begin to update the object in place to ``self.properties``; return a token."""
 
     def check_update_complete(self, token: Any) -> bool | Wait:
-        """Return whether the update is complete.
-
-        Raises:
-            ResourceFailure: the update failed.
-        """
+        """Return whether the update is complete."""
         return True
 
     def is_outdated(self, token: Any) -> bool:
@@ -293,9 +271,6 @@ class Resource:
         Also called on a replacement before the object that it replaced is taken back, which is then updated in place
         where :meth:`observe` finds it different. Must be idempotent; the object may be gone. To have ``self.state``
         stored before anything is given up, return ``Wait(0)`` first.
-
-        Raises:
-            ResourceFailure: it failed.
         """
         return True
 
@@ -306,17 +281,10 @@ class Resource:
 
         ``self.properties`` are those last applied. ``self.state.physical_id`` may be None: an interrupted or failed
         create may have created an object that :meth:`find`, which is called before, did not find.
-
-        Raises:
-            ResourceFailure: it failed.
         """
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
-        """Return whether the object is deleted.
-
-        Raises:
-            ResourceFailure: the deletion failed.
-        """
+        """Return whether the object is deleted."""
         return True
 
     def handle_snapshot_delete(self) -> Any:
@@ -327,11 +295,7 @@ class Resource:
         """
 
     def check_snapshot_delete_complete(self, token: Any) -> bool | Wait:
-        """Return whether the snapshot is complete: only then is the object deleted.
-
-        Raises:
-            ResourceFailure: it failed; the object stays.
-        """
+        """Return whether the snapshot is complete: only then is the object deleted."""
         return True
 
     def handle_retain(self) -> None:
@@ -342,50 +306,27 @@ class Resource:
     # ``self.properties`` are those last applied. Only ``self.state`` is stored after these actions.
 
     def handle_check(self) -> Any:
-        """Begin to check the object beyond what :meth:`observe` returns; return a token.
-
-        Raises:
-            ResourceFailure: the check failed; the message has the reason.
-        """
+        """Begin to check the object beyond what :meth:`observe` returns; return a token."""
 
     def check_check_complete(self, token: Any) -> bool | Wait:
-        """Return whether the check is complete; then the result of :meth:`observe` is compared with the properties.
-
-        Raises:
-            ResourceFailure: the check failed; the message has the reason.
-        """
+        """Return whether the check is complete; then the result of :meth:`observe` is compared with the properties."""
         return True
 
     def handle_suspend(self) -> Any:
         """Begin to suspend the object, which may be suspended already; return a token.
 
         A suspended object may be deleted, but is resumed before an update.
-
-        Raises:
-            ResourceFailure: it failed.
         """
 
     def check_suspend_complete(self, token: Any) -> bool | Wait:
-        """Return whether the object is suspended.
-
-        Raises:
-            ResourceFailure: that failed.
-        """
+        """Return whether the object is suspended."""
         return True
 
     def handle_resume(self) -> Any:
-        """Begin to resume the object, which may not be suspended; return a token.
-
-        Raises:
-            ResourceFailure: it failed.
-        """
+        """Begin to resume the object, which may not be suspended; return a token."""
 
     def check_resume_complete(self, token: Any) -> bool | Wait:
-        """Return whether the object is resumed.
-
-        Raises:
-            ResourceFailure: that failed.
-        """
+        """Return whether the object is resumed."""
         return True
 
     def handle_snapshot(self) -> Any:
@@ -394,34 +335,20 @@ class Resource:
         The last token is the *entry* that the snapshot keeps for this resource: :meth:`handle_restore` and
         :meth:`handle_delete_snapshot` receive it, even when the object no longer exists. If it is None, nothing is
         kept, and neither of them is called.
-
-        Raises:
-            ResourceFailure: it failed.
         """
 
     def check_snapshot_complete(self, token: Any) -> bool | Wait:
-        """Return whether the snapshot is complete.
-
-        Raises:
-            ResourceFailure: the snapshot failed.
-        """
+        """Return whether the snapshot is complete."""
         return True
 
     def handle_restore(self, entry: Any) -> Any:
         """Begin to restore the object from a snapshot; return a token. Must be idempotent.
 
         The object may be another one than that of the snapshot; it has the snapshot's definition already.
-
-        Raises:
-            ResourceFailure: it failed.
         """
 
     def check_restore_complete(self, token: Any) -> bool | Wait:
-        """Return whether the object is restored.
-
-        Raises:
-            ResourceFailure: that failed.
-        """
+        """Return whether the object is restored."""
         return True
 
     def handle_delete_snapshot(self, entry: Any) -> None:
@@ -499,7 +426,7 @@ class Resource:
         """
         raise ResourceFailure(f"resources of type {self.type_name} take no signals")
 
-    # -- placement ---------------------------------------------------------------------------------------------
+    # -- placement and order -----------------------------------------------------------------------------------
 
     @classmethod
     def machine_requirements(cls, properties: Mapping[str, Any]) -> MachineRequirements | None:
@@ -508,8 +435,6 @@ class Resource:
         The properties are not converted, and values that are not known yet are ``UNKNOWN``.
         """
         return None
-
-    # -- order -------------------------------------------------------------------------------------------------
 
     @classmethod
     def implied_requirements(cls, own: Sibling, siblings: Siblings) -> Iterable[str]:
@@ -542,12 +467,9 @@ class Resource:
 
     @classmethod
     def validate_written(cls, properties: Mapping[str, Any]) -> None:
-        """Check rules for values that are written in a template but not for the results of references.
+        """Check, as :meth:`validate` does, values that are written in a template but not the results of references.
 
         Called when the whole stack is validated, after :meth:`validate`; the results of references are ``UNKNOWN``.
-
-        Raises:
-            PropertyError: a property is wrong; with its path.
         """
 
     @classmethod
