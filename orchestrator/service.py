@@ -8,7 +8,6 @@ A method imports itself what it alone needs: most commands call one or two.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -31,14 +30,11 @@ from orchestrator.views.stacks import (
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
-    from orchestrator.engine.delegation import JobKind
     from orchestrator.engine.drift_admin import DriftAdmin
     from orchestrator.engine.import_admin import ImportAdmin
     from orchestrator.engine.publisher import Publisher
     from orchestrator.engine.stack_plans import StackPlan, StackPlans
     from orchestrator.model.messages import AdoptJob, ImportJob, StackJob
-    from orchestrator.planning.preparation import Prepared
-    from orchestrator.plugins.resource import Resource
     from orchestrator.processes.job_client import JobClient
     from orchestrator.processes.registration import Registration
     from orchestrator.queries.observer import Observer
@@ -160,16 +156,7 @@ class Service(Administration):
             InvalidInput: the job has problems, or nothing can be delegated with the token; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
         """
-        if self._embedded is not None and not token:
-            return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
-        # Problems that are found here are reported at once, without a job in the queue.
-        from orchestrator.planning.preparation import prepare
-        from orchestrator.plugins.registry import ResourceTypes
-
-        types = ResourceTypes.on_demand()
-        prepared = prepare(job, types, self.settings)
-        with self._delegated(job, token, prepared, types) as ready:
-            return self._begun(self._jobs.submit(ready, stack=job.name), job.job_id)
+        return self._begun(self._submit(job, token), job.job_id)
 
     def adopt(self, job: "AdoptJob", *, token: str = "") -> StackView:
         """Begin to make a stack of objects that exist already; return it in progress. ``token`` is as for a create.
@@ -178,18 +165,7 @@ class Service(Administration):
             InvalidInput: the job has problems, or nothing can be delegated with the token; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
         """
-        if self._embedded is not None and not token:
-            return self.stack(self._jobs.submit(job, stack=job.name))
-        # As in create.
-        from orchestrator.planning.adoption import adopted_rows
-        from orchestrator.planning.preparation import desired_of, prepare
-        from orchestrator.plugins.registry import ResourceTypes
-
-        types = ResourceTypes.on_demand()
-        prepared = prepare(job, types, self.settings)
-        adopted_rows(prepared, desired_of(prepared), job.resources, types)
-        with self._delegated(job, token, prepared, types) as ready:
-            return self.stack(self._jobs.submit(ready, stack=job.name))
+        return self.stack(self._submit(job, token))
 
     def update(self, job: "StackJob", *, token: str = "") -> StackView:
         """Begin to give a stack a new definition; return it in progress. ``token`` is as for a create.
@@ -202,19 +178,7 @@ class Service(Administration):
         """
         from orchestrator.model.messages import UpdateJob
 
-        update, name = UpdateJob.of(job), job.name
-        if self._embedded is not None and not token:
-            return self._begun(self._jobs.submit(update, stack=name), job.job_id)
-        # As in create.
-        from orchestrator.planning.preparation import prepare_update
-        from orchestrator.plugins.registry import ResourceTypes
-
-        stack, types = self._find(job.name), ResourceTypes.on_demand()
-        before = self._store.traversals.context(stack.traversal_id)["parameters"]
-        named = replace(job, name=stack.name)
-        prepared, _ = prepare_update(named, types, self.settings, stack_id=stack.id, before=before)
-        with self._delegated(update, token, prepared, types) as ready:
-            return self._begun(self._jobs.submit(ready, stack=stack.name), job.job_id)
+        return self._begun(self._submit(UpdateJob.of(job), token), job.job_id)
 
     def import_objects(self, job: "ImportJob", *, token: str = "") -> StackView:
         """Begin to take existing objects into a stack that exists; return it in progress.
@@ -226,14 +190,7 @@ class Service(Administration):
                 nothing; nothing was changed.
             Conflict: the stack is not complete, or a lifecycle plugin refused.
         """
-        if self._embedded is not None and not token:
-            return self._begun(self._jobs.submit(job, stack=job.name), job.job_id)
-        # As in create.
-        from orchestrator.plugins.registry import ResourceTypes
-
-        prepared = self.imports.examine(job)
-        with self._delegated(job, token, prepared, ResourceTypes.on_demand()) as ready:
-            return self._begun(self._jobs.submit(ready, stack=job.name), job.job_id)
+        return self._begun(self._submit(job, token), job.job_id)
 
     @cached_property
     def imports(self) -> "ImportAdmin":
@@ -242,21 +199,14 @@ class Service(Administration):
 
         return ImportAdmin(self.settings, self._store, find=self._find)
 
-    @contextmanager
-    def _delegated(
-        self, job: "JobKind", token: str, prepared: "Prepared", types: "Mapping[str, type[Resource]]"
-    ) -> "Iterator[JobKind]":
-        if not token:
-            yield job
-            return
-        from orchestrator.engine.delegation import delegated
-        from orchestrator.plugins.clients import Clients
+    def _submit(self, job: "StackJob", token: str) -> str:
+        """Submit a job with a definition; return the id of its stack."""
+        if self._embedded is not None and not token:
+            return self._jobs.submit(job, stack=job.name)
+        from orchestrator.engine.job_examination import examined
 
-        with (
-            closing(Clients(self.settings)) as clients,
-            delegated(job, token, prepared, types=types, clients=clients, store=self._store) as ready,
-        ):
-            yield ready
+        with examined(job, token, self.settings, self._store) as (ready, name):
+            return self._jobs.submit(ready, stack=name)
 
     def plan_update(self, job: "StackJob", *, nested: bool = True) -> UpdatePlan:
         """Return what an update would do, in nested stacks too unless not ``nested``; nothing is changed.

@@ -3,20 +3,17 @@
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
-from orchestrator.engine.import_plan import examine_import, import_plan
+from orchestrator.engine.import_plan import import_plan
 from orchestrator.model.messages import ImportJob, StackJob
 from orchestrator.planning.comparison import refuse_deleted, refuse_nested
 from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import UpdatePlan
-
-if TYPE_CHECKING:
-    from orchestrator.planning.preparation import Prepared
 
 
 class ImportAdmin:
@@ -35,16 +32,6 @@ class ImportAdmin:
                 would refuse.
         """
         return import_plan(self._store, self._find(job.name), job, self._settings)
-
-    def examine(self, job: ImportJob) -> "Prepared":
-        """Refuse an import that certainly will be refused; return what its definition wants.
-
-        Raises:
-            InvalidInput: as of :meth:`plan`.
-            Conflict: as of :meth:`plan`, except by plugins.
-        """
-        compared, _ = examine_import(self._store, self._find(job.name), job, self._settings)
-        return compared.prepared
 
     def written_sections(
         self, job: StackJob, objects: Mapping[str, str], types: Mapping[str, str]
