@@ -21,7 +21,6 @@ from orchestrator.store.store import Store
 from orchestrator.views.stacks import (
     HookView,
     Progress,
-    ResourceView,
     SnapshotView,
     StackPreview,
     StackView,
@@ -385,35 +384,6 @@ class Service(Administration):
         job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
         changed = self._jobs.submit(job, stack=stack.name)
         return None if changed == stack.id else self._begun(changed, job.job_id)
-
-    def live_resource(self, name: str, resource: str) -> ResourceView:
-        """Return one resource with all attributes of its type, read from the object by its plugin in this process.
-
-        Raises:
-            Conflict: it has no object, is a nested stack, or its type is not installed here.
-        """
-        from orchestrator.engine.live_attributes import live_attributes
-        from orchestrator.plugins.registry import ResourceTypes
-
-        stack = self._find(name)
-        row = self._store.stacks.resource(stack.id, resource)
-        read, unread = live_attributes(row, stack, self._store, ResourceTypes.on_demand(), self.settings)
-        return replace(self.resource(name, resource), attributes=read, attribute_errors=unread)
-
-    def mark_unhealthy(
-        self, name: str, resource: str, *, reason: str = "", reset: bool = False
-    ) -> ResourceView:
-        """Mark a resource unhealthy, so that the next update replaces it, or with ``reset`` healthy; return it.
-
-        Raises:
-            Conflict: the stack is busy or suspended, or the resource is in no state for it.
-        """
-        from orchestrator.engine.health import mark_unhealthy
-
-        stack = self._find(name)
-        self._record("stack.mark_unhealthy", f"{stack.name}/{resource}")
-        mark_unhealthy(self._store, stack, resource, reason=reason, reset=reset)
-        return self.resource(name, resource)
 
     def clear_hooks(self, name: str, resource: str = "*", kind: str | None = None) -> list[HookView]:
         """Clear the hooks at which resources of a stack stand; return those that were cleared.

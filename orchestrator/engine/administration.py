@@ -1,9 +1,10 @@
-"""The part of the Python API that is about the whole installation: purging, sinks, machines, projects, logs and caches.
+"""The part of the Python API that needs no job: purging, sinks, machines, marks of stacks, projects, logs and caches.
 
 A method imports itself what it alone needs: most commands call one.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from orchestrator.views.caches import CacheView, FlushView
     from orchestrator.views.nodes import NodeView
     from orchestrator.views.sinks import SinkView
-    from orchestrator.views.stacks import StackView
+    from orchestrator.views.stacks import ResourceView, StackView
 
 
 class Administration(StackQueries):
@@ -169,6 +170,35 @@ class Administration(StackQueries):
             self._record(action, f"{stack.name}/{target}" if target else stack.name)
         protect(self._store, stack, resources, protected=protected, reason=caller().comment)
         return self.head(stack.id)
+
+    def live_resource(self, name: str, resource: str) -> "ResourceView":
+        """Return one resource with all attributes of its type, read from the object by its plugin in this process.
+
+        Raises:
+            Conflict: it has no object, is a nested stack, or its type is not installed here.
+        """
+        from orchestrator.engine.live_attributes import live_attributes
+        from orchestrator.plugins.registry import ResourceTypes
+
+        stack = self._find(name)
+        row = self._store.stacks.resource(stack.id, resource)
+        read, unread = live_attributes(row, stack, self._store, ResourceTypes.on_demand(), self.settings)
+        return replace(self.resource(name, resource), attributes=read, attribute_errors=unread)
+
+    def mark_unhealthy(
+        self, name: str, resource: str, *, reason: str = "", reset: bool = False
+    ) -> "ResourceView":
+        """Mark a resource unhealthy, so that the next update replaces it, or with ``reset`` healthy; return it.
+
+        Raises:
+            Conflict: the stack is busy or suspended, or the resource is in no state for it.
+        """
+        from orchestrator.engine.health import mark_unhealthy
+
+        stack = self._find(name)
+        self._record("stack.mark_unhealthy", f"{stack.name}/{resource}")
+        mark_unhealthy(self._store, stack, resource, reason=reason, reset=reset)
+        return self.resource(name, resource)
 
     @cached_property
     def sharing(self) -> "OutputSharing":
