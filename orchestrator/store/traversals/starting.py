@@ -29,7 +29,7 @@ from orchestrator.store.traversals.operation_starting import begin_operation
 from orchestrator.store.traversals.superseding import supersede
 
 if TYPE_CHECKING:
-    from orchestrator.store.traversals.transfers import TransferWriter
+    from orchestrator.store.traversals.transfer_writer import TransferWriter
 
 #: The actions by which users give a stack a definition.
 _BY_USERS = tuple(action for action in DEFINING if action != "ROLLBACK")
@@ -205,7 +205,7 @@ class TraversalStarts(Repository):
         if new.transfers is None:
             # As for nearly all.
             return None
-        from orchestrator.store.traversals.transfers import TransferWriter
+        from orchestrator.store.traversals.transfer_writer import TransferWriter
 
         writer = TransferWriter(connection, self._db, self._codec, now)
         writer.hold(new.stack_id, new.transfers)
