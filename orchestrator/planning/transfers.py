@@ -321,16 +321,4 @@ def home_of(row: ResourceRow, root: StackRow, path: str, *, is_root_complete: bo
 
 def row_of(row: ResourceRow, transfer: Transfer) -> ResourceRow:
     """Return a row as it is once it is moved."""
-    is_elsewhere = transfer.stack_id != transfer.made_stack_id
-    return replace(
-        row,
-        stack_id=transfer.stack_id,
-        name=transfer.name,
-        former_names=transfer.former,
-        complete_name=transfer.complete_name,
-        made_stack_id=transfer.made_stack_id if is_elsewhere else None,
-        made_stack_name=transfer.made_stack_name if is_elsewhere else None,
-        complete_template_id=transfer.complete_template_id,
-        complete_path=transfer.complete_path,
-        transferred_at=row.updated_at,
-    )
+    return replace(row, **transfer.columns, transferred_at=row.updated_at)

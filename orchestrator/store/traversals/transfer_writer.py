@@ -179,19 +179,11 @@ class TransferWriter:
             & (resource.c.updated_at == transfer.updated_at)
             & resource.c.lock_traversal.is_not_distinct_from(transfer.lock_traversal)
         )
-        is_elsewhere = transfer.stack_id != transfer.made_stack_id
         moved = self._connection.execute(
             resource.update()
             .where(mine)
             .values(
-                stack_id=transfer.stack_id,
-                name=transfer.name,
-                former_names=transfer.former,
-                made_stack_id=transfer.made_stack_id if is_elsewhere else None,
-                made_stack_name=transfer.made_stack_name if is_elsewhere else None,
-                complete_name=transfer.complete_name,
-                complete_template_id=transfer.complete_template_id,
-                complete_path=transfer.complete_path,
+                **transfer.columns,
                 transferred_at=self._now,
                 updated_at=self._now,
                 **({} if transfer.is_bare else {"applied_traversal": None, "applied_no": None}),

@@ -41,6 +41,21 @@ class Transfer:
     complete_template_id: str | None = None
     complete_path: str | None = None
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of the row that a move changes, except for its times, with their new values."""
+        is_elsewhere = self.stack_id != self.made_stack_id
+        return {
+            "stack_id": self.stack_id,
+            "name": self.name,
+            "former_names": self.former,
+            "made_stack_id": self.made_stack_id if is_elsewhere else None,
+            "made_stack_name": self.made_stack_name if is_elsewhere else None,
+            "complete_name": self.complete_name,
+            "complete_template_id": self.complete_template_id,
+            "complete_path": self.complete_path,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNestedStack:
