@@ -2,32 +2,18 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
-from hooks.stack import FrozenStack
-from orchestrator.definition import StackDefinition
-from orchestrator.engine.idle_nested_stacks import resource_of
-from orchestrator.engine.protection_marks import protect
-from orchestrator.engine.resource_keys import ResourceKeys
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import EnvironmentSource
-from orchestrator.model.signed_signals import signed_address
 from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.groups import TYPES as GROUP_TYPES
-from tests.scenarios.placing import group, instance
 from tests.scenarios.test_nested import PAIR
-from tests.scenarios.test_placement import Placed
-from tests.scenarios.test_placement import template as placed_template
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import done, ids, template, value
-from tests.scenarios.test_wait_conditions import TYPES as WAITING_TYPES
-from tests.scenarios.test_wait_conditions import template as waiting_template
 from tests.scenarios.world import World
-from workers.resources.core.wait_condition import WaitConditionHandle
 
 BEFORE = {"a": value("1", "s"), "b": value("{get_attr: [a, value]}", "s"), "c": "depends_on: a"}
 AFTER = {"x": value("1", "s"), "b": value("{get_attr: [x, value]}", "s"), "c": "depends_on: x"}
@@ -535,141 +521,3 @@ def test_failed_update_that_moved_a_stack_is_rolled_back_and_touches_nothing_in_
     assert world.state() == "ROLLBACK_COMPLETE"
     assert done(world) == []
     assert present(world) == before
-
-
-class Watching(LifecyclePlugin):
-    """It notes the names that it is shown before an update, with their objects."""
-
-    name = "watching"
-
-    def __init__(self) -> None:
-        self.seen: list[dict[str, str | None]] = []
-
-    def do_pre_op(
-        self,
-        context: LifecycleContext,
-        stack: FrozenStack,
-        current_stack: FrozenStack | None,
-        action: str,
-    ) -> Annotations:
-        if current_stack is not None:
-            self.seen.append({name: each.physical_id for name, each in current_stack.resources.items()})
-        return Annotations(resources={name: {"seen": action} for name in stack.resources})
-
-
-def test_lifecycle_plugins_see_the_present_objects_by_their_new_names() -> None:
-    world = World()
-    plugin = Watching()
-    world.plug(plugin)
-    world.create(template(BEFORE))
-    world.settle()
-    before = present(world)
-    world.update(template(AFTER), environments=moved(("a", "x")))
-    world.settle()
-    assert plugin.seen == [renamed(before, x="a")]
-    assert world.store.annotations.of(stack_id_of(world), "x") == {"watching": {"seen": "UPDATE"}}
-    assert world.store.annotations.of(stack_id_of(world), "a") == {}
-
-
-def test_moved_resource_stays_on_its_machine_with_its_room() -> None:
-    placed = Placed(n1=100)
-    placed.create(a=instance(memory=60))
-    assert placed.promised("n1") == 60
-    rows = placed.rows()
-    for size in (60, 70):
-        text = placed_template(x=instance(memory=size))
-        placed.world.update(text, environments=moved(("a", "x")))
-        placed.world.settle()
-        assert placed.world.state() == "UPDATE_COMPLETE"
-        assert placed.where() == {"x": "n1"}
-        assert (placed.promised("n1"), placed.rows()) == (size, rows)
-    placed.world.delete()
-    placed.world.settle()
-    assert (placed.promised("n1"), placed.rows()) == (0, 0)
-
-
-def test_members_stay_apart_by_a_group_that_is_moved() -> None:
-    placed = Placed(n1=100, n2=100)
-    placed.create(apart=group("different_host"), a=instance(memory=10, groups=[{"get_resource": "apart"}]))
-    group_id = placed.world.store.stacks.resource(stack_id_of(placed.world), "apart").id
-    placed.create("other", c=instance(memory=10, groups=[group_id]))
-    assert {*placed.where().values(), *placed.where("other").values()} == {"n1", "n2"}
-    both: dict[str, Any] = {
-        "far": group("different_host"),
-        "a": instance(memory=10, groups=[{"get_resource": "far"}]),
-    }
-    placed.world.update(placed_template(**both), environments=moved(("apart", "far")))
-    placed.world.settle()
-    assert placed.world.state() == "UPDATE_COMPLETE"
-    rows = placed.rows()
-    both["b"] = instance(memory=10, groups=[{"get_resource": "far"}])
-    with pytest.raises(Conflict, match="placement"):
-        placed.update(**both)
-    assert placed.rows() == rows
-
-
-def test_protected_resource_is_moved_and_stays_protected() -> None:
-    world = stack()
-    protect(world.store, world.store.stacks.find("s", project="default"), ("a",))
-    world.update(template(AFTER), environments=moved(("a", "x")))
-    world.settle()
-    assert world.state() == "UPDATE_COMPLETE"
-    assert world.store.stacks.resource(stack_id_of(world), "x").protected
-    with pytest.raises(Conflict, match="'x' would be lost"):
-        world.update(template({"c": ""}))
-
-
-def test_drift_of_a_moved_resource_has_its_new_path() -> None:
-    world = stack()
-    world.detect()
-    world.settle()
-    world.cloud.sizes["a-1"] = "changed"
-    world.detect()
-    world.settle()
-    assert [each.path for each in world.store.drifts.of_tree(stack_id_of(world))] == ["a"]
-    world.update(template(AFTER), environments=moved(("a", "x")))
-    assert [each.path for each in world.store.drifts.of_tree(stack_id_of(world))] == ["x"]
-
-
-def test_addresses_for_signals_that_were_handed_out_before_stay_valid() -> None:
-    world = World(WAITING_TYPES, api_url="https://api.example:8780/v1")
-    stack_id = world.create(waiting_template("WaitConditionHandle"))
-    world.settle()
-    row = world.store.stacks.resource(stack_id, "handle")
-    keys = ResourceKeys(
-        world.coordinator._settings, world.store, lambda _: world.store.stacks.find("s", project="default")
-    )
-
-    def address(name: str) -> str:
-        made = signed_address(
-            "https://h", row.data, project="default", stack="s", stack_id=stack_id, resource=name
-        )
-        assert made is not None
-        return made
-
-    def is_valid(resource: str, signed: str) -> bool:
-        query = parse_qs(urlsplit(signed).query)
-        return keys.has_signed_address(
-            stack_id, resource, expires=query["expires"][0], signature=query["signature"][0]
-        )
-
-    text = waiting_template("WaitConditionHandle").replace("handle: {type", "bell: {type")
-    world.update(
-        text.replace("get_resource: handle", "get_resource: bell"), environments=moved(("handle", "bell"))
-    )
-    while world.messages:
-        world.deliver()
-    assert world.store.stacks.resource(stack_id, "bell").id == row.id
-    assert is_valid("handle", address("handle"))
-    assert not is_valid("handle", address("bell"))
-    assert not is_valid("bell", address("other"))
-    kind = WAITING_TYPES["OS::Heat::WaitConditionHandle"]
-    after = resource_of(
-        world.store.stacks.resource(stack_id, "bell"),
-        kind,
-        StackDefinition(name="s", id=stack_id, project="default"),
-        world.coordinator._settings,
-        0.0,
-    )
-    assert isinstance(after, WaitConditionHandle)
-    assert after.signal_address() == address("handle").replace("https://h", "https://api.example:8780/v1")

@@ -2,30 +2,19 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-from orchestrator.engine.protection_marks import protect
 from orchestrator.engine.stack_plans import StackPlans
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.model.messages import SignalJob, StackJob
-from orchestrator.plugins.properties import Property, PropertyType
-from orchestrator.plugins.resource import Resource
-from orchestrator.plugins.steps import PropertyChanges
-from orchestrator.queries.stacks import StackQueries
+from orchestrator.model.messages import StackJob
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
-from orchestrator.template.hiding import HIDDEN
 from tests.scenarios.built_once import built_once
 from tests.scenarios.cloud import cloud_type
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.groups import TYPES as GROUP_TYPES
-from tests.scenarios.placing import group as machine_group
-from tests.scenarios.placing import instance
-from tests.scenarios.test_moves import Watching, moved
-from tests.scenarios.test_placement import Placed
-from tests.scenarios.test_placement import template as placed_template
-from tests.scenarios.test_purging import AT_ONCE
+from tests.scenarios.test_moves import moved
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import done
 from tests.scenarios.world import World
@@ -85,6 +74,17 @@ def paths(world: World) -> dict[str, str | None]:
 
     walk(root.id, "")
     return found
+
+
+def root_of(world: World) -> StackRow:
+    return world.store.stacks.find("s", project="default")
+
+
+def row_at(world: World, *path: str) -> ResourceRow:
+    stack_id = root_of(world).id
+    for name in path[:-1]:
+        stack_id = world.store.stacks.resource(stack_id, name).id
+    return world.store.stacks.resource(stack_id, path[-1])
 
 
 def moves_of(world: World) -> list[tuple[str, str]]:
@@ -539,235 +539,3 @@ def test_moves_in_and_out_again_leave_no_trace() -> None:
     after = world.store.stacks.resource(root_of(world).id, "a")
     assert (after.id, after.made_as, after.made_in, after.physical_id) == (row.id, "a", None, row.physical_id)
     assert done(world) == []
-
-
-def root_of(world: World) -> StackRow:
-    return world.store.stacks.find("s", project="default")
-
-
-def row_at(world: World, *path: str) -> ResourceRow:
-    stack_id = root_of(world).id
-    for name in path[:-1]:
-        stack_id = world.store.stacks.resource(stack_id, name).id
-    return world.store.stacks.resource(stack_id, path[-1])
-
-
-class Told(Resource):
-    """It notes by which stack and name it is known, whatever is done to it."""
-
-    properties_schema: ClassVar = {
-        "word": Property(type=PropertyType.STRING, update_allowed=True, default="")
-    }
-    seen: ClassVar[list[tuple[str, str, str, str]]] = []
-
-    def note(self, what: str) -> None:
-        self.seen.append((what, self.stack.id, self.stack.name, self.name))
-
-    def handle_create(self) -> None:
-        self.note("create")
-        self.state.physical_id = self.state.uuid
-
-    def handle_update(self, changes: PropertyChanges) -> None:
-        self.note("update")
-
-    def handle_check(self) -> None:
-        self.note("check")
-
-    def handle_delete(self) -> None:
-        self.note("delete")
-
-    def handle_signal(self, details: Mapping[str, Any]) -> str:
-        self.note("signal")
-        return "told"
-
-    def observe(self) -> Mapping[str, Any]:
-        self.note("observe")
-        return {"word": self.properties["word"]}
-
-
-TOLD = "{type: Told, properties: {word: '%s'}}"
-
-
-@pytest.mark.parametrize("path", ["web/x", "x"])
-def test_type_knows_a_moved_resource_by_where_it_was_made(path: str) -> None:
-    Told.seen = []
-    world = World(types={**GROUP_TYPES, "Told": Told})
-    stack_id = world.create(text_of({"a": TOLD % 1}))
-    world.settle()
-
-    def become(word: int) -> None:
-        inner = {"x": TOLD % word}
-        if path == "x":
-            update(world, inner, ("a", path))
-        else:
-            update(world, {"web": WEB}, ("a", path), files={"web": text_of(inner)})
-        world.settle()
-
-    become(1)
-    become(2)
-    world.check()
-    world.settle()
-    world.detect()
-    world.settle()
-    # An address that was handed out before.
-    world.coordinator.signal(SignalJob(name=stack_id, resource="a", details={}, job_id="signal"))
-    world.delete()
-    world.settle()
-    assert [each[0] for each in Told.seen if each[0] != "observe"] == [
-        "create",
-        "update",
-        "check",
-        "signal",
-        "delete",
-    ]
-    assert ("observe", stack_id, "s", "a") in Told.seen
-    assert {each[1:] for each in Told.seen} == {(stack_id, "s", "a")}
-
-
-def test_values_that_the_former_stack_hides_are_not_shown_by_the_new_one() -> None:
-    secret = "parameters: {word: {type: string, hidden: true, default: '7'}}\n"
-    hidden = "{type: Cloud::Object, properties: {value: {get_param: word}, size: s}}"
-    text = text_of({"a": hidden}).replace("resources:", f"{secret}resources:")
-    world = complete(text)
-    open_text = text_of({"x": hidden, "bad": A}).replace(
-        "resources:", "parameters: {word: {type: string, default: '7'}}\nresources:"
-    )
-    world.cloud.failing = {"bad": -1}
-    update(
-        world, {"b": A, "web": "{type: web.yaml, depends_on: b}"}, ("a", "web/x"), files={"web": open_text}
-    )
-    settings = world.coordinator._settings
-    queries = StackQueries(settings, world.store)
-    inner = row_at(world, "web", "x")
-    shown = queries.resource(inner.stack_id, "x").properties
-    assert shown == {"value": HIDDEN, "size": HIDDEN}
-
-
-def test_drift_and_protection_of_a_moved_resource_move_with_it() -> None:
-    world = made({"a": A, "b": B})
-    for _ in range(2):
-        world.detect()
-        world.settle()
-        world.cloud.sizes["a-1"] = "changed"
-    protect(world.store, root_of(world), ("a",))
-    files = {"web": text_of({"x": A})}
-    update(world, {"b": B, "web": WEB}, ("a", "web/x"), files=files)
-    (drift,) = world.store.drifts.of_tree(root_of(world).id)
-    assert (drift.path, drift.stack_id) == ("web/x", row_at(world, "web", "x").stack_id)
-    world.settle()
-    assert world.state() == "UPDATE_COMPLETE"
-    assert row_at(world, "web", "x").protected
-    with pytest.raises(Conflict, match="web/x"):
-        update(world, {"b": B})
-    with pytest.raises(Conflict, match="web/x"):
-        world.delete()
-
-
-def test_purge_leaves_the_definition_by_which_a_moved_resource_is_deleted() -> None:
-    kept = f"{{type: Cloud::Object, deletion_policy: Retain, properties: {A.partition('properties: ')[2]}"
-    world = made({"web": WEB}, web=text_of({"x": kept, "y": B}))
-    world.cloud.failing = {"bad": -1}
-    bad = "{type: Cloud::Object, depends_on: web}"
-    site = {"site": "{type: site.yaml, depends_on: bad}", "bad": bad, "web": WEB}
-    update(world, site, ("web/x", "site/x"), files={"site": text_of({"x": kept}), "web": text_of({"y": B})})
-    world.settle()
-    assert world.state() == "UPDATE_FAILED"
-    row = row_at(world, "site", "x")
-    # The stack that made it has another definition, and the stack that it is in has none yet.
-    for _ in world.store.purger.purge(AT_ONCE):
-        pass
-    world.delete()
-    world.settle()
-    assert [*world.cloud.objects] == [row.physical_id]
-
-
-def test_drift_in_a_stack_that_is_moved_and_of_what_comes_into_it_has_the_new_paths() -> None:
-    case = "into a nested stack that is moved itself"
-    first, files, second, more, entries = CASES[case]
-    world = made(first, **files)
-    world.cloud.sizes |= dict.fromkeys(world.cloud.sizes, "changed")
-    world.detect()
-    world.settle()
-    world.detect()
-    world.settle()
-    root_id = root_of(world).id
-    assert {each.path for each in world.store.drifts.of_tree(root_id)} == {"a", "web/y"}
-    update(world, second, *entries.items(), files=more)
-    assert {each.path for each in world.store.drifts.of_tree(root_id)} == {"all/web/x", "all/web/y"}
-
-
-def test_snapshot_from_before_a_move_between_stacks_is_not_restored() -> None:
-    world = made({"a": A})
-    world.snapshot("early")
-    world.settle()
-    world.now += 1
-    update(world, {"web": WEB}, ("a", "web/x"), files={"web": text_of({"x": A})})
-    world.settle()
-    before = paths(world)
-    with pytest.raises(Conflict, match="'x' was moved into or out of a nested stack since"):
-        world.restore("early")
-    world.now += 1
-    world.snapshot("late")
-    world.settle()
-    done(world)
-    world.restore("late")
-    world.settle()
-    assert (world.state(), paths(world)) == ("RESTORE_COMPLETE", before)
-
-
-def test_moved_resource_stays_on_its_machine_with_its_room() -> None:
-    placed = Placed(n1=100, n2=100)
-    world, one = placed.world, instance(memory=60)
-    placed.create(a=one)
-    (node,) = placed.where().values()
-    rows = placed.rows()
-    assert node is not None
-    web = {"web.yaml": placed_template(x=one)}
-    for text, files, entry in (
-        (placed_template(web={"type": "web.yaml"}), web, ("a", "web/x")),
-        (placed_template(b=one), {}, ("web/x", "b")),
-    ):
-        world.update(text, files=files, environments=moved(entry))
-        world.settle()
-        assert world.state() == "UPDATE_COMPLETE"
-        assert row_at(world, *entry[1].split("/")).on_node == node
-        assert (placed.promised(node), placed.rows()) == (60, rows)
-    world.delete()
-    world.settle()
-    assert (placed.promised(node), placed.rows()) == (0, 0)
-
-
-def test_members_stay_apart_by_a_group_that_is_moved() -> None:
-    placed = Placed(n1=100, n2=100)
-    world = placed.world
-    apart: dict[str, Any] = {"apart": machine_group("different_host")}
-    placed.create(**apart)
-    group_id = row_at(world, "apart").id
-    for name in ("c", "d"):
-        placed.create(name, c=instance(memory=10, groups=[group_id]))
-    world.update(
-        placed_template(web={"type": "web.yaml"}),
-        files={"web.yaml": placed_template(**apart)},
-        environments=moved(("apart", "web/apart")),
-    )
-    world.settle()
-    assert world.state() == "UPDATE_COMPLETE"
-    with pytest.raises(Conflict, match="placement"):
-        placed.create("e", c=instance(memory=10, groups=[group_id]))
-
-
-def test_lifecycle_plugins_see_present_objects_where_they_will_be() -> None:
-    world = World(lifecycle_nested_stacks=True)
-    world.create(text_of({"web": WEB, "b": B}), files={"web.yaml": text_of({"x": A, "y": B})})
-    world.settle()
-    before, plugin = paths(world), Watching()
-    outer, inner = row_at(world, "web"), row_at(world, "web", "x")
-    world.plug(plugin)
-    update(world, {"web": WEB, "b": B, "a": A}, ("web/x", "a"), files={"web": text_of({"y": B})})
-    world.settle()
-    assert plugin.seen == [
-        {"a": inner.physical_id, "b": before["b"], "web": outer.physical_id},
-        # Its present definition has another, which is there no more.
-        {"x": None, "y": before["web/y"]},
-    ]
-    assert world.store.annotations.of(root_of(world).id, "a") == {"watching": {"seen": "UPDATE"}}
