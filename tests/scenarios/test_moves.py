@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import Conflict, InvalidInput
+from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import EnvironmentSource
 from tests.scenarios.built_once import built_once
-from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.groups import TYPES as GROUP_TYPES
 from tests.scenarios.test_nested import PAIR
-from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import done, ids, template, value
 from tests.scenarios.world import World
 
@@ -324,103 +322,6 @@ def test_snapshot_from_before_a_move_can_be_deleted() -> None:
     world.settle()
     world.delete_snapshot("early")
     assert world.cloud.images == {}
-
-
-# -- interruptions and deaths ------------------------------------------------------------------------------------------
-
-MOST = 12
-each_moment = pytest.mark.parametrize("steps", range(MOST))
-#: It moves one resource, changes another, and makes a third.
-CHANGE = {**AFTER, "c": f"{value('', 'l')}, depends_on: x", "y": "depends_on: c"}
-
-
-@built_once
-def begun(steps: int) -> World:
-    """Return an update that moves, after so many messages; each change takes time."""
-    if steps:
-        world = begun(steps - 1)
-        step(world)
-        return world
-    world = stack()
-    world.cloud.polls = {"c": 3, "y": 3}
-    world.update(template(CHANGE), environments=moved(("a", "x")))
-    return world
-
-
-def kept(world: World) -> None:
-    """Check that the object of the moved resource was never touched."""
-    assert [each for each in done(world) if each[1] in ("a", "x")] == []
-
-
-@each_moment
-def test_cancelled_anywhere_it_returns_to_the_old_names(steps: int) -> None:
-    world = begun(steps)
-    before = present(stack())
-    try:
-        world.cancel()
-    except Conflict:
-        assert world.state() == "UPDATE_COMPLETE"
-        return
-    world.settle()
-    assert world.state() == "ROLLBACK_COMPLETE"
-    kept(world)
-    assert present(world) == before
-
-
-@each_moment
-def test_superseded_anywhere_by_an_update_that_moves_on(steps: int) -> None:
-    world = begun(steps)
-    before = present(stack())
-    other = {"z": value("1", "s"), "b": value("{get_attr: [z, value]}", "s"), "c": "depends_on: z"}
-    world.update(template(other), environments=moved(("a", "x"), ("x", "z")))
-    world.settle()
-    assert world.state() == "UPDATE_COMPLETE"
-    kept(world)
-    assert present(world) == renamed(before, z="a")
-
-
-@each_moment
-def test_deleted_anywhere_nothing_is_left(steps: int) -> None:
-    world = begun(steps)
-    stack_id = world.delete()
-    world.settle()
-    assert world.state(stack_id) == "DELETE_COMPLETE"
-    assert world.cloud.objects == {}
-
-
-@die_everywhere
-def test_process_that_dies_anywhere_moves_once(instruction: int) -> None:
-    world = stack()
-    before = present(world)
-    world.cloud.crash_after(instruction)
-
-    def update() -> None:
-        world.update(template(AFTER), environments=moved(("a", "x")), job_id="1")
-
-    if not world.survive(update):
-        update()
-    world.survive(world.settle)
-    world.cloud.crash_at = None
-    world.settle()
-    assert world.state() == "UPDATE_COMPLETE"
-    assert done(world) == []
-    assert present(world) == renamed(before, x="a")
-    assert history(world) == [("x", "MOVE", "its name was 'a'")]
-
-
-@die_everywhere
-def test_process_that_dies_anywhere_in_a_rollback_returns_to_the_old_names(instruction: int) -> None:
-    world = stack()
-    before = present(world)
-    world.cloud.failing = {"y": -1}
-    world.update(template({**AFTER, "y": ""}), environments=moved(("a", "x")), rollback=True)
-    world.cloud.crash_after(instruction)
-    world.survive(world.settle)
-    world.cloud.crash_at = None
-    world.settle()
-    assert world.state() == "ROLLBACK_COMPLETE"
-    assert done(world) == []
-    assert present(world) == before
 
 
 def test_move_while_the_resource_is_being_made_makes_one_object() -> None:

@@ -12,7 +12,6 @@ from orchestrator.model.messages import StackJob
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from tests.scenarios.built_once import built_once
 from tests.scenarios.cloud import cloud_type
-from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.groups import TYPES as GROUP_TYPES
 from tests.scenarios.test_moves import moved
 from tests.scenarios.test_update_faults import step
@@ -254,103 +253,6 @@ def test_failed_update_is_gone_on_with(case: str) -> None:
     besides = {"bad", *(name for _, name in made_besides(before, entries, case))}
     assert [each for each in done(world) if each[1] not in besides] == []
     assert expected(before, entries).items() <= paths(world).items()
-
-
-@pytest.mark.parametrize(
-    ("case", "fails"),
-    [
-        ("into a new nested stack", False),
-        ("into a new nested stack", True),
-        ("out of a nested stack that goes", True),
-        ("into a new group", False),
-    ],
-)
-@die_everywhere
-def test_move_touches_nothing_whoever_dies(case: str, fails: bool, instruction: int) -> None:
-    first, files, second, more, entries = CASES[case]
-    world = made(first, **files)
-    before = paths(world)
-    world.cloud.failing = {"bad": -1} if fails else {}
-    world.cloud.crash_after(instruction)
-
-    def order() -> None:
-        update(world, {**second, "bad": A}, *entries.items(), files=more, rollback=True, job_id="1")
-
-    if not world.survive(order):
-        order()
-    world.survive(world.settle)
-    world.cloud.crash_at = None
-    world.settle()
-    assert [each for each in done(world) if each[1] != "bad"] == []
-    if fails:
-        assert (world.state(), paths(world)) == ("ROLLBACK_COMPLETE", before)
-    else:
-        assert world.state() == "UPDATE_COMPLETE"
-        assert expected(before, entries).items() <= paths(world).items()
-
-
-# -- interruptions -----------------------------------------------------------------------------------------------------
-
-MOST = 12
-each_moment = pytest.mark.parametrize("steps", range(MOST))
-#: One resource goes in, one comes out, and another one is changed; each change takes time.
-BEFORE = {"a": A, "c": B, "web": WEB}
-BEFORE_INSIDE = {"web": text_of({"y": B, "z": A})}
-AFTER = {"c": f"{B[:-1]}, depends_on: web}}".replace("size: s", "size: l"), "z": A, "web": WEB}
-AFTER_INSIDE = {"web": text_of({"y": B.replace("size: s", "size: l"), "x": A})}
-ENTRIES = (("a", "web/x"), ("web/z", "z"))
-THERE = {"a": "web/x", "web/z": "z"}
-
-
-@built_once
-def begun(steps: int) -> World:
-    """Return an update that moves, after so many messages."""
-    if steps:
-        world = begun(steps - 1)
-        step(world)
-        return world
-    world = made(BEFORE, **BEFORE_INSIDE)
-    world.cloud.polls = {"c": 3, "y": 3}
-    update(world, AFTER, *ENTRIES, files=AFTER_INSIDE)
-    return world
-
-
-def kept(world: World) -> None:
-    """Check that no object of a moved resource was touched."""
-    assert [each for each in done(world) if each[1] not in ("c", "y")] == []
-
-
-@each_moment
-def test_cancelled_anywhere_it_returns_to_the_old_places(steps: int) -> None:
-    world, before = begun(steps), paths(made(BEFORE, **BEFORE_INSIDE))
-    try:
-        world.cancel()
-    except Conflict:
-        assert world.state() == "UPDATE_COMPLETE"
-        return
-    world.settle()
-    assert world.state() == "ROLLBACK_COMPLETE"
-    kept(world)
-    assert paths(world) == before
-
-
-@each_moment
-def test_superseded_anywhere_by_the_same_update_it_is_as_that_says(steps: int) -> None:
-    world, before = begun(steps), paths(made(BEFORE, **BEFORE_INSIDE))
-    update(world, AFTER, *ENTRIES, files=AFTER_INSIDE)
-    world.settle()
-    assert world.state() == "UPDATE_COMPLETE"
-    kept(world)
-    assert paths(world) == expected(before, THERE)
-
-
-@each_moment
-def test_deleted_anywhere_nothing_is_left(steps: int) -> None:
-    world = begun(steps)
-    stack_id = world.delete()
-    world.settle()
-    assert world.state(stack_id) == "DELETE_COMPLETE"
-    assert world.cloud.objects == {}
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------
