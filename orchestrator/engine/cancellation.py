@@ -7,11 +7,11 @@ from dataclasses import replace
 from orchestrator.config.caller import caller
 from orchestrator.engine.operation_end import last_complete
 from orchestrator.engine.publisher import Publisher, publish_or_leave
+from orchestrator.engine.stack_actions import refuse_nested
 from orchestrator.engine.traversal_starter import TraversalStarter
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.actions import OPERATIONS
 from orchestrator.model.messages import CancelJob
-from orchestrator.planning.comparison import refuse_nested
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 

@@ -22,6 +22,8 @@ from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.revocation import Revocation
 from orchestrator.engine.stack_actions import (
     operate,
+    refuse_deleted,
+    refuse_nested,
     refuse_partial,
     refuse_partial_beside,
     refuse_suspended,
@@ -49,7 +51,6 @@ from orchestrator.model.messages import (
 from orchestrator.model.names import id_of_new_stack
 from orchestrator.model.nested_stack import AtRest, Fence, NestedJob
 from orchestrator.model.plan import plan_create
-from orchestrator.planning.comparison import refuse_deleted, refuse_nested
 from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource

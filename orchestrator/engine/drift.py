@@ -12,12 +12,12 @@ from hooks.values.parts import parts_of
 from orchestrator.config.caller import acting_for
 from orchestrator.config.settings import Settings
 from orchestrator.engine.publisher import Publisher, publish_or_leave
-from orchestrator.engine.stack_actions import refuse_busy, refuse_suspended
+from orchestrator.engine.stack_actions import refuse_busy, refuse_nested, refuse_suspended
 from orchestrator.engine.traversal_starter import TraversalStarter
 from orchestrator.errors import Conflict, IsothermError, Unavailable
 from orchestrator.model.identity import ENGINE_ITSELF
 from orchestrator.model.messages import OBSERVE, CheckOrder, DetectDriftJob
-from orchestrator.planning.comparison import job_of_template, refuse_nested
+from orchestrator.planning.stored_templates import job_of_template
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from orchestrator.config.settings import Settings
 from orchestrator.engine.observation_round import ObservationRound, RoundState, carry_out
+from orchestrator.engine.stack_actions import refuse_deleted, refuse_nested
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.model.messages import DetectDriftJob, Job
 from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.model.observation_times import next_due
-from orchestrator.planning.comparison import refuse_deleted, refuse_nested
 from orchestrator.planning.repairing import still_counted
 from orchestrator.queries.drift import drift_view
 from orchestrator.store.stacks.stacks import StackRow

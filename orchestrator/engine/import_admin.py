@@ -8,8 +8,8 @@ from typing import Any
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.engine.import_plan import import_plan
+from orchestrator.engine.stack_actions import refuse_deleted, refuse_nested
 from orchestrator.model.messages import ImportJob, StackJob
-from orchestrator.planning.comparison import refuse_deleted, refuse_nested
 from orchestrator.sandbox.budget import shared_time
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store

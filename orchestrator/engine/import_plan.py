@@ -15,7 +15,8 @@ from orchestrator.lifecycle.previews import advice_of
 from orchestrator.model.graph import Graph
 from orchestrator.model.messages import ImportJob
 from orchestrator.placement.joining import engine_of
-from orchestrator.planning.comparison import Comparison, compare
+from orchestrator.planning.comparing import compare
+from orchestrator.planning.comparison import Comparison
 from orchestrator.planning.decision import Action
 from orchestrator.planning.imports import with_imports
 from orchestrator.plugins.registry import ResourceTypes

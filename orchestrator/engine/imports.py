@@ -4,10 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from orchestrator.engine.stack_actions import refuse_busy, refuse_partial_stack, refuse_suspended
+from orchestrator.engine.stack_actions import (
+    refuse_busy,
+    refuse_nested,
+    refuse_partial_stack,
+    refuse_suspended,
+)
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import ImportJob
-from orchestrator.planning.comparison import refuse_nested
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 

@@ -16,7 +16,8 @@ from orchestrator.engine.planned_resources import made, planned
 from orchestrator.engine.update_preview import DELETE, DryRun
 from orchestrator.errors import IsothermError
 from orchestrator.model.nested_stack import NestedJob
-from orchestrator.planning.comparison import Comparison, compare
+from orchestrator.planning.comparing import compare
+from orchestrator.planning.comparison import Comparison
 from orchestrator.planning.decision import Action
 from orchestrator.planning.moves import Moved
 from orchestrator.plugins.asking import NamedClients

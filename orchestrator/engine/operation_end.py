@@ -17,7 +17,7 @@ from orchestrator.engine.tried_once import tried_once
 from orchestrator.errors import IsothermError, Unavailable, typed_message
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.model.messages import CheckOrder, StackJob
-from orchestrator.planning.comparison import job_of_template
+from orchestrator.planning.stored_templates import job_of_template
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.store.stacks.stacks import StackRow

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from hooks.values.nearest import did_you_mean
 from orchestrator.config.settings import Settings
+from orchestrator.engine.stack_actions import refuse_deleted, refuse_nested
 from orchestrator.engine.stack_outputs import present_outputs
 from orchestrator.errors import InvalidInput, NotFound, Problem
-from orchestrator.planning.comparison import refuse_deleted, refuse_nested
 from orchestrator.queries.dependencies import dependencies_of, dependents_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store

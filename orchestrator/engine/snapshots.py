@@ -19,6 +19,7 @@ from orchestrator.engine.stack_actions import (
     Begin,
     operation,
     refuse_busy,
+    refuse_nested,
     refuse_partial_stack,
     refuse_suspended,
     takes_part,
@@ -28,8 +29,8 @@ from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.messages import DeleteSnapshotJob, RestoreJob, SnapshotJob, StackJob
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import DesiredResource
-from orchestrator.planning.comparison import job_of_template, refuse_nested
 from orchestrator.planning.rows import stack_as_made
+from orchestrator.planning.stored_templates import job_of_template
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import INSIDE

@@ -14,7 +14,6 @@ from orchestrator.model.messages import OperateJob, StackJob
 from orchestrator.model.names import listed
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.plan import Plan, plan_operate
-from orchestrator.planning.comparison import refuse_nested
 from orchestrator.planning.matching import plan_row
 from orchestrator.planning.rows import names_of
 from orchestrator.store.stacks.snapshots import NewSnapshot
@@ -143,6 +142,26 @@ def refuse_busy(store: Store, stack: StackRow, action: str) -> None:
         raise Conflict(f"{state}: wait until that is over, or cancel it, and then {action.lower()} it")
     if store.traversals.owes_rollback(stack.traversal_id):
         raise Conflict(f"{state} and is about to be rolled back: wait until that is over")
+
+
+def refuse_deleted(stack: StackRow) -> None:
+    """Refuse a stack that is deleted or being deleted.
+
+    Raises:
+        Conflict: it is.
+    """
+    if stack.action == "DELETE":
+        raise Conflict(f"stack {stack.name!r} is {stack.action}_{stack.status}; only a delete can follow")
+
+
+def refuse_nested(stack: StackRow) -> None:
+    """Refuse a nested stack, which only its parent stack may change.
+
+    Raises:
+        Conflict: it is one.
+    """
+    if stack.parent_id is not None:
+        raise Conflict(f"stack {stack.name!r} is a part of another stack: change that one")
 
 
 def refuse_partial(job: StackJob, operation: str) -> None:

@@ -18,7 +18,7 @@ from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.settings import Settings
 from orchestrator.engine.planned_deletions import PlannedDeletions
 from orchestrator.engine.planned_resources import made, planned
-from orchestrator.engine.stack_actions import refuse_busy, refuse_partial
+from orchestrator.engine.stack_actions import refuse_busy, refuse_nested, refuse_partial
 from orchestrator.engine.update_preview import DELETE
 from orchestrator.errors import Conflict, InvalidInput, IsothermError, Problem
 from orchestrator.keys.plan_seal import PlanKeys, parts_of, require_body
@@ -36,7 +36,6 @@ from orchestrator.model.plan_binding import (
     unpacked_map,
 )
 from orchestrator.placement.joining import engine_of
-from orchestrator.planning.comparison import refuse_nested
 from orchestrator.planning.decision import Action
 from orchestrator.store.stacks.output_readers import sentence_of
 from orchestrator.store.stacks.stacks import StackRow

@@ -8,7 +8,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.engine.nested_plan import NestedPlans
 from orchestrator.engine.project_limits import refuse_to_add
-from orchestrator.engine.stack_actions import refuse_partial_beside, refuse_suspended
+from orchestrator.engine.stack_actions import refuse_deleted, refuse_partial_beside, refuse_suspended
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import IsothermError, Problem
 from orchestrator.lifecycle.engine_plugin import joined
@@ -16,7 +16,8 @@ from orchestrator.lifecycle.frozen_stacks import comparison_shown, stack_shown, 
 from orchestrator.lifecycle.previews import advice_of
 from orchestrator.model.messages import StackJob
 from orchestrator.placement.joining import engine_of
-from orchestrator.planning.comparison import Comparison, compare, refuse_deleted
+from orchestrator.planning.comparing import compare
+from orchestrator.planning.comparison import Comparison
 from orchestrator.planning.decision import Action
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.clients import Clients

@@ -24,7 +24,8 @@ from orchestrator.model.messages import StackJob
 from orchestrator.model.nested_stack import NestedJob
 from orchestrator.model.plan import Plan, plan_update
 from orchestrator.planning.cleanups import Cleanups, never_imported
-from orchestrator.planning.comparison import Comparison, compare
+from orchestrator.planning.comparing import compare
+from orchestrator.planning.comparison import Comparison
 from orchestrator.planning.matching import plan_row, successors
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.clients import Clients

@@ -11,6 +11,8 @@ from orchestrator.template.template import Draft, Template
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
+    from orchestrator.model.messages import StackJob
+    from orchestrator.store.stacks.stacks import StackRow
     from orchestrator.store.store import Store
     from orchestrator.store.traversals.templates import StoredTemplate
     from orchestrator.template.environment import Environment
@@ -88,3 +90,23 @@ def _environment(stored: "StoredTemplate", settings: "Settings") -> "Environment
     if stored.nesting is not None:
         environment, _ = environment_within(environment, stored.nesting, stored.parameters)
     return environment
+
+
+def job_of_template(store: "Store", stack: "StackRow", template_id: str, *, job_id: str = "") -> "StackJob":
+    """Return the job of an update to the stored template ``template_id``, secrets included."""
+    from orchestrator.model.messages import EnvironmentSource, StackJob
+
+    stored = store.templates.load(template_id)
+    return StackJob(
+        name=stack.name,
+        project=stack.project,
+        template=stored.source,
+        template_file=stored.file,
+        files={key: store.templates.file(digest) for key, digest in stored.files.items()},
+        environments=tuple(
+            EnvironmentSource(file=file, source=source) for file, source in stored.environments
+        ),
+        parameters=stored.parameters,
+        timeout_minutes=stack.timeout_minutes,
+        job_id=job_id,
+    )

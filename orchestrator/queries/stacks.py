@@ -154,14 +154,14 @@ class StackQueries:
 
     def definition(self, name: str) -> "StackJob":
         """Return the job that would give a stack its present definition, secrets included."""
-        from orchestrator.planning.comparison import job_of_template
+        from orchestrator.planning.stored_templates import job_of_template
 
         stack = self._find(name)
         return replace(job_of_template(self._store, stack, stack.template_id), rollback=stack.rollback)
 
     def export(self, name: str) -> dict[str, object]:
         """Return a stack as one document (:mod:`orchestrator.queries.stack_document`), secrets included."""
-        from orchestrator.planning.comparison import job_of_template
+        from orchestrator.planning.stored_templates import job_of_template
         from orchestrator.queries.stack_document import document_of
 
         stack = self._find(name)

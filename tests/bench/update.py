@@ -22,7 +22,7 @@ from rich.console import Console
 from orchestrator.config.settings import load_settings
 from orchestrator.model.messages import StackJob
 from orchestrator.model.plan import plan_update
-from orchestrator.planning.comparison import compare
+from orchestrator.planning.comparing import compare
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.service import Service
 from orchestrator.store.store import Store

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.config.limits import Limits
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.planning.comparison import job_of_template
+from orchestrator.planning.stored_templates import job_of_template
 from orchestrator.queries.stack_document import document_of
 from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere

@@ -14,7 +14,7 @@ from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.comparison import compare
+from orchestrator.planning.comparing import compare
 from orchestrator.plugins.constraints import Length
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.resource import Resource

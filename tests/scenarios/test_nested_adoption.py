@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.config.limits import Limits
-from orchestrator.planning.comparison import job_of_template
+from orchestrator.planning.stored_templates import job_of_template
 from orchestrator.queries.stack_document import document_of
 from tests.scenarios.built_once import at_every_message
 from tests.scenarios.test_nested import FILES, names, root, stacks

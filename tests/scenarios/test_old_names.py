@@ -10,7 +10,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.comparison import compare
+from orchestrator.planning.comparing import compare
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.client_plugin import ClientPlugin
 from orchestrator.plugins.clients import ClientPlugins

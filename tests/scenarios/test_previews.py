@@ -12,7 +12,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.comparison import Comparison, compare
+from orchestrator.planning.comparing import compare
+from orchestrator.planning.comparison import Comparison
 from orchestrator.plugins.constraints import Length
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import Resource

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.config.limits import Limits
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.model.messages import EnvironmentSource, StackJob
-from orchestrator.planning.comparison import compare
+from orchestrator.planning.comparing import compare
 from orchestrator.planning.decision import RESTRICTED
 from tests.scenarios.test_nested import FILES
 from tests.scenarios.test_nested import root as nested_root

@@ -3,7 +3,7 @@
 from typing import Any
 
 from orchestrator.config.limits import Limits
-from orchestrator.planning.comparison import job_of_template
+from orchestrator.planning.stored_templates import job_of_template
 from orchestrator.queries.stack_document import document_of
 from tests.scenarios.world import World
 

@@ -15,7 +15,7 @@ from orchestrator.engine.plan_changes import KNOWN_LATER
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.comparison import compare
+from orchestrator.planning.comparing import compare
 from orchestrator.plugins.constraints import Length
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import Resource
