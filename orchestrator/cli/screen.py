@@ -12,9 +12,9 @@ from rich.text import Text
 
 from orchestrator.cli.events import event_line
 from orchestrator.cli.formats import printable, state_style
+from orchestrator.cli.lines import clear_line, in_lines
 from orchestrator.cli.live_tree import Branch, branches, drawn
 from orchestrator.cli.looking import Look, Looker
-from orchestrator.cli.progress import clear_line, in_lines
 from orchestrator.cli.state_marks import MARKS, has_signs
 from orchestrator.cli.times import duration
 from orchestrator.views.vertex_states import DONE, UNCHANGED

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from orchestrator.cli import progress
 from orchestrator.cli.events import event_line, events_after, last_event
+from orchestrator.cli.lines import Lines
 from orchestrator.cli.live_tree import branches
 from orchestrator.cli.looking import Look
 from orchestrator.cli.progress import follow
@@ -61,7 +62,7 @@ def waiting(**reasons: str) -> Progress:
 def test_what_is_waited_for_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     away, back = "node 'n1' is unreachable", "not ready yet"
     assert f"a, b: {away}" in drawn(waiting(b=away, a=away))
-    lines = progress.Lines()
+    lines = Lines()
     for shown in (waiting(b=away, a=away), waiting(a=away), waiting(a=back, b=away)):
         lines.show(shown, [])
     assert capsys.readouterr().err.splitlines() == [f"a, b: {away}", f"a: {back}"]

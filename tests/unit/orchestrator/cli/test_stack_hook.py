@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator.cli.progress import Lines
+from orchestrator.cli.lines import Lines
 from orchestrator.cli.screen import picture
 from orchestrator.views.stacks import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal, stack_view
