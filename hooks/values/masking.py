@@ -9,17 +9,9 @@ from pydantic_core import ErrorDetails
 from hooks.values.leaves import leaves_in
 from hooks.values.secret_texts import MASK as MASK  # noqa: PLC0414  # where hooks find it
 from hooks.values.secret_texts import masked
+from hooks.values.type_words import type_word
 
-_FOUND: Final = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "a text",
-    dict: "a table",
-    list: "a list",
-}
-
-#: The same in pydantic's terms.
+#: Words for types, by pydantic's terms.
 _EXPECTED: Final = {
     "boolean": "true or false",
     "integer": "a whole number",
@@ -36,7 +28,7 @@ def sentence_of(fault: ErrorDetails) -> str:
     if fault["type"] == "missing":
         return "it must be given"
     message = in_plain_words(fault["msg"])
-    found = _FOUND.get(type(fault["input"]))
+    found = type_word(fault["input"])
     if found and fault["type"].rpartition("_")[2] in ("type", "parsing"):
         return f"{message.partition(',')[0]}, found {found}"
     return message

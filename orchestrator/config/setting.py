@@ -26,15 +26,6 @@ _BOUNDS: Final[Mapping[str, tuple[str, Callable[[float, float], bool]]]] = {
 }
 #: The origins of types of maps.
 _MAPS: Final = (dict, Mapping)
-_FOUND: Final = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "a text",
-    dict: "a table",
-    list: "a list",
-    tuple: "a list",
-}
 
 
 class Fault(NamedTuple):
@@ -175,7 +166,10 @@ def _table(kind: Any, value: Any, place: Place, faults: list[Fault]) -> Any:
 
 
 def _refused(expected: str, value: Any, place: Place, faults: list[Fault]) -> Any:
-    faults.append(Fault(place, f"expected {expected}, found {_FOUND.get(type(value), 'something else')}"))
+    # Most settings are right.
+    from hooks.values.type_words import type_word
+
+    faults.append(Fault(place, f"expected {expected}, found {type_word(value, 'something else')}"))
     return None
 
 
