@@ -3,13 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from hooks.values.parts import parts_of
+from workers.clients.openstack import OpenStack
 from workers.clients.openstack_errors import status_of
-
-if TYPE_CHECKING:
-    from workers.resources.openstack.cloud_object import CloudObject
+from workers.resources.openstack.collection import Collection
 
 #: The most objects that one list is asked for: their ids are in the address of the request.
 TOGETHER: Final = 50
@@ -19,12 +18,40 @@ _NO_LIST: Final = frozenset(
 )
 
 
-def read_together(resources: Sequence["CloudObject"]) -> dict["CloudObject", Exception]:
+class Listed(Protocol):
+    """A resource whose object a list may have; implemented by the base of the types of OpenStack."""
+
+    @property
+    def object_id(self) -> str:
+        """The id of the object in the collection; empty if there is none."""
+
+    @property
+    def service(self) -> OpenStack:
+        """The client of the service."""
+
+    @property
+    def collection(self) -> Collection:
+        """The collection of its objects; types that stand for what is in none do not have it."""
+
+    def list_query(self, resources: Sequence[Any], /) -> Mapping[str, Any] | None:
+        """Return the query of one list that has the objects of these resources; None if there is none."""
+
+    def list_further(self, resources: Sequence[Any], /) -> None:
+        """List whatever else the observation of these resources reads."""
+
+    def has_listed(self, listed: Mapping[str, dict[str, Any]], /) -> None:
+        """Take objects of the collection, by id, from a list just read, which may lack the object."""
+
+
+Object = TypeVar("Object", bound=Listed)
+
+
+def read_together(resources: Sequence[Object]) -> dict[Object, Exception]:
     """Give resources of one type their objects from lists; return those whose list failed, with the error.
 
     A resource whose object is in no list, or whose service has none, reads it by itself later.
     """
-    failed: dict[CloudObject, Exception] = {}
+    failed: dict[Object, Exception] = {}
     for some in _portions(resources):
         query = some[0].list_query(some)
         if query is None:
@@ -42,9 +69,9 @@ def read_together(resources: Sequence["CloudObject"]) -> dict["CloudObject", Exc
     return failed
 
 
-def _portions(resources: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObject"]]:
+def _portions(resources: Sequence[Object]) -> Iterator[Sequence[Object]]:
     """Yield resources whose objects are in one list; a single one is read by itself."""
-    groups: dict[Any, list[CloudObject]] = defaultdict(list)
+    groups: dict[Any, list[Object]] = defaultdict(list)
     for resource in resources:
         # What is in no collection is in no list either.
         collection = getattr(resource, "collection", None)
@@ -54,7 +81,7 @@ def _portions(resources: Sequence["CloudObject"]) -> Iterator[Sequence["CloudObj
         yield from (some for some in parts_of(group, TOGETHER) if len(some) > 1)
 
 
-def _service_of(resource: "CloudObject") -> object | None:
+def _service_of(resource: Listed) -> object | None:
     """Return the client of a resource's service; None if there is none: its observation then has the error."""
     try:
         return resource.service
@@ -62,6 +89,6 @@ def _service_of(resource: "CloudObject") -> object | None:
         return None
 
 
-def by_ids(resources: Sequence["CloudObject"]) -> Mapping[str, Any]:
+def by_ids(resources: Sequence[Listed]) -> Mapping[str, Any]:
     """Return the query of a service that selects by many ids."""
     return {"id": sorted({each.object_id for each in resources})}
