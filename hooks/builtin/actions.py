@@ -1,9 +1,12 @@
 """Operations on stacks, and those of them that give a stack a definition: limits and rules apply to these."""
 
 from collections.abc import Container
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import AfterValidator
 
 from hooks.lifecycle import LifecycleContext
+from hooks.values.nearest import nearest
 
 ACTIONS: Final = (
     *("CREATE", "UPDATE", "ADOPT", "RESTORE", "DELETE", "ROLLBACK"),
@@ -21,3 +24,14 @@ def is_among(actions: Container[str], context: LifecycleContext, action: str) ->
     no update.
     """
     return action in actions and (context.root_action or action) in actions
+
+
+def _known(actions: tuple[str, ...]) -> tuple[str, ...]:
+    for each in actions:
+        if each not in ACTIONS:
+            raise ValueError(f"there is no operation {each!r}; {nearest(each, ACTIONS)}")
+    return actions
+
+
+#: The type of an option with operations.
+Actions = Annotated[tuple[str, ...], AfterValidator(_known)]

@@ -6,15 +6,14 @@ the work itself, by the operating system.
 
 from typing import Final
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from hooks.builtin.actions import ACTIONS
+from hooks.builtin.actions import Actions
 from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.options import HookOptions
 from hooks.stack import FrozenStack
-from hooks.values.nearest import nearest
 
 #: What changes a stack as a user wants it. A rollback, and what leaves a stack as it is, must always be possible.
 _CHANGES: Final = ("CREATE", "UPDATE", "DELETE", "ADOPT", "RESTORE", "ABANDON")
@@ -23,7 +22,7 @@ _CHANGES: Final = ("CREATE", "UPDATE", "DELETE", "ADOPT", "RESTORE", "ABANDON")
 class FourEyesOptions(HookOptions):
     """The options of ``four_eyes``."""
 
-    actions: tuple[str, ...] = Field(
+    actions: Actions = Field(
         default=_CHANGES,
         description="The operations that need a plan of another user. Of these, ADOPT, RESTORE and ABANDON have no "
         "plans, and are refused.",
@@ -32,14 +31,6 @@ class FourEyesOptions(HookOptions):
         default=(),
         description="The projects for whose stacks this holds, all by default; `*` and `?` as in file names.",
     )
-
-    @field_validator("actions")
-    @classmethod
-    def _are_actions(cls, actions: tuple[str, ...]) -> tuple[str, ...]:
-        for each in actions:
-            if each not in ACTIONS:
-                raise ValueError(f"there is no operation {each!r}; {nearest(each, ACTIONS)}")
-        return actions
 
 
 class FourEyes(LifecyclePlugin):

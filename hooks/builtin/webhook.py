@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from hooks.builtin.actions import ACTIONS
+from hooks.builtin.actions import Actions
 from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
 from hooks.http.answers import NO_ANSWER, REFUSAL, parsed
@@ -20,7 +20,6 @@ from hooks.http.outcome import Answer, RequestFailed
 from hooks.http.sender import SignedSender
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin, PlannedOperation
 from hooks.stack import FrozenStack
-from hooks.values.nearest import nearest
 
 log = structlog.get_logger()
 
@@ -37,7 +36,7 @@ class WebhookOptions(SenderOptions):
         description="Whether an operation is refused or allowed if the receiver cannot be reached, or gives "
         "no valid answer.",
     )
-    actions: tuple[str, ...] = Field(
+    actions: Actions = Field(
         default=(), description="The operations for which the receiver is called; all by default."
     )
     projects: tuple[str, ...] = Field(
@@ -54,14 +53,6 @@ class WebhookOptions(SenderOptions):
         default=True,
         description="Whether parameters and properties are sent; values of hidden parameters never are.",
     )
-
-    @field_validator("actions")
-    @classmethod
-    def _are_actions(cls, actions: tuple[str, ...]) -> tuple[str, ...]:
-        for each in actions:
-            if each not in ACTIONS:
-                raise ValueError(f"there is no operation {each!r}; {nearest(each, ACTIONS)}")
-        return actions
 
 
 class _StackAnnotations(BaseModel):

@@ -4,10 +4,21 @@ They are a ``dict`` and a ``list`` for every reader, so ``json.dumps``, ``yaml.s
 :func:`thawed`, comparisons and ``isinstance`` work as usual. To change one, copy it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from hooks.errors import ReadOnly
+
+
+def refusal(kind: str) -> Callable[..., NoReturn]:
+    """Return the method that refuses changes of a map or a list; ``kind`` is the type of a copy that can be changed."""
+
+    def refuse(_self: object, *_: Any, **__: Any) -> NoReturn:
+        raise ReadOnly(
+            f"what a hook is shown of a stack is only read; make a copy with {kind}(...) to change that"
+        )
+
+    return refuse
 
 
 class FrozenDict(dict[str, Any]):
@@ -15,10 +26,7 @@ class FrozenDict(dict[str, Any]):
 
     __slots__ = ()
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise ReadOnly(
-            "what a hook is shown of a stack is only read; make a copy with dict(...) to change that"
-        )
+    _refuse = refusal("dict")
 
     __setattr__ = __delattr__ = _refuse
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -39,10 +47,7 @@ class FrozenList(list[Any]):
 
     __slots__ = ()
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise ReadOnly(
-            "what a hook is shown of a stack is only read; make a copy with list(...) to change that"
-        )
+    _refuse = refusal("list")
 
     __setattr__ = __delattr__ = _refuse
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse

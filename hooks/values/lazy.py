@@ -5,11 +5,10 @@ The loaders are kept in this module, beside the maps: from a map nothing can be 
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from hooks.errors import ReadOnly
-from hooks.values.frozen import FrozenDict
+from hooks.values.frozen import FrozenDict, refusal
 
 
 class _Key:
@@ -73,10 +72,7 @@ class LazyMapping(Mapping[str, Any]):
     def __deepcopy__(self, memo: object) -> dict[str, Any]:
         return _CONTENTS[self._key].held().__deepcopy__(memo)
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise ReadOnly(
-            "what a hook is shown of a stack is only read; make a copy with dict(...) to change that"
-        )
+    _refuse = refusal("dict")
 
     __setattr__ = __delattr__ = _refuse
     __setitem__ = __delitem__ = __ior__ = _refuse
