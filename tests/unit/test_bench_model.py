@@ -30,7 +30,7 @@ def test_a_chain_takes_as_long_as_all_its_steps_one_after_the_other() -> None:
     )
     ended = passes(RUN_SIZE)
     predicted = Installation(costs, APART).run("chain", 10 * sum(ended))
-    of_a_message = 30 + 16 + 16 + (1 + 2 + 4)
+    of_a_message: float = 30 + 16 + 16 + (1 + 2 + 4)
     # Each pass ends one check, and the links behind it, which it has read.
     of_a_message += sum(
         (2 + 1 + 2 + 1 + 4) + (0.5 + 0.25) * (each - 1) + (1 + 2) * (each > 1) for each in ended
