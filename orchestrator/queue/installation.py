@@ -229,13 +229,28 @@ def installations_on(app: Celery, *, timeout_seconds: float) -> dict[str, str]:
         OperationalError, OSError: the broker is out of reach.
     """
     for options in ({"limit": 1}, {}):
-        replies = app.control.broadcast(WHICH, reply=True, timeout=timeout_seconds, **options) or []
+        replies = _asked(app, WHICH, timeout_seconds, **options)
         answers = {name: answer for reply in replies for name, answer in reply.items()}
         found = {name: answer[HEADER] for name, answer in answers.items() if answer.get(HEADER)}
         # The first answer may be that of an agent.
         if found or not answers:
             return found
     return {}
+
+
+def _asked(app: Celery, question: str, timeout_seconds: float, **options: Any) -> list[dict[str, Any]]:
+    """Return the replies of the processes on a broker within a time, each by the process's Celery name.
+
+    They come over a connection outside the app's pool: who asks needs another one to publish, and as many threads as
+    the pool has connections, each with one of them, would wait for each other for ever.
+    """
+    with app.connection_for_write() as connection:
+        return (
+            app.control.broadcast(
+                question, reply=True, timeout=timeout_seconds, connection=connection, **options
+            )
+            or []
+        )
 
 
 def refuse_foreign_broker(app: Celery, own: str, *, timeout_seconds: float) -> None:
@@ -272,6 +287,6 @@ def setups_on(app: Celery, *, timeout_seconds: float) -> dict[str, Setup | None]
     Raises:
         OperationalError, OSError: the broker is out of reach.
     """
-    replies = app.control.broadcast(SETUP, reply=True, timeout=timeout_seconds) or []
+    replies = _asked(app, SETUP, timeout_seconds)
     answers = {name: answer for reply in replies for name, answer in reply.items()}
     return {name: read_setup(answer) for name, answer in sorted(answers.items())}

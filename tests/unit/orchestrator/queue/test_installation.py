@@ -1,5 +1,7 @@
 """What a process knows of its own installation, and of messages of others."""
 
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -7,9 +9,17 @@ import pytest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.queue import installation
-from orchestrator.queue.installation import WAITED_SECONDS, ForeignJobs, LazyId
+from orchestrator.queue.celery_app import make_app
+from orchestrator.queue.installation import (
+    WAITED_SECONDS,
+    ForeignJobs,
+    LazyId,
+    installations_on,
+    setups_on,
+)
 from orchestrator.store.store import Store
 from tests.migrated import migrate
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_a_foreign_job_goes_back_as_long_as_its_sender_waits() -> None:
@@ -59,3 +69,21 @@ def test_the_id_is_made_once_and_read_once_by_a_process(tmp_path: Path) -> None:
     (tmp_path / "isotherm.db").unlink()
     assert first.identity.read() == own
     second.close()
+
+
+def test_many_threads_that_ask_the_others_on_a_broker_do_not_wait_for_each_other() -> None:
+    """Who asks may have a connection; nobody may hold one while it waits for another, as the last one is taken then."""
+    asked = list[str]()
+    with make_app(Settings(broker_url="memory://many-threads")) as app, ExitStack() as held:
+        for _ in range(app.pool.limit - 1):
+            held.enter_context(app.pool.acquire(block=True))
+
+        def ask() -> None:
+            for question in (installations_on, setups_on):
+                assert question(app, timeout_seconds=0.01) == {}
+                asked.append(question.__name__)
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(PATIENCE_SECONDS)
+    assert asked == ["installations_on", "setups_on"]
