@@ -166,7 +166,8 @@ def test_all_tries_together_have_an_end(http_api: HttpApi, total: float, within:
     with client_of(total_seconds=total) as client:
         error = failure(lambda: client.send(request(http_api, within_seconds=within)))
         assert str(error) == "no whole answer came in time"
-    assert http_api.count() == 1
+    # On a busy machine the time may be up before the first.
+    assert http_api.count() <= 1
     http_api.heal()
 
 
@@ -184,14 +185,18 @@ def dribbled(head: bytes, again: bytes, certificate: Path | None) -> Iterator[st
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
-            raw, _ = listening.accept()
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            if certificate is not None:
-                context.load_cert_chain(certificate)
-            with raw if certificate is None else context.wrap_socket(raw, server_side=True) as client:
-                client.recv(65536)
-                client.sendall(head)
-                with suppress(OSError):
+            # The client may have given up by then, at any point.
+            with suppress(OSError):
+                raw, _ = listening.accept()
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                if certificate is not None:
+                    context.load_cert_chain(certificate)
+                with (
+                    raw,
+                    raw if certificate is None else context.wrap_socket(raw, server_side=True) as client,
+                ):
+                    client.recv(65536)
+                    client.sendall(head)
                     while not done.wait(0.02):
                         client.sendall(again)
 
@@ -201,6 +206,7 @@ def dribbled(head: bytes, again: bytes, certificate: Path | None) -> Iterator[st
             yield f"{'http' if certificate is None else 'https'}://127.0.0.1:{listening.getsockname()[1]}"
         finally:
             done.set()
+            listening.shutdown(socket.SHUT_RDWR)
             thread.join()
 
 
@@ -220,7 +226,8 @@ def test_an_answer_that_never_begins_holds_nobody(
         client_of(total_seconds=0.4, verify=False) as client,
     ):
         sent = threads.submit(client.send, Request(method="GET", url=httpx.URL(url)))
-        with pytest.raises(RequestFailed, match="no whole answer came in time"):
+        # On a busy machine the time may be up before there is a connection.
+        with pytest.raises(RequestFailed, match=r"no (whole answer came|connection came about) in time"):
             sent.result(timeout=PATIENCE_SECONDS)
 
 

@@ -95,16 +95,17 @@ def test_an_answer_is_kept_for_a_moment_and_tells_its_age(world: World) -> None:
 
 
 def test_what_hangs_is_not_waited_for_and_its_last_answer_is_called_old(world: World) -> None:
-    recent = world.recent(patience_seconds=0.05)
+    recent = world.recent()
 
     async def story() -> tuple[Answer[int], Answer[int]]:
         await recent.get()
+        recent._patience_seconds = 0.05
         world.open.clear()
         world.now += 60.0
         late = await recent.get()
         world.open.set()
         # Its answer is there for whoever asks next, and nobody has asked twice.
-        recent._patience_seconds = 20.0
+        recent._patience_seconds = PATIENCE_SECONDS
         return late, await recent.get()
 
     late, then = run(story)

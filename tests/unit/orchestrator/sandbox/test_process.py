@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -429,11 +430,39 @@ def test_an_interpreter_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatc
         Sandbox("bad_answers").ask(1, seconds=1.0, memory_mib=128)
 
 
-def test_a_question_waits_for_its_turn_without_losing_its_time(sandbox: Sandbox, ask: Ask) -> None:
-    ask("echo")
-    slow = threading.Thread(target=lambda: fault_of(ask, "forever", seconds=0.5))
-    slow.start()
-    while not sandbox._lock.locked():
-        assert slow.is_alive()
-    assert ask("echo", 1, seconds=0.4) == 1
-    slow.join()
+class Turn:
+    """A sandbox's lock that tells when it is wanted."""
+
+    def __init__(self) -> None:
+        self.lock, self.wanted = threading.Lock(), threading.Event()
+
+    def __enter__(self) -> None:
+        self.wanted.set()
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+class Clock:
+    """The real one, moved on."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+def test_a_question_waits_for_its_turn_without_losing_its_time(
+    sandbox: Sandbox, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, turn = Clock(), Turn()
+    monkeypatch.setattr(process, "time", clock)
+    monkeypatch.setattr(sandbox, "_lock", turn)
+    with ThreadPoolExecutor(1) as threads:
+        with turn.lock:
+            waiting = threads.submit(ask, "echo", 1, seconds=PATIENCE_SECONDS)
+            assert turn.wanted.wait(PATIENCE_SECONDS)
+            clock.ahead = 2 * PATIENCE_SECONDS
+        assert waiting.result(PATIENCE_SECONDS) == 1

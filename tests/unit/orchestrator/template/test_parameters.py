@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.plugins import custom
@@ -23,6 +24,7 @@ from orchestrator.template.parameters import Parameters
 from orchestrator.template.template import Template
 from tests.unit.orchestrator.template.environments import parsed
 from tests.unit.orchestrator.template.settling import settled as settled_under
+from tests.waiting import PATIENCE_SECONDS
 
 Parse = Callable[..., Template]
 ProblemsOf = Callable[..., list[Problem]]
@@ -432,10 +434,12 @@ def test_all_that_is_wrong_with_the_values_comes_at_once(parse: Parse) -> None:
 @pytest.mark.parametrize("hidden", [False, True])
 def test_a_pattern_that_never_ends_refuses_the_value(parse: Parse, hidden: bool) -> None:
     declaration = f"type: string, hidden: {hidden}, constraints: [{{allowed_pattern: (a+)+$}}]"
-    template = parse(declare(declaration), pattern_seconds=0.3)
+    template = parse(declare(declaration), pattern_seconds=PATIENCE_SECONDS)
+    assert settled(template, p="a" * 60).values["p"] == "a" * 60
+    (pattern,) = template.parameters["p"].constraints
+    object.__setattr__(pattern, "limits", Limits(pattern_seconds=0.3))
     (problem,) = refused(template, p="a" * 60 + "!")
     assert problem.message == "the pattern '(a+)+$' took longer than 0.3 seconds (setting pattern_seconds)"
-    assert settled(template, p="a" * 60).values["p"] == "a" * 60
 
 
 def test_a_pattern_that_cannot_be_compiled_in_time_is_no_pattern(problems_of: ProblemsOf) -> None:

@@ -1,6 +1,7 @@
 """Patterns of templates: the same as Python's, but a hostile one ends."""
 
 import re
+from copy import copy
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,17 @@ from orchestrator.sandbox.child import Fault
 from orchestrator.sandbox.process import DIED
 from orchestrator.template import patterns
 from orchestrator.template.patterns import BoundedPattern
+from tests.waiting import PATIENCE_SECONDS
 
-LIMITS = Limits(pattern_seconds=20.0)
+LIMITS = Limits(pattern_seconds=PATIENCE_SECONDS)
 IMPATIENT = Limits(pattern_seconds=0.3)
+
+
+def hurried(constraint: BoundedPattern) -> BoundedPattern:
+    """Return a pattern that has less time to match than it had to compile."""
+    hasty = copy(constraint)
+    object.__setattr__(hasty, "limits", IMPATIENT)
+    return hasty
 
 
 @pytest.mark.filterwarnings("ignore:Possible")
@@ -64,7 +73,7 @@ def test_the_whole_text_matches_or_none(pattern: str, text: str, matches: bool) 
     ],
 )
 def test_a_pattern_that_never_ends_refuses_the_value(pattern: str, text: str) -> None:
-    constraint = BoundedPattern(pattern, IMPATIENT, description="never said")
+    constraint = hurried(BoundedPattern(pattern, LIMITS, description="never said"))
     sentence = f"the pattern {pattern!r} took longer than 0.3 seconds (setting pattern_seconds)"
     assert constraint.check(text) == sentence
     assert constraint.check(text, secret=True) == sentence
@@ -85,21 +94,22 @@ def test_a_pattern_that_never_ends_refuses_the_value(pattern: str, text: str) ->
     ids=["open", "many", "deep", "sets", "long", "surrogate"],
 )
 def test_a_pattern_that_cannot_be_compiled_is_refused(pattern: str, sentence: str) -> None:
+    limits = IMPATIENT if "longer" in sentence else LIMITS
     with pytest.raises(ValueError, match=re.escape(sentence)) as caught:
-        BoundedPattern(pattern, IMPATIENT)
+        BoundedPattern(pattern, limits)
     assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("count", [1000, 65_000])
 def test_nested_counts_cost_nothing_to_compile(count: int) -> None:
     pattern = f"(((a{{1,{count}}}){{1,{count}}}){{1,{count}}}){{1,{count}}}"
-    assert BoundedPattern(pattern, IMPATIENT).matches("aaa")
+    assert BoundedPattern(pattern, LIMITS).matches("aaa")
     fixed = "(?:" * 14 + "a" + "{3})" * 14
     assert not BoundedPattern(fixed, LIMITS).matches("aaa")
 
 
 def test_a_pattern_that_needs_too_much_memory_refuses_the_value() -> None:
-    limits = Limits(pattern_seconds=20.0, yaql_memory_mib=64)
+    limits = Limits(pattern_seconds=PATIENCE_SECONDS, yaql_memory_mib=64)
     constraint = BoundedPattern("(?:(a)|(b))*c", limits)
     sentence = "the pattern '(?:(a)|(b))*c' needs more than 64 MiB of memory (setting yaql_memory_mib)"
     assert constraint.check("ab" * 3_000_000) == sentence

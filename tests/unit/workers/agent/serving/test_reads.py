@@ -83,6 +83,9 @@ def reads(agent: Answering, posted: Posted) -> Iterator[Reads]:
     made.answer_all()
     yield made
     made.close()
+    # What one test leaves under way would be logged in the next.
+    for pool in (made._readers, made._waiters):
+        pool.shutdown()
 
 
 def asked(rpc: str = "look", *, seconds: float = LONG, **arguments: Any) -> tuple[str, bytes]:
