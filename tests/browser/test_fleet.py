@@ -16,6 +16,7 @@ from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from orchestrator.store.store import Store
 from orchestrator.views.operations import ProcessView, StuckView
+from tests.browser.visit import PATIENCE
 from tests.unit.orchestrator.dashboard.serving import served
 from tests.waiting import until
 
@@ -66,7 +67,7 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
     tab = browser.new_page(bypass_csp=False)
-    tab.set_default_timeout(20_000)
+    tab.set_default_timeout(PATIENCE)
     yield tab
     tab.close()
 

@@ -6,6 +6,7 @@ A server dies with the thread that started it, even when our process is killed o
 
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -23,6 +24,10 @@ import tenacity
 READY_SECONDS = 300.0
 STOP_SECONDS = 300.0
 HOST = "127.0.0.1"
+#: Of the ports that tests give away: some browsers refuse lower ones.
+_FIRST_PORT = 20_000
+#: Holds the names of the ports that this process has given away.
+_RESERVED: list[socket.socket] = []
 
 
 class MissingServer(Exception):
@@ -223,10 +228,30 @@ class Server(ABC):
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nobody listens on, and that no other test is given as long as this process lives.
+
+    It is none of those that the system gives to whoever asks for any, or connects: a server that was stopped finds its
+    port free when it is launched again.
+    """
+    first_of_system = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = _FIRST_PORT + secrets.randbelow(max(first_of_system - _FIRST_PORT, 10_000))
+        if _reserve(port):
+            return port
+
+
+def _reserve(port: int) -> bool:
+    # The name is in no file system, and gone with this process.
+    reserved = socket.socket(socket.AF_UNIX)
+    try:
+        reserved.bind(f"\0isotherm-test-port-{port}")
+        with socket.socket() as probe:
+            probe.bind((HOST, port))
+    except OSError:
+        reserved.close()
+        return False
+    _RESERVED.append(reserved)
+    return True
 
 
 def unprivileged(*options: str) -> Sequence[str]:

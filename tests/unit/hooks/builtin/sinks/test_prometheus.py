@@ -1,7 +1,6 @@
 """The sink ``prometheus`` shows what is on record, as Prometheus reads it, and takes no count back."""
 
 import importlib.util
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from hooks.builtin.sinks.prometheus import PrometheusOptions, PrometheusSink
 from hooks.events import Event
+from tests.services.process import free_port
 from tests.unit.hooks.builtin.sinks.histories import event, stack_event
 from tests.waiting import PATIENCE_SECONDS
 
@@ -37,12 +37,6 @@ def sink(textfile: Path) -> Iterator[PrometheusSink]:
     sink.restore(b"")
     yield sink
     sink.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def commit(sink: PrometheusSink, events: list[Event]) -> bytes:

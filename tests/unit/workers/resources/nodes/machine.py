@@ -1,7 +1,6 @@
 """A machine for tests of node resources: its settings, a clock that only tests move, its resources."""
 
 import functools
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -169,11 +168,3 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> PropertyChan
 def has_ended(process: psutil.Process) -> bool:
     """Whether a process has ended, even if nobody asked about it yet."""
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-
-
-def free_port() -> int:
-    """Return a port on which nothing listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port

@@ -12,7 +12,8 @@ import pytest
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
-from tests.unit.workers.resources.nodes.machine import Machine, changes, free_port, has_ended
+from tests.services.process import free_port
+from tests.unit.workers.resources.nodes.machine import Machine, changes, has_ended
 from workers.agent.commands.launcher import MARKER
 from workers.resources.nodes.process import NodeProcess
 

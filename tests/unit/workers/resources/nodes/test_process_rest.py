@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
-from tests.unit.workers.resources.nodes.machine import Machine, free_port, has_ended
+from tests.services.process import free_port
+from tests.unit.workers.resources.nodes.machine import Machine, has_ended
 from tests.unit.workers.resources.nodes.test_process import FOREVER, python, running
 from tests.waiting import PATIENCE_SECONDS
 

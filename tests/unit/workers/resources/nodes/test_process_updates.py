@@ -7,7 +7,8 @@ import psutil
 import pytest
 
 from orchestrator.plugins.steps import ResourceFailure, ResourceState, Wait
-from tests.unit.workers.resources.nodes.machine import Machine, changes, free_port, has_ended
+from tests.services.process import free_port
+from tests.unit.workers.resources.nodes.machine import Machine, changes, has_ended
 
 FOREVER = ["sleep", "1000"]
 

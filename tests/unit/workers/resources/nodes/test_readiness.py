@@ -11,7 +11,7 @@ import pytest
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError, check_properties
 from orchestrator.plugins.validating import property_faults
-from tests.unit.workers.resources.nodes.machine import free_port
+from tests.services.process import free_port
 from workers.agent.commands.readiness import ReadyWhen
 from workers.resources.nodes.process import NodeProcess
 from workers.resources.nodes.readiness import Readiness
