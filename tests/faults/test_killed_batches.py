@@ -5,7 +5,7 @@ stands when it is killed is no matter of time (``stops.py``).
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -88,11 +88,27 @@ class Scene:
         return until(begun, pause_seconds=LOOK_SECONDS)
 
     def kill(self, stop: Stop) -> None:
-        """Kill a process that stands somewhere; what is lost with it is at most one batch."""
+        """Kill a process that stands somewhere."""
+        self._note_death(stop)
+        stop.kill()
+
+    def kill_worker_of(self, both: Sequence[Stop]) -> None:
+        """Kill the parent of both processes, which stand somewhere: they die with it."""
+        worker = self.installation.engines[-1]
+        assert {stop.parent for stop in both} == {worker.process.pid}
+        for stop in both:
+            self._note_death(stop)
+        children = worker.kill_alone()
+        assert {stop.pid for stop in both} <= {child.pid for child in children}
+        worker.wait()
+        _, alive = psutil.wait_procs(children, PATIENCE_SECONDS)
+        assert alive == []
+
+    def _note_death(self, stop: Stop) -> None:
+        """Check before a process is killed that what is lost with it is at most one batch."""
         running = f"SELECT no FROM node WHERE state = 'running' AND worker LIKE '%:{stop.pid}:%'"
         assert len(self._rows(running)) <= self.batch_size
         assert stop.size <= max(self.batch_size, self.run_size)
-        stop.kill()
         self.killed.append(stop)
 
     def lost(self) -> list[tuple[str, str]]:
@@ -232,26 +248,13 @@ def test_processes_killed_in_batches_of_a_large_stack_cost_a_batch_each(scene: S
     scene.assert_deleted(stack)
 
 
-def test_workers_killed_in_batches_are_survived_by_their_processes_and_replaced_by_others(
-    scene: Scene,
-) -> None:
+def test_a_worker_killed_in_batches_costs_a_batch_of_each_of_its_processes(scene: Scene) -> None:
     requires = requires_of("layers", SOME)
     with scene.stops(*IN_BATCH) as standing:
         stack = scene.create(kept.template_of(requires), "layers")
         for _ in range(len(IN_BATCH) // 2):
-            # Both processes of the worker.
-            pair = [next(standing), next(standing)]
-            assert pair[0].parent == pair[1].parent
-            worker = scene.installation.engines[-1]
-            children = worker.kill_alone()
-            worker.wait()
-            assert {stop.pid for stop in pair} <= {child.pid for child in children}
+            scene.kill_worker_of([next(standing), next(standing)])
             scene.start_worker()
-            # Nobody has their results, and what they have in their hands they may still do.
-            for stop in pair:
-                stop.go_on()
-            _, alive = psutil.wait_procs(children, PATIENCE_SECONDS)
-            assert alive == []
     scene.assert_created(stack, requires)
     scene.delete(stack)
 
