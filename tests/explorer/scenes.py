@@ -27,7 +27,7 @@ from tests.unit.orchestrator.store.test_transfers_contract import (
     transfer,
     transferring,
 )
-from tests.unit.orchestrator.store.test_update_contract import (
+from tests.unit.orchestrator.store.updating import (
     begin_update,
     created,
     end,

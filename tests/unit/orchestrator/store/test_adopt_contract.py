@@ -15,7 +15,7 @@ from orchestrator.store.nodes.claims import Ending
 from orchestrator.store.traversals.new_traversal import Adopted, NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_races_contract import at_once
-from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of
+from tests.unit.orchestrator.store.updating import begin_update, created, order_of
 
 
 def adoption(*names: str, stack: str = "s", owners: frozenset[str] = frozenset()) -> NewTraversal:

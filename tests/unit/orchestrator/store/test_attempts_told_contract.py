@@ -5,7 +5,7 @@ from orchestrator.store.history.events import EventRow
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.views.facts import LOST, RETRY
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_update, created, node_of
+from tests.unit.orchestrator.store.updating import begin_update, created, node_of
 
 
 def told(bench: Bench, resource: str = "a") -> list[EventRow]:

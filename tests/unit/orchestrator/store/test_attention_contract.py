@@ -9,7 +9,7 @@ from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.stacks.attention import AttentionRows
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete
+from tests.unit.orchestrator.store.updating import begin_delete
 
 
 def read(bench: Bench, project: str = "p", limit: int = 50) -> AttentionRows:

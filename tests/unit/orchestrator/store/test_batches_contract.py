@@ -16,7 +16,7 @@ from orchestrator.store.nodes import batch_statements, link_statement, statement
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from tests.thoroughness import examples
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_update, created
+from tests.unit.orchestrator.store.updating import begin_update, created
 
 TYPES = ("Test",)
 SEEDS = range(6)

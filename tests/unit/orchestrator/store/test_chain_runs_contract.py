@@ -24,7 +24,7 @@ from tests.unit.orchestrator.store.test_batches_contract import (
     picture,
     put,
 )
-from tests.unit.orchestrator.store.test_update_contract import begin_update
+from tests.unit.orchestrator.store.updating import begin_update
 
 NAMES = tuple("abcdef")
 CHAIN = {name: {NAMES[number - 1]} if number else set[str]() for number, name in enumerate(NAMES)}

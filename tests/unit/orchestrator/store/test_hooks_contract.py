@@ -13,7 +13,7 @@ from orchestrator.store import tables
 from orchestrator.store.nodes.breakpoints import StandingNode
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete, begin_update
+from tests.unit.orchestrator.store.updating import begin_delete, begin_update
 
 DATA = ["s-a", "a", "CREATE", "COMPLETE", "p", "r", []]
 

@@ -12,13 +12,7 @@ from orchestrator.model.messages import CLEANUP, CONVERGE, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import (
-    begin_delete,
-    begin_update,
-    created,
-    node_of,
-    order_of,
-)
+from tests.unit.orchestrator.store.updating import begin_delete, begin_update, created, node_of, order_of
 
 LEASE = 60.0
 

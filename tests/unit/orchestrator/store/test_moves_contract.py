@@ -12,7 +12,7 @@ from orchestrator.store.machines.reservations import NewReservation
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.traversals.new_traversal import NewTraversal, RowNames
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import update_of
+from tests.unit.orchestrator.store.updating import update_of
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending
 from orchestrator.views.facts import Facts, NodeFact
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete, created
+from tests.unit.orchestrator.store.updating import begin_delete, created
 
 
 def by_key(facts: Facts) -> dict[str, NodeFact]:

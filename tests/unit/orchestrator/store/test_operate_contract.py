@@ -15,7 +15,7 @@ from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of, rows_of
+from tests.unit.orchestrator.store.updating import begin_update, created, order_of, rows_of
 
 #: Every state that a resource can be in.
 STATES = [

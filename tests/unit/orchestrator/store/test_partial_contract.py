@@ -7,7 +7,7 @@ import pytest
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import orders_of, update_of
+from tests.unit.orchestrator.store.updating import orders_of, update_of
 
 LEFT = ("b", "it's")
 

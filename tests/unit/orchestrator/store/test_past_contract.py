@@ -12,7 +12,7 @@ from orchestrator.store import tables
 from orchestrator.store.history.events import EventRow
 from orchestrator.store.nodes.claims import Ending
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete, begin_update, created, order_of
+from tests.unit.orchestrator.store.updating import begin_delete, begin_update, created, order_of
 
 
 def said(rows: list[EventRow]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import created, rows_of
+from tests.unit.orchestrator.store.updating import created, rows_of
 
 
 def in_brief(row: ResourceRow) -> Presence:

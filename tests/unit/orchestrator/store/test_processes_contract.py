@@ -9,7 +9,7 @@ from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.traversals.traversals import Traversals
 from orchestrator.views.operations import ProcessView
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete
+from tests.unit.orchestrator.store.updating import begin_delete
 
 SPEAKER = ProcessIdentity(
     name="worker@host:7:12.50",

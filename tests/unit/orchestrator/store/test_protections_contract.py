@@ -10,7 +10,7 @@ from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.stacks.protections import ProtectionChange
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_update, update_of
+from tests.unit.orchestrator.store.updating import begin_update, update_of
 
 
 @pytest.fixture

@@ -20,13 +20,7 @@ from orchestrator.store.traversals.operation_rows import (
 from orchestrator.store.traversals.operation_starting import begin_operation
 from orchestrator.store.traversals.templates import StoredTemplate
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import (
-    begin_delete,
-    begin_update,
-    created,
-    node_of,
-    order_of,
-)
+from tests.unit.orchestrator.store.updating import begin_delete, begin_update, created, node_of, order_of
 
 HOUR = 3600.0
 DAY = 24 * HOUR

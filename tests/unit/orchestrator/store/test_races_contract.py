@@ -13,13 +13,7 @@ from orchestrator.model.messages import CLEANUP, CONVERGE, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import (
-    begin_delete,
-    begin_update,
-    created,
-    end,
-    node_of,
-)
+from tests.unit.orchestrator.store.updating import begin_delete, begin_update, created, end, node_of
 from tests.waiting import until
 
 ROUNDS = range(3)

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.model.plan_binding import PlanBinding, since
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import update_of
+from tests.unit.orchestrator.store.updating import update_of
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from orchestrator.store.nodes.claims import Ending
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete, begin_update, created, order_of
+from tests.unit.orchestrator.store.updating import begin_delete, begin_update, created, order_of
 
 
 @contextmanager

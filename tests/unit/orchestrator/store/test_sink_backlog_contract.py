@@ -11,7 +11,7 @@ from orchestrator.store import tables
 from orchestrator.store.installation.sink_cursors import CursorRow
 from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete, created, order_of
+from tests.unit.orchestrator.store.updating import begin_delete, created, order_of
 
 DAY = 86400.0
 

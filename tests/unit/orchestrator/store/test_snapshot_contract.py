@@ -14,7 +14,7 @@ from orchestrator.store.stacks.snapshots import NewSnapshot, SnapshotRow
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_operate_contract import stack_state
-from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of, rows_of
+from tests.unit.orchestrator.store.updating import begin_update, created, order_of, rows_of
 
 
 def begin(bench: Bench, *, number: int = 2, name: str = "first", most: int = 5) -> tuple[CheckOrder, ...]:

@@ -14,7 +14,7 @@ from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.views.operations import StackPage
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete
+from tests.unit.orchestrator.store.updating import begin_delete
 
 
 def names(page: StackPage) -> list[str]:

@@ -10,7 +10,7 @@ from orchestrator.store.installation.sink_cursors import CursorClaim
 from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS
 from orchestrator.store.stacks.sinks import write_stack_sinks
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete, created, order_of
+from tests.unit.orchestrator.store.updating import begin_delete, created, order_of
 
 MAIL = {"type": "mail", "target": "me", "list": [1, {"a": None}]}
 HOOK = {"type": "hook", "target": "http://a/"}

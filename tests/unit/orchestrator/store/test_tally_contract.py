@@ -5,7 +5,7 @@ from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending, Outcome
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_unclean_contract import fail, made
-from tests.unit.orchestrator.store.test_update_contract import begin_update, pass_on
+from tests.unit.orchestrator.store.updating import begin_update, pass_on
 
 
 def counts(bench: Bench, traversal_id: str) -> dict[str, int]:

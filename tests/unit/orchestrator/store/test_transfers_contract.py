@@ -16,7 +16,7 @@ from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.transfers import NewNestedStack, Transfer, Transfers
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import update_of
+from tests.unit.orchestrator.store.updating import update_of
 
 INNER = "s-web"
 

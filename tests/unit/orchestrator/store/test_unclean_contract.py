@@ -16,7 +16,7 @@ from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.stacks.unclean import UNCLEAN, unclean_of
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.store.conftest import Bench, FakeClock
-from tests.unit.orchestrator.store.test_update_contract import (
+from tests.unit.orchestrator.store.updating import (
     begin_delete,
     begin_update,
     created,

@@ -6,7 +6,7 @@ from orchestrator.config.caller import acting_for
 from orchestrator.model.identity import Caller, Identity
 from orchestrator.store import tables
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_delete, created
+from tests.unit.orchestrator.store.updating import begin_delete, created
 
 
 def caller_named(user: str) -> Caller:

@@ -10,7 +10,7 @@ from orchestrator.model.plan import FAN_IN
 from orchestrator.store.nodes.claiming import NodeClaims
 from orchestrator.store.nodes.claims import Claim, Ending
 from tests.unit.orchestrator.store.conftest import Bench
-from tests.unit.orchestrator.store.test_update_contract import begin_update, created, end
+from tests.unit.orchestrator.store.updating import begin_update, created, end
 
 
 def waiting(bench: Bench, orders: Sequence[CheckOrder], name: str) -> CheckOrder:
