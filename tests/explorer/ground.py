@@ -18,7 +18,7 @@ from orchestrator.store.tables import metadata
 from orchestrator.store.traversals.traversals import ClaimedEnd
 from tests.emptying import empty
 from tests.explorer.driving import EXPLORED, ROW_GATES, UNFAVOURABLE, Driver, Operation
-from tests.explorer.scenes import Found
+from tests.explorer.operations import Found
 from tests.services.servers import PostgresServer
 from tests.unit.orchestrator.store.conftest import Bench, FakeClock
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from tests.explorer.driving import Act, Run
 from tests.explorer.exploring import orders, serially, some_orders
 from tests.explorer.ground import AT_REST, RULES, Ground, Outcome, broken, faults_of, outcome, picture, settle
-from tests.explorer.scenes import PASSING, Found, Scene
+from tests.explorer.operations import Found
+from tests.explorer.scenes import PASSING, Scene
 from tests.unit.orchestrator.store.conftest import Bench
 
 
