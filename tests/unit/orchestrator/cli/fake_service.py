@@ -1,7 +1,6 @@
 """A stand-in for the service: a few stacks in memory, and operations that end when their progress is asked for."""
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,6 @@ from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.model.messages import AdoptJob, StackJob
 from orchestrator.model.purge import Removed
 from orchestrator.model.tags import has_tags
-from orchestrator.store.installation.refused_messages import RefusedCount, RefusedMessage
 from orchestrator.views.attention import AttentionView
 from orchestrator.views.caches import CacheView, FlushView
 from orchestrator.views.operations import FailureView, GraphPicture, Timeline
@@ -39,6 +37,7 @@ from orchestrator.views.stacks import (
     UpdatePlan,
 )
 from tests.numeric_times import numeric_times
+from tests.unit.orchestrator.cli.fake_refused import FakeRefused
 
 if TYPE_CHECKING:
     from orchestrator.service import Service
@@ -134,29 +133,6 @@ class NoPictures:
 
     def failure(self, name: str, /, *, traversal_id: str | None = None) -> FailureView:
         raise NotFound(f"there is no stack {name!r}")
-
-
-class FakeRefused:
-    """Refused messages, without a table."""
-
-    def __init__(self) -> None:
-        self.held: list[RefusedMessage] = []
-
-    def counts(self) -> list[RefusedCount]:
-        found = Counter((each.place, each.reason) for each in self.held)
-        return [RefusedCount(place=p, reason=r, amount=n, last_at=0.0) for (p, r), n in found.items()]
-
-    def newest(self, limit: int) -> list[RefusedMessage]:
-        return self.held[:limit]
-
-    def get(self, no: int) -> RefusedMessage:
-        for each in self.held:
-            if each.no == no:
-                return each
-        raise NotFound(f"there is no refused message {no}")
-
-    def purge(self) -> int:
-        return len(self.held)
 
 
 @dataclass

@@ -8,7 +8,7 @@ import yaml
 
 from orchestrator.queries.definitions import _shown_environment
 from orchestrator.template.hiding import HIDDEN
-from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run
+from tests.unit.orchestrator.cli.commands import TEMPLATE, run
 
 ENVIRONMENT = """\
 parameters: {word: moon, password: gue55}

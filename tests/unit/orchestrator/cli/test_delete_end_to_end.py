@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run
+from tests.unit.orchestrator.cli.commands import TEMPLATE, run
 
 KEPT = TEMPLATE.replace(
     "  second:\n    type: OS::Heat::TestResource\n",

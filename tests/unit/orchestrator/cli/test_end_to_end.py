@@ -11,89 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from orchestrator.cli.main import isotherm
 from orchestrator.store.database import impatient
-
-TEMPLATE = """\
-heat_template_version: 2021-04-16
-description: Two that depend on each other
-parameters:
-  word: {type: string, default: hello}
-  password: {type: string, hidden: true, default: s3cret}
-resources:
-  first:
-    type: OS::Heat::TestResource
-    properties: {value: {get_param: word}}
-  second:
-    type: OS::Heat::TestResource
-    properties: {value: {get_attr: [first, output]}}
-outputs:
-  said:
-    description: What was said
-    value: {get_attr: [second, output]}
-"""
-
-FAILING = """\
-heat_template_version: 2021-04-16
-resources:
-  good: {type: OS::Heat::TestResource}
-  bad:
-    type: OS::Heat::TestResource
-    properties: {fail: true}
-"""
-
-WAITING = """\
-heat_template_version: 2021-04-16
-resources:
-  handle: {type: OS::Heat::WaitConditionHandle}
-  condition:
-    type: OS::Heat::WaitCondition
-    properties: {handle: {get_resource: handle}, timeout: 60}
-outputs:
-  told: {value: {get_attr: [condition, data]}}
-"""
-
-WRONG = """\
-heat_template_version: 2021-04-16
-resources:
-  first:
-    type: OS::Heat::TestResorce
-  second:
-    type: OS::Heat::TestResource
-  third:
-    type: OS::Heat::Nonee
-"""
-
-
-def run(*words: str) -> Result:
-    """Run a command in this process."""
-    return CliRunner().invoke(isotherm, list(words), prog_name="isotherm")
-
-
-def start(*words: str, **streams: int) -> "subprocess.Popen[str]":
-    """Start a command as a process of its own."""
-    command = [sys.executable, "-m", "orchestrator.cli.main", *words]
-    return subprocess.Popen(command, text=True, **streams)  # type: ignore[call-overload, no-any-return]  # streams are file descriptors
-
-
-def on_terminal(*words: str) -> tuple[int, str]:
-    """Run a command on a terminal; return its exit code and all that it wrote."""
-    ours, theirs = pty.openpty()
-    process = start(*words, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    written = b"".join(iter(lambda: _read(ours), b""))
-    os.close(ours)
-    return process.wait(), written.decode()
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:  # Linux says this, and not an empty read, once the last process has closed its end
-        return b""
-
+from tests.unit.orchestrator.cli.commands import (
+    FAILING,
+    TEMPLATE,
+    WAITING,
+    WRONG,
+    read_all,
+    on_terminal,
+    run,
+    start,
+)
 
 Write = Callable[[str], str]
 
@@ -267,10 +196,10 @@ def test_a_terminal_sees_colour_frames_and_is_asked_before_deletion(write: Write
     asking = start("stack", "delete", "web", stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     said = b""
-    while b"2 resources?" not in said and (piece := _read(ours)):
+    while b"2 resources?" not in said and (piece := read_all(ours)):
         said += piece
     os.write(ours, b"y\n")
-    while piece := _read(ours):
+    while piece := read_all(ours):
         said += piece
     os.close(ours)
     assert asking.wait() == 0, said.decode()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.orchestrator.cli.test_end_to_end import run
+from tests.unit.orchestrator.cli.commands import run
 
 HEAD = "heat_template_version: 2021-04-16\n"
 SOURCE = (

@@ -7,7 +7,7 @@ import pytest
 
 from isotherm import connect
 from orchestrator.errors import Conflict
-from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run
+from tests.unit.orchestrator.cli.commands import TEMPLATE, run
 
 
 def data(*words: str) -> list[dict[str, object]]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.orchestrator.cli.commands import FAILING, TEMPLATE, run
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
-from tests.unit.orchestrator.cli.test_end_to_end import FAILING, TEMPLATE, run
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from orchestrator.engine.drift_admin import DriftAdmin
 from orchestrator.errors import Conflict
 from orchestrator.store import tables
 from orchestrator.store.store import Store
-from tests.unit.orchestrator.cli.test_end_to_end import run
+from tests.unit.orchestrator.cli.commands import run
 
 TEMPLATE = """\
 heat_template_version: 2021-04-16

@@ -11,8 +11,8 @@ from rich.console import Console
 from orchestrator.cli.lines import Lines
 from orchestrator.cli.screen import picture
 from orchestrator.views.stacks import HookView, Progress
+from tests.unit.orchestrator.cli.commands import TEMPLATE, run, start
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal, stack_view
-from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run, start
 from tests.waiting import PATIENCE_SECONDS
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.views.resource_page import LogLineView, StepLogView
 from orchestrator.views.stacks import StackView
+from tests.unit.orchestrator.cli.commands import TEMPLATE, run
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal, resource_view
-from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run
 
 commands = pytest.mark.parametrize("command", ["check", "suspend", "resume"])
 

@@ -1,4 +1,4 @@
-"""Every decision of docs/properties-groups.md, held by a test of its own."""
+"""Every decision of docs/properties-groups.md has a test of its own, here or in the files on paths and on versions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from orchestrator.definition import UNKNOWN
-from orchestrator.errors import NotVerified, PluginMistake, Unavailable
-from orchestrator.plugins.client_plugin import ClientPlugin
+from orchestrator.errors import PluginMistake
 from orchestrator.plugins.group_declarations import parse_groups
 from orchestrator.plugins.groups import (
     AND,
@@ -26,11 +25,8 @@ from orchestrator.plugins.groups import (
     XOR,
     Operator,
 )
-from orchestrator.plugins.properties import Property, PropertyError, PropertyNotVerified, PropertyType
-from orchestrator.plugins.registry import refuse_unknown_clients
+from orchestrator.plugins.properties import Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource
-from orchestrator.plugins.support import Support, SupportStatus
-from orchestrator.plugins.translation import Replace, Rule
 from orchestrator.plugins.validating import property_faults, valid_properties
 from tests.unit.orchestrator.plugins.cases import case
 
@@ -41,19 +37,19 @@ def test_every_case_of_the_page_has_a_test_and_every_test_a_case() -> None:
     table = (ROOT / "docs" / "properties-groups.md").read_text().partition("| case | decision |")[2]
     told = re.findall(r"^\| (?!-)([^|]+?) \|", table, re.MULTILINE)
     stories = ROOT / "tests" / "scenarios" / "test_properties_groups.py"
-    texts = [Path(__file__).read_text(), stories.read_text()]
+    texts = [each.read_text() for each in (*Path(__file__).parent.glob("test_group_*.py"), stories)]
     tested = [name for text in texts for name in re.findall(r'^@case\("(.+)"\)$', text, re.MULTILINE)]
     assert sorted(told) == sorted(set(tested))
     assert len(told) > 25
 
 
-_TEXT = Property(type=PropertyType.STRING)
-_ITEM = Property(type=PropertyType.MAP, schema={"port": _TEXT, "network": _TEXT})
+TEXT = Property(type=PropertyType.STRING)
+_ITEM = Property(type=PropertyType.MAP, schema={"port": TEXT, "network": TEXT})
 SCHEMA: Mapping[str, Property] = {
-    **dict.fromkeys(("a", "b", "c", "d"), _TEXT),
+    **dict.fromkeys(("a", "b", "c", "d"), TEXT),
     "filled": Property(type=PropertyType.STRING, default="x"),
     "needed": Property(type=PropertyType.STRING, required=True),
-    "ready": Property(type=PropertyType.MAP, schema={"tcp": _TEXT, "http": _TEXT}),
+    "ready": Property(type=PropertyType.MAP, schema={"tcp": TEXT, "http": TEXT}),
     "networks": Property(type=PropertyType.LIST, schema=_ITEM),
     "free": Property(type=PropertyType.MAP),
     "any": Property(type=PropertyType.ANY),
@@ -286,120 +282,6 @@ def test_a_type_without_groups_has_none() -> None:
     assert mistake({}) == "properties_groups_schema[0]: expected a map with one operator, found none"
 
 
-# -- paths -------------------------------------------------------------------------------------------------------
-
-
-@case("a path into a map")
-def test_a_path_leads_into_maps_and_what_is_around_it_may_be_absent() -> None:
-    group = {OR: [["ready", "tcp"], ["a"]]}
-    assert fine(group, {"ready": {"tcp": "80"}})
-    without: list[dict[str, Any]] = [{}, {"ready": None}, {"ready": {}}, {"ready": {"tcp": None}}]
-    assert not any(fine(group, given) for given in without)
-
-
-@case("a path through a list")
-def test_a_path_leads_through_a_list_by_a_star_and_any_item_will_do() -> None:
-    group = {XOR: [["networks", "*", "port"], ["a"]]}
-    assert fine(group, {"networks": [{"network": "x"}, {"port": "y"}]})
-    assert not fine(group, {"networks": [{"network": "x"}]})
-    assert not fine(group, {"networks": []})
-    assert mistake({XOR: [["networks", "port"], ["a"]]}).endswith(
-        "the path networks.port leads nowhere: networks is a list, of which '*' is any item"
-    )
-
-
-@case("a path into what has no schema")
-def test_inside_what_has_no_schema_only_what_is_given_is_looked_at() -> None:
-    for name in ("free", "any"):
-        group = {OR: [[name, "whatever", "*", "is"], ["a"]]}
-        assert fine(group, {name: {"whatever": [{"is": 1}]}})
-        assert not fine(group, {name: {"whatever": "is"}})
-
-
-@case("a path that leads nowhere")
-def test_a_path_that_leads_nowhere_is_found_when_the_class_is_defined() -> None:
-    where = "properties_groups_schema[1]"
-    assert mistake(EITHER, {OR: [["networs"], ["a"]]}) == (
-        f"{where}: the path networs leads nowhere: there is no property 'networs' (did you mean 'networks'?)"
-    )
-    assert mistake(EITHER, {OR: [["ready", "tpc"], ["a"]]}) == (
-        f"{where}: the path ready.tpc leads nowhere: there is no property 'tpc' in ready (did you mean 'tcp'?)"
-    )
-    assert mistake(EITHER, versioned(paths=[["a", "b"]])) == (
-        f"{where}: the path a.b leads nowhere: nothing is inside a"
-    )
-
-
-@case("the same operand twice")
-def test_the_same_operand_twice_is_a_mistake() -> None:
-    assert mistake({XOR: [["a"], ["b"], ["a"]]}) == (
-        "properties_groups_schema[0].XOR[2]: it is there already, as properties_groups_schema[0].XOR[0]"
-    )
-    assert "it is there already" in mistake({OR: [EITHER, ["c"], EITHER]})
-    assert fine({XOR: [{AND: [["a"], ["b"]]}, {AND: [["a"], ["c"]]}]}, {"a": "x", "c": "x"})
-
-
-@case("a path and what is inside it")
-def test_what_is_around_a_path_is_given_with_it() -> None:
-    assert fine({AND: [["ready"], ["ready", "tcp"]]}, {"ready": {"tcp": "80"}})
-    assert fine({OR: [["ready"], ["ready", "tcp"]]}, {"ready": {}})
-    assert mistake({XOR: [["ready"], ["ready", "tcp"]]}).endswith(
-        "exactly one of ready and ready.tcp must be given: so ready.tcp could never be given"
-    )
-
-
-@case("a required property")
-def test_a_required_property_that_leaves_no_choice_is_a_mistake() -> None:
-    sentence = (
-        "properties_groups_schema[0]: exactly one of needed and a must be given: so a could never be given"
-    )
-    assert mistake({XOR: [["needed"], ["a"]]}) == f"{sentence}, since needed is required"
-    assert "so a could never be given" in mistake({AT_MOST_ONE: [["needed"], ["a"]]})
-    assert "excludes nothing, since needed is required" in mistake({OR: [["needed"], ["a"]]})
-    assert "so a could never be given" in mistake({XOR: [["a"], {AND: [["needed"], ["b"]]}]})
-    # One that is required of a map that may be absent leaves a choice.
-    inside = Property(type=PropertyType.MAP, schema={"it": Property(type=PropertyType.STRING, required=True)})
-    assert kind_of({XOR: [["box", "it"], ["a"]]}, schema={"box": inside, "a": _TEXT}).properties_groups
-
-
-@case("a group of no use")
-def test_a_group_that_nothing_satisfies_is_a_mistake() -> None:
-    assert mistake({AND: [["a"], {XOR: [["a"], ["b"]]}, ["b"]]}).endswith("must be given: that can never be")
-    assert mistake({XOR: [["a"], {AND: [["a"], ["b"]]}]}).endswith("so b could never be given")
-
-
-@case("a hidden or deprecated property")
-def test_a_property_that_is_going_is_one_like_others_and_one_that_is_gone_is_a_mistake() -> None:
-    def with_status(status: Support) -> dict[str, Property]:
-        return {
-            "old": Property(type=PropertyType.STRING, support_status=SupportStatus(status=status)),
-            "new": _TEXT,
-        }
-
-    group = {XOR: [["old"], ["new"]]}
-    for status in (Support.HIDDEN, Support.DEPRECATED):
-        kind = kind_of(group, schema=with_status(status))
-        assert property_faults(kind, {"old": "x"}) == []
-        assert property_faults(kind, {"old": "x", "new": "x"}) != []
-    refused = mistake(group, schema=with_status(Support.UNSUPPORTED))
-    assert refused == "properties_groups_schema[0]: old can never be given: old is not supported"
-
-
-@case("an old name")
-def test_a_group_sees_what_translation_leaves() -> None:
-    class Kind(Resource):
-        properties_schema: ClassVar[Mapping[str, Property]] = {"old": _TEXT, "new": _TEXT, "other": _TEXT}
-        properties_groups_schema = ({XOR: [["new"], ["other"]]},)
-
-        @classmethod
-        def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:
-            return [Replace(path=("new",), source=("old",))]
-
-    assert property_faults(Kind, {"old": "x"}) == []
-    [error] = property_faults(Kind, {"old": "x", "other": "x"})
-    assert str(error) == "expected exactly one of new and other, found new and other"
-
-
 # -- the declared form -------------------------------------------------------------------------------------------
 
 
@@ -448,11 +330,11 @@ def test_a_type_that_inherits_groups_is_held_to_its_own_properties() -> None:
     parent = kind_of(EITHER)
 
     class More(parent):  # type: ignore[misc, valid-type]
-        properties_schema: ClassVar[Mapping[str, Property]] = {**parent.properties_schema, "e": _TEXT}
+        properties_schema: ClassVar[Mapping[str, Property]] = {**parent.properties_schema, "e": TEXT}
 
     assert More.properties_groups == parent.properties_groups
     with pytest.raises(PluginMistake, match="the path b leads nowhere"):
-        type("Less", (parent,), {"properties_schema": {"a": _TEXT}})
+        type("Less", (parent,), {"properties_schema": {"a": TEXT}})
 
 
 @case("types that take anything")
@@ -464,147 +346,6 @@ def test_a_type_that_takes_anything_may_have_groups_of_anything() -> None:
     group = {XOR: [["ready", "nothing"], ["a"]]}
     with pytest.raises(PluginMistake, match="there is no property 'nothing' in ready"):
         type("Kind", (kind,), {"properties_schema": SCHEMA, "properties_groups_schema": [group]})
-
-
-# -- API versions ------------------------------------------------------------------------------------------------
-
-
-@case("which API version")
-def test_versions_are_compared_by_their_numbers() -> None:
-    assert said(versioned(["2.9"]), {"a": "x"}, "2.9.0") == []
-    assert said(versioned(["2.9"]), {"a": "x"}, "v2.9") == []
-    assert said(versioned([">=2.9"]), {"a": "x"}, "2.10") == []
-    assert said(versioned(["2.9"]), {"a": "x"}, "2.90") != []
-
-
-@case("ranges of API versions")
-@pytest.mark.parametrize(
-    ("listed", "inside", "outside"),
-    [
-        (["2.1", "2.3"], ["2.1", "2.3"], ["2.2", "2", "2.1.1"]),
-        (["2.1-2.90"], ["2.1", "2.9", "2.90"], ["2.0", "2.91", "3"]),
-        ([">=2.1,<3"], ["2.1", "2.999"], ["2.0", "3", "3.1"]),
-        ([">=2.1, <3, !=2.5"], ["2.4"], ["2.5"]),
-        (["~=2.1"], ["2.1", "2.9"], ["3.0", "2.0"]),
-        (["==2.*"], ["2.0", "2.7"], ["3.0"]),
-        (["1", ">=3"], ["1.0", "3"], ["2", ""]),
-    ],
-    ids=str,
-)
-def test_versions_are_listed_one_by_one_as_spans_or_as_ranges(
-    listed: list[str], inside: list[str], outside: list[str]
-) -> None:
-    assert [version for version in inside if said(versioned(listed), {"a": "x"}, version)] == []
-    assert [version for version in outside if not said(versioned(listed), {"a": "x"}, version)] == []
-
-
-@case("the form of API versions")
-@pytest.mark.parametrize(
-    ("declared", "message"),
-    [
-        (versioned(["2.x"]), ".VERSIONS[0]: expected a version such as"),
-        (versioned(["2.1", ""]), ".VERSIONS[1]: expected a version such as"),
-        (versioned(["2024-01-01"]), ".VERSIONS[0]: expected a version such as"),
-        (versioned(["=>2.1"]), ".VERSIONS[0]: expected a version such as"),
-        (versioned([">=2.1,"]), ".VERSIONS[0]: expected a version such as"),
-        (versioned(["~=2"]), ".VERSIONS[0]: expected a version such as"),
-        (versioned(["latest"]), ".VERSIONS[0]: expected a version such as"),
-        (versioned(["2.90-2.1"]), ".VERSIONS[0]: no version satisfies '2.90-2.1'"),
-        (versioned([">=3,<2"]), ".VERSIONS[0]: no version satisfies '>=3,<2'"),
-        (versioned([2.1]), ".VERSIONS[0]: expected a text such as '2.1', found 2.1"),
-        (versioned(["2.1", "2.1"]), ".VERSIONS[1]: it is there already"),
-        (versioned([]), ".VERSIONS: expected a list of versions, found an empty one"),
-        (versioned("2.1"), ".VERSIONS: expected a list of versions, found '2.1'"),
-        (versioned(paths=[]), ".PROPERTIES: expected a list of paths, found an empty one"),
-        (versioned(paths=["a"]), ".PROPERTIES[0]: expected a path, which is a list, found 'a'"),
-        ({API_VERSIONS: []}, ": expected a map of CLIENT_PLUGIN, VERSIONS, PROPERTIES, found a list"),
-        ({API_VERSIONS: {}}, ": expected CLIENT_PLUGIN, VERSIONS, PROPERTIES; CLIENT_PLUGIN is missing"),
-        ({API_VERSIONS: {"VERSION": []}}, ": there is no 'VERSION' here (did you mean 'VERSIONS'?)"),
-    ],
-)
-def test_malformed_versions_are_found_when_the_class_is_defined(declared: Any, message: str) -> None:
-    assert mistake(declared).startswith(f"properties_groups_schema[0].API_VERSIONS{message}")
-
-
-@case("a property that the API version does not have")
-def test_a_property_that_the_version_does_not_have_is_refused() -> None:
-    group = versioned(["2.26-2.90", ">=3"], paths=[["a"], ["b"]])
-    assert said(group, {"a": "x"}, "2.1") == [
-        "a: expected a only with API versions 2.26 to 2.90 or >=3 of the client plugin 'cloud', found version 2.1"
-    ]
-    assert said(group, {"a": "x", "b": "x"}, "2.1")[0].startswith("expected a and b only with API versions")
-
-
-@case("versioned properties that are not given")
-@pytest.mark.parametrize("given", [{}, {"a": None}, {"b": "x"}], ids=str)
-def test_nobody_is_asked_for_a_version_unless_a_property_is_given(given: dict[str, Any]) -> None:
-    clients = Speaking()
-    assert property_faults(kind_of(versioned()), given, clients=clients) == []
-    assert clients.cloud.asked == 0
-
-
-@case("a system without API versions")
-def test_a_system_without_versions_has_none_of_them() -> None:
-    [sentence] = said(versioned([">=0"]), {"a": "x"}, "")
-    assert sentence.endswith("found a system without versions")
-
-
-@case("a version that is none")
-def test_a_client_plug_in_that_tells_no_version_breaks_its_contract() -> None:
-    with pytest.raises(PluginMistake, match="the client plugin 'cloud' is invalid: 'newest' is no version"):
-        said(versioned(), {"a": "x"}, "newest")
-
-
-@case("before other systems are called")
-def test_where_no_system_may_be_asked_versions_are_left_out() -> None:
-    assert said(versioned(["9"]), {"a": "x"}) == []
-
-
-@case("the client plugin")
-@pytest.mark.parametrize("plugin", ["", None, 7, int, Resource, ClientPlugin, b"cloud"])
-def test_a_client_plugin_is_given_by_its_name_or_as_a_class_with_one(plugin: Any) -> None:
-    where = "properties_groups_schema[0].API_VERSIONS.CLIENT_PLUGIN"
-    expected = "expected the name of a client plugin, or its class"
-    assert mistake(versioned(plugin=plugin)) == f"{where}: {expected}, found {plugin!r}"
-
-
-@case("the client plugin")
-def test_the_class_of_a_client_plugin_stands_for_its_name() -> None:
-    class Cloud(ClientPlugin):
-        name = "cloud"
-
-    by_class, by_name = kind_of(versioned(plugin=Cloud)), kind_of(versioned(plugin="cloud"))
-    assert by_class.properties_groups == by_name.properties_groups
-    clients = Speaking("2.0")
-    [error] = property_faults(by_class, {"a": "x"}, clients=clients)
-    assert "of the client plugin 'cloud', found version 2.0" in str(error)
-    with pytest.raises(PluginMistake, match="'cloud', which is not installed"):
-        refuse_unknown_clients("Kind", by_class)
-
-
-@case("API_VERSIONS inside another group")
-def test_versions_are_a_group_of_their_own() -> None:
-    assert mistake({XOR: [["b"], versioned()]}) == (
-        "properties_groups_schema[0].XOR[1]: API_VERSIONS cannot be inside another group: "
-        "make it a group of its own beside this one"
-    )
-    assert "PROPERTIES[0]: expected a list of names" in mistake(versioned(paths=[EITHER]))
-    # The two together say what is wanted.
-    kind = kind_of(EITHER, versioned(["9"]))
-    assert property_faults(kind, {"b": "x"}, clients=Speaking()) == []
-    assert len(property_faults(kind, {"a": "x"}, clients=Speaking())) == 1
-
-
-@case("a client plugin that fails")
-@pytest.mark.parametrize(
-    "failure", [ConnectionError("no route"), Unavailable("no route"), NotVerified("no route")], ids=repr
-)
-def test_a_version_that_nobody_can_tell_makes_nothing_wrong(failure: Exception) -> None:
-    for look in (property_faults, valid_properties):
-        with pytest.raises(PropertyNotVerified, match=r"^properties\.a: .*no route") as doubt:
-            look(kind_of(versioned()), {"a": "x"}, clients=Speaking(failure))
-        assert doubt.value.retryable
-        assert doubt.value.fault.path == ("a",)
 
 
 # -- errors ------------------------------------------------------------------------------------------------------

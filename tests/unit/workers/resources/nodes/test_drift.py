@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from orchestrator.plugins.steps import Wait
-from tests.unit.orchestrator.cli.test_end_to_end import run
+from tests.unit.orchestrator.cli.commands import run
 from tests.unit.workers.resources.nodes.machine import Machine, has_ended
 
 TEMPLATE = """\
