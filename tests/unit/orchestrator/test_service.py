@@ -13,7 +13,7 @@ from orchestrator.processes.runtime import Runtime
 from orchestrator.service import Service
 from orchestrator.tracing.tracer import Tracing
 from tests.migrated import migrate
-from tests.unit.orchestrator.test_tasks import Silent
+from tests.unit.orchestrator.tasks.jobs import Silent
 
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::None}}"
 

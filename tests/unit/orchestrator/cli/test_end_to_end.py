@@ -18,8 +18,8 @@ from tests.unit.orchestrator.cli.commands import (
     TEMPLATE,
     WAITING,
     WRONG,
-    read_all,
     on_terminal,
+    read_all,
     run,
     start,
 )

@@ -1,14 +1,10 @@
 """What the tasks say to the broker, and to the sender, about a job that could not be done."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
-from celery import Celery
 from celery.exceptions import Reject
-from kombu.transport.memory import Channel
 from structlog.testing import capture_logs
 
 from orchestrator import tasks
@@ -26,9 +22,6 @@ from orchestrator.errors import (
     NotFound,
     PluginMistake,
 )
-from orchestrator.keys.key import JOB
-from orchestrator.keys.key_file import LiveKeys, write_keys
-from orchestrator.keys.rotation import OWN, created
 from orchestrator.model.messages import (
     BEGIN_TASK,
     COORDINATOR_QUEUE,
@@ -53,95 +46,15 @@ from orchestrator.model.messages import (
 )
 from orchestrator.plugins.resource import Resource
 from orchestrator.processes.runtime import Runtime
-from orchestrator.queue.celery_app import ROUTES, default_app, make_app, send_job
-from orchestrator.queue.job_slots import JobSlots
+from orchestrator.queue.celery_app import ROUTES, default_app, make_app
 from orchestrator.queue.refusals import refusals
 from orchestrator.store.installation.jobs_in_flight import AGAIN_SECONDS
-from orchestrator.store.stacks.stacks import JobRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals.operation_rows import TakenOver
 from tests.migrated import migrate
 from tests.unit.orchestrator.store.conftest import FakeClock
+from tests.unit.orchestrator.tasks.jobs import TEMPLATE, Broken, Silent, accept, answer, carry_out, runtime_in
 from tests.unit.packages import install
-
-TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: Test}}"
-
-
-class Broken(Resource):
-    """A type whose author did not foresee something."""
-
-    error: ClassVar[Exception] = ZeroDivisionError("division by zero")
-
-    @classmethod
-    def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Raise what is no PropertyError."""
-        raise cls.error
-
-
-class Silent:
-    """A publisher to nobody."""
-
-    def publish(self, orders: Sequence[CheckOrder]) -> None:
-        """Drop them: the sweep would publish them again."""
-
-    def backlog(self) -> None:
-        """Nobody can tell."""
-
-
-def runtime_in(directory: Path) -> Runtime:
-    runtime = Runtime(Settings(state_directory=directory), Silent(), kind="coordinator")
-    runtime.types = {"Test": Broken}
-    return runtime
-
-
-@pytest.fixture(autouse=True)
-def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
-    """The app of the tasks, with a broker in memory."""
-    with make_app(Settings(broker_url="memory://")) as app:
-        monkeypatch.setattr(tasks, "default_app", lambda: app)
-        monkeypatch.setattr(tasks, "_turns", tasks._Turns())
-        yield app
-        Channel.queues.clear()
-
-
-@pytest.fixture
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """This process's share of the engine, on a database of the test."""
-    runtime = runtime_in(tmp_path)
-    migrate(runtime.settings.effective_database_url)
-    monkeypatch.setattr(tasks, "runtime", lambda: runtime)
-    yield runtime
-    runtime.close()
-
-
-def carry_out(task: str, job: Mapping[str, Any], *, user: str = "") -> None:
-    """Do what the coordinators do about a message that is signed with the installation's own key, or with a user's."""
-    accept(task, job, user=user)
-    tasks.begin_next()
-
-
-def accept(task: str, job: Mapping[str, Any], *, user: str = "") -> None:
-    """Record the job of such a message."""
-    of_test: Any = tasks
-    ring = of_test.default_app().keys()
-    key = next(key for key in ring if key.use == JOB and key.user == user)
-    tasks.accept(task, job, "message", signed_by=key.id)
-
-
-@pytest.fixture
-def users(app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The users alice, an operator of acme, and rita, a reader of acme and beta, have keys."""
-    keys = created([], OWN)
-    keys += created(keys, [JOB], user="alice", projects="acme", role="operator")
-    keys += created(keys, [JOB], user="rita", projects="acme,beta", role="reader")
-    write_keys(tmp_path / "keys.json", keys)
-    monkeypatch.setattr(app, "keys", LiveKeys(tmp_path / "keys.json"))
-
-
-def answer(runtime: Runtime, job_id: str) -> JobRow:
-    row = runtime.store.stacks.job(job_id)
-    assert row is not None
-    return row
 
 
 def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
@@ -335,115 +248,6 @@ def test_job_without_an_id_has_that_of_its_message(runtime: Runtime) -> None:
     tasks.begin_next()
     tasks.begin_next()
     assert answer(runtime, "message").status == "refused"
-
-
-def announced(app: Celery) -> int:
-    return channel_of(app)._size(COORDINATOR_QUEUE)  # type: ignore[no-any-return]
-
-
-def channel_of(app: Celery) -> Any:
-    # Given back: the pool is that of all apps of this process with a broker in memory.
-    with app.pool.acquire(block=True) as connection:
-        return connection.default_channel
-
-
-def test_last_job_that_is_unread_announces_and_each_turn_announces_two_while_more_are_due(
-    runtime: Runtime, app: Celery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "BEGINNING_SECONDS", -1.0)
-    send_job(app, DeleteJob(name="s", job_id="unread"), stack="s")
-    accept(DeleteJob.task, {"name": "s", "job_id": "0"})
-    assert announced(app) == 0
-    channel_of(app)._purge(STACKS_QUEUE)
-    for number in range(1, 3):
-        accept(DeleteJob.task, {"name": "s", "job_id": f"{number}"})
-    assert announced(app) == 2
-    # One for another slot, before it begins, and one for its own, when that is free.
-    tasks.begin_next()
-    assert announced(app) == 4
-    tasks.begin_next()
-    assert announced(app) == 6
-    # There is none any more.
-    for _ in range(2):
-        tasks.begin_next()
-    assert announced(app) == 6
-
-
-def test_many_jobs_are_begun_by_one_announcement_and_another_process_is_told_of_them_once(
-    runtime: Runtime, app: Celery
-) -> None:
-    jobs = [f"{number}" for number in range(20)]
-    for job in jobs:
-        runtime.store.taken_jobs.add(job, {"job": {"name": "s"}}, project="p", task=DeleteJob.task)
-    tasks.begin_next()
-    assert {answer(runtime, job).status for job in jobs} == {"refused"}
-    assert announced(app) == 1
-
-
-def test_announcement_at_the_end_of_a_job_finds_its_slot_free(
-    runtime: Runtime, app: Celery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held: list[bool] = []
-
-    class Slots:
-        """One slot, which is held within the block."""
-
-        is_held = False
-
-        @contextmanager
-        def one(self) -> Iterator[bool]:
-            self.is_held = True
-            yield True
-            self.is_held = False
-
-    slots = Slots()
-    monkeypatch.setattr(tasks, "BEGINNING_SECONDS", -1.0)
-    monkeypatch.setattr(tasks, "job_slots", slots)
-    monkeypatch.setattr(tasks, "announce_job", lambda _app: held.append(slots.is_held))
-    for number in range(2):
-        runtime.store.taken_jobs.add(f"{number}", {"name": "s"}, project="p", task=DeleteJob.task)
-    tasks.begin_next()
-    assert held == [True, False]
-
-
-def test_sweep_announces_jobs_whose_announcement_was_lost(runtime: Runtime, app: Celery) -> None:
-    tasks.sweep()
-    assert announced(app) == 0
-    runtime.store.taken_jobs.add("1", {"name": "s"}, project="p", task=DeleteJob.task)
-    tasks.sweep()
-    assert announced(app) == 1
-
-
-def test_no_job_is_begun_while_others_are_unread_but_not_for_ever(
-    runtime: Runtime, app: Celery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whose turn it is is known when all are read; a flood of messages must not stop all work."""
-    now = [1000.0]
-    monkeypatch.setattr("orchestrator.tasks.time.monotonic", lambda: now[0])
-    accept(DeleteJob.task, {"name": "s", "job_id": "1"})
-    send_job(app, DeleteJob(name="s", job_id="2"), stack="s")
-    tasks.begin_next()
-    assert runtime.store.stacks.job("1") is None
-    now[0] += tasks.READING_SECONDS
-    tasks.begin_next()
-    assert answer(runtime, "1").status == "refused"
-    accept(DeleteJob.task, {"name": "s", "job_id": "3"})
-    tasks.begin_next()
-    assert runtime.store.stacks.job("3") is None
-    channel_of(app)._purge(STACKS_QUEUE)
-    tasks.begin_next()
-    assert answer(runtime, "3").status == "refused"
-
-
-def test_no_job_is_begun_without_a_free_slot(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is short, such as the sweep and the arrival of jobs, needs no slot."""
-    slots = JobSlots()
-    slots.limit(0)
-    monkeypatch.setattr(tasks, "job_slots", slots)
-    carry_out(DeleteJob.task, {"name": "s", "job_id": "1"})
-    assert runtime.store.taken_jobs.is_taken("1")
-    assert runtime.store.stacks.job("1") is None
-    tasks.sweep()
 
 
 def test_a_coordinator_looks_after_nodes_more_often_than_each_is_due() -> None:
