@@ -240,3 +240,9 @@ def parameters_of(definition: Definition) -> dict[str, str]:
     """Return the parameters of the definition's template."""
     sizes = {f"size_{name}": wanted.size for name, wanted in definition.items()}
     return {**sizes, **{f"on_{name}": str(wanted.enabled).lower() for name, wanted in definition.items()}}
+
+
+def identity_of(definition: Definition, name: str) -> Any:
+    """Return what an object is as long as it need not be replaced; None: it is not there."""
+    there = enabled(definition)
+    return (there[name].type, value_of(there, name)) if name in there else None

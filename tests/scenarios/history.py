@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import StackJob
+from tests.scenarios.commands import HISTORIES
 from tests.scenarios.definitions import Definition, parameters_of, template_of
-from tests.scenarios.test_any_history import HISTORIES
 from tests.scenarios.test_interleavings import moves, play
 from tests.scenarios.world import World
 

@@ -3,13 +3,11 @@
 ``ISOTHERM_HISTORIES`` is how many histories are played; unless it is set, always the same few.
 """
 
-import os
 import random
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 from unittest.mock import patch
 from uuid import UUID
 
@@ -18,7 +16,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from hooks.lifecycle import LifecyclePlugin
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.messages import (
@@ -31,6 +28,17 @@ from orchestrator.model.messages import (
     SnapshotJob,
     StackJob,
 )
+from tests.scenarios.commands import (
+    AS_IT_IS,
+    HISTORIES,
+    OPERATIONS,
+    Between,
+    Command,
+    Known,
+    crashes,
+    meanwhile,
+    timeouts,
+)
 from tests.scenarios.definitions import (
     Definition,
     Edit,
@@ -38,6 +46,7 @@ from tests.scenarios.definitions import (
     edited,
     edits,
     enabled,
+    identity_of,
     names,
     nearest,
     parameters_of,
@@ -47,49 +56,6 @@ from tests.scenarios.definitions import (
 from tests.scenarios.test_interleavings import moves, play
 from tests.scenarios.witness import Fault, Fired, Witness
 from tests.scenarios.world import World
-
-HISTORIES = int(os.environ.get("ISOTHERM_HISTORIES", "0"))
-#: What is done with the resources as they are.
-OPERATIONS = ("CHECK", "SUSPEND", "RESUME")
-AS_IT_IS = (*OPERATIONS, "SNAPSHOT")
-#: What is done between the making of a plan and its beginning: so many steps of workers.
-meanwhile = st.just(0) | st.integers(0, 4)
-crashes = st.none() | st.integers(1, 30)
-#: A time-out of minutes, mostly none that matters.
-timeouts = st.sampled_from([None, None, None, 1])
-
-
-class Between(LifecyclePlugin):
-    """Acts once, between the making of a plan and its beginning."""
-
-    name = "between"
-
-    def __init__(self, act: Callable[[], object]) -> None:
-        self._acts = [act]
-
-    def do_pre_op(self, *_: Any) -> None:
-        if self._acts:
-            self._acts.pop()()
-
-
-@dataclass(frozen=True)
-class Command:
-    """The last command that was accepted."""
-
-    action: str
-    traversal_id: str
-    definition: Definition = field(default_factory=dict)
-    rollback: bool = False
-
-
-@dataclass
-class Known:
-    """What was found at rest, when all was as it was asked for."""
-
-    definitions: list[Definition]
-    ids: dict[str, str]
-    faults: int
-    timed_out: int
 
 
 class AnyHistory(RuleBasedStateMachine):
@@ -474,19 +440,13 @@ class AnyHistory(RuleBasedStateMachine):
         if self.marked:
             return
         ids = self.witness.check_is(self.stack_id, definition)
-        if self.known and self._timed_out() == self.known.timed_out:
+        if self.known and self.witness.timed_out() == self.known.timed_out:
             struck = {fired.name for fired in self.witness.fired[self.known.faults :]}
             for name, physical_id in self.known.ids.items():
-                identities = {_identity(each, name) for each in [*self.known.definitions, definition]}
+                identities = {identity_of(each, name) for each in [*self.known.definitions, definition]}
                 if len(identities) == 1 and None not in identities and name not in struck:
                     assert ids[name] == physical_id, f"{name} was replaced for nothing"
-        self.known = Known([definition], ids, len(self.witness.fired), self._timed_out())
-
-    def _timed_out(self) -> int:
-        """Return how many traversals ran out of time: what was under way then has failed."""
-        with self.witness.aside() as connection:
-            sql = "SELECT count(*) FROM event WHERE type = 'stack' AND reason LIKE '%timed out%'"
-            return int(connection.exec_driver_sql(sql).scalar_one())
+        self.known = Known([definition], ids, len(self.witness.fired), self.witness.timed_out())
 
     def _excuses(self, traversal_id: str) -> set[str]:
         """Return why a traversal may have failed."""
@@ -495,22 +455,10 @@ class AnyHistory(RuleBasedStateMachine):
             for fired in self.witness.fired
             if fired.traversal_id == traversal_id
         }
-        if "timed out" in self._failure(traversal_id):
+        if "timed out" in self.witness.failure_of(traversal_id):
             # What was in service by then stays so.
-            struck.add("cleanup" if self._serves(traversal_id) else "converge")
+            struck.add("cleanup" if self.witness.serves(traversal_id) else "converge")
         return struck
-
-    def _failure(self, traversal_id: str) -> str:
-        """Return why a traversal failed; nothing if it did not."""
-        with self.witness.aside() as connection:
-            sql = "SELECT reason FROM event WHERE traversal_id = ? AND type = 'stack' AND status = 'FAILED'"
-            return str(connection.exec_driver_sql(sql, (traversal_id,)).scalar() or "")
-
-    def _serves(self, traversal_id: str) -> bool:
-        """Whether a traversal has made all that it was to make."""
-        with self.witness.aside() as connection:
-            sql = "SELECT 1 FROM node WHERE traversal_id = ? AND phase = 'converge' AND state <> 'done'"
-            return connection.exec_driver_sql(sql, (traversal_id,)).first() is None
 
     # -- what is known -----------------------------------------------------------------------------------------
 
@@ -532,16 +480,10 @@ class AnyHistory(RuleBasedStateMachine):
             sql = "SELECT id FROM traversal WHERE status = 'COMPLETE'"
             complete = set(connection.exec_driver_sql(sql).scalars())
         for traversal_id, definition in reversed(self.asked):
-            failed_late = self._failure(traversal_id) and self._serves(traversal_id)
+            failed_late = self.witness.failure_of(traversal_id) and self.witness.serves(traversal_id)
             if traversal_id in complete or failed_late:
                 return definition
         return {}
-
-
-def _identity(definition: Definition, name: str) -> Any:
-    """Return what an object is as long as it need not be replaced; None: it is not there."""
-    there = enabled(definition)
-    return (there[name].type, value_of(there, name)) if name in there else None
 
 
 TestAnyHistory = pytest.mark.timeout(0)(AnyHistory.TestCase) if HISTORIES else AnyHistory.TestCase

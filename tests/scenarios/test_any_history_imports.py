@@ -9,6 +9,7 @@ from hypothesis.stateful import rule
 
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import ImportJob
+from tests.scenarios.commands import HISTORIES, crashes, meanwhile
 from tests.scenarios.definitions import (
     Definition,
     Wanted,
@@ -18,7 +19,7 @@ from tests.scenarios.definitions import (
     parameters_of,
     template_of,
 )
-from tests.scenarios.test_any_history import HISTORIES, AnyHistory, crashes, meanwhile
+from tests.scenarios.test_any_history import AnyHistory
 
 
 class ImportingHistory(AnyHistory):

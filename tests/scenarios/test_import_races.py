@@ -9,7 +9,7 @@ from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import ImportJob
 from orchestrator.store.stacks.stacks import StackRow
 from tests.scenarios.built_once import built_once
-from tests.scenarios.test_any_history import Between
+from tests.scenarios.commands import Between
 from tests.scenarios.test_imports import (
     AFTER,
     BEFORE,

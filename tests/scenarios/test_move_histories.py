@@ -7,6 +7,7 @@ from hypothesis.stateful import initialize, rule
 
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import CancelJob, EnvironmentSource
+from tests.scenarios.commands import crashes
 from tests.scenarios.definitions import (
     Definition,
     Edit,
@@ -18,7 +19,6 @@ from tests.scenarios.definitions import (
     value_of,
 )
 from tests.scenarios.history import PLAYED, History
-from tests.scenarios.test_any_history import crashes
 
 #: Which resource gets which name.
 renames = st.lists(st.tuples(names, names), max_size=3)

@@ -10,8 +10,8 @@ from hypothesis.stateful import initialize, rule
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import CancelJob, EnvironmentSource, StackJob
 from orchestrator.store.stacks.stacks import StackRow
+from tests.scenarios.commands import crashes
 from tests.scenarios.history import PLAYED, History
-from tests.scenarios.test_any_history import crashes
 
 #: The stacks: the outermost one, two nested in it, and one nested in the first of these.
 STACKS = ("", "one/", "two/", "one/in/")

@@ -11,6 +11,7 @@ from orchestrator.engine.health import mark_unhealthy
 from orchestrator.engine.protection_marks import protect
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.messages import CancelJob, DeleteJob, RestoreJob, SnapshotJob
+from tests.scenarios.commands import crashes
 from tests.scenarios.definitions import (
     Definition,
     Edit,
@@ -21,7 +22,6 @@ from tests.scenarios.definitions import (
     nearest,
 )
 from tests.scenarios.history import PLAYED, History
-from tests.scenarios.test_any_history import crashes
 from tests.scenarios.witness import Fault, Witness
 
 permitted = st.sampled_from([False, False, False, True])

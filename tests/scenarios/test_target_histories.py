@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from orchestrator.errors import Conflict, InvalidInput
+from tests.scenarios.commands import HISTORIES, Command, crashes
 from tests.scenarios.definitions import (
     Definition,
     Edit,
@@ -22,7 +23,7 @@ from tests.scenarios.definitions import (
     size_of,
     value_of,
 )
-from tests.scenarios.test_any_history import HISTORIES, AnyHistory, Command, crashes
+from tests.scenarios.test_any_history import AnyHistory
 from tests.scenarios.witness import Fired
 
 

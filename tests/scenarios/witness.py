@@ -283,6 +283,24 @@ class Witness:
         self.originals = (template_id, frozenset(row.id for row in rows))
         return {name: str(physical_id) for name, physical_id in ids.items()}
 
+    def timed_out(self) -> int:
+        """Return how many traversals ran out of time: what was under way then has failed."""
+        with self.aside() as connection:
+            sql = "SELECT count(*) FROM event WHERE type = 'stack' AND reason LIKE '%timed out%'"
+            return int(connection.exec_driver_sql(sql).scalar_one())
+
+    def failure_of(self, traversal_id: str) -> str:
+        """Return why a traversal failed; nothing if it did not."""
+        with self.aside() as connection:
+            sql = "SELECT reason FROM event WHERE traversal_id = ? AND type = 'stack' AND status = 'FAILED'"
+            return str(connection.exec_driver_sql(sql, (traversal_id,)).scalar() or "")
+
+    def serves(self, traversal_id: str) -> bool:
+        """Whether a traversal has made all that it was to make."""
+        with self.aside() as connection:
+            sql = "SELECT 1 FROM node WHERE traversal_id = ? AND phase = 'converge' AND state <> 'done'"
+            return connection.exec_driver_sql(sql, (traversal_id,)).first() is None
+
 
 def is_gone(row: Any) -> bool:
     """Whether a row is a tombstone."""
