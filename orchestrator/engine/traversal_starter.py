@@ -145,6 +145,7 @@ class TraversalStarter:
             Conflict: the project would have too much, something protected would be lost, the stack has moved on since
                 the plan was made, the plan lists something else, or a lifecycle plugin refused.
         """
+        # A create needs none of it.
         from orchestrator.engine.update_traversal import Update, UpdateTraversals
 
         compared, new = UpdateTraversals(self._store, self._types, self._settings, clients=self._clients).of(

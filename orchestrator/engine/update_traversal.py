@@ -58,8 +58,8 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What an update wants of its stack, compared with the rows."""
+class Basis:
+    """What the traversal of an update is planned from: its definition, compared with the rows of the stack."""
 
     compared: Comparison
     #: The objects of new rows that are imported, by row id; and the rows that have objects of the same ids.
@@ -87,19 +87,19 @@ class UpdateTraversals:
             from orchestrator.engine.applied_plan import require_unchanged
 
             require_unchanged(self._store, update.applies, update.stack)
-        wanted = self._wanted(update)
-        compared, stack = wanted.compared, update.stack
+        basis = self._basis(update)
+        compared, stack = basis.compared, update.stack
         refuse_too_many(self._store, self._settings, update.job, compared.prepared)
         protection = change_of_update(
             stack, compared, self._types, Limits.of(self._settings), self._store.templates.file
         )
         if update.is_new:
             refuse_foreign(self._store, compared.prepared, update.job.project)
-        plan_of = _plan_of(update, wanted, self._cleanups(update, compared))
-        new = replace(_traversal(update, wanted, plan_of, self._settings), protection=protection)
+        plan_of = _plan_of(update, basis, self._cleanups(update, compared))
+        new = replace(_traversal(update, basis, plan_of, self._settings), protection=protection)
         return compared, applying(_partial(new, update.job, compared), update.applies)
 
-    def _wanted(self, update: Update) -> Wanted:
+    def _basis(self, update: Update) -> Basis:
         """Compare the definition with the rows; with a snapshot, a saved plan or imports, by what these say besides."""
         job = update.job
         compared = compare(
@@ -122,13 +122,13 @@ class UpdateTraversals:
 
             compared = replace(compared, desired_resources=as_planned(update.applies, compared))
         if update.imports is None:
-            return Wanted(compared=compared)
+            return Basis(compared=compared)
         from orchestrator.planning.imports import with_imports
 
         compared, adopted = with_imports(compared, update.imports, self._types)
         taken = [each for each in compared.desired_resources if each.resource_id in adopted]
         owners = refuse_owned(self._store, taken, adopted, job.project)
-        return Wanted(compared=compared, adopted=adopted, owners=owners)
+        return Basis(compared=compared, adopted=adopted, owners=owners)
 
     def _cleanups(self, update: Update, compared: Comparison) -> Cleanups:
         stack, planned = update.stack, compared.history.planned
@@ -148,8 +148,8 @@ class UpdateTraversals:
         )
 
 
-def _plan_of(update: Update, wanted: Wanted, cleanups: Cleanups) -> Callable[[Required], Plan]:
-    compared = wanted.compared
+def _plan_of(update: Update, basis: Basis, cleanups: Cleanups) -> Callable[[Required], Plan]:
+    compared = basis.compared
     # Cached, so that a second plan gets the same cleanups.
     cleanup_data = functools.cache(cleanups)
     return planned_by(
@@ -160,15 +160,15 @@ def _plan_of(update: Update, wanted: Wanted, cleanups: Cleanups) -> Callable[[Re
             planned,
             action=update.action,
             cleanup_data=cleanup_data,
-            makes="ADOPT" if wanted.adopted else "CREATE",
+            makes="ADOPT" if basis.adopted else "CREATE",
         ),
     )
 
 
 def _traversal(
-    update: Update, wanted: Wanted, plan_of: Callable[[Required], Plan], settings: Settings
+    update: Update, basis: Basis, plan_of: Callable[[Required], Plan], settings: Settings
 ) -> NewTraversal:
-    compared, stack, snapshot = wanted.compared, update.stack, update.snapshot
+    compared, stack, snapshot = basis.compared, update.stack, update.snapshot
     rows = compared.all_rows
     made = {
         desired.resource_id: desired.type
@@ -178,8 +178,8 @@ def _traversal(
     new = traversal_of(update.job, compared.prepared, plan_of({}), made, settings)
     return replace(
         new,
-        adopted=wanted.adopted,
-        owners=wanted.owners,
+        adopted=basis.adopted,
+        owners=basis.owners,
         options={**new.options, "snapshot": snapshot.id} if snapshot else new.options,
         known={row.id for row in rows},
         required=may_change(stack, rows),
