@@ -18,9 +18,10 @@ from orchestrator.plugins.steps import ResourceState
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import load_stack
 from orchestrator.template.template import Template
+from tests.services.process import free_port
 from tests.unit.orchestrator.template.settling import settled
 from tests.unit.workers.resources.nodes.direct import clients_of
-from tests.unit.workers.resources.nodes.machine import Machine, free_port
+from tests.unit.workers.resources.nodes.machine import Machine
 from tests.waiting import PATIENCE_SECONDS
 from workers.resources.core.random_string import RandomString
 from workers.resources.nodes.file import NodeFile
