@@ -37,7 +37,7 @@ def current(shell: Shell, form: str) -> None:
     Shows the revision that the database has, and the one that this version of Isotherm needs.
     """
     from orchestrator.store import migrations
-    from orchestrator.store.database import ping
+    from orchestrator.store.probing import ping
 
     url = shell.settings.effective_database_url
     # First, because it does not create a missing SQLite file.

@@ -134,7 +134,7 @@ def check_resource_types() -> Check:
 
 def check_database(settings: Settings) -> Check:
     """Check that the database answers; a SQLite file that the first command can create is fine."""
-    from orchestrator.store.database import ping
+    from orchestrator.store.probing import ping
 
     try:
         require_shared_database(settings)

@@ -19,7 +19,6 @@ from orchestrator.model.project_limits import (
     refuse_beyond,
 )
 from orchestrator.sandbox.budget import shared_time
-from orchestrator.store.database import ping
 from orchestrator.store.store import Store
 from orchestrator.validation.examiner import Examined
 
@@ -109,6 +108,8 @@ def refuse_to_add(
 @contextmanager
 def present_store(settings: Settings) -> Iterator[Store | None]:
     """Yield the store, for a process that only previews; None if there is none, or it does not answer."""
+    from orchestrator.store.probing import ping
+
     with ExitStack() as opened:
         store: Store | None = None
         with suppress(Unavailable):

@@ -11,7 +11,6 @@ from orchestrator.errors import Unavailable
 from orchestrator.lifecycle.engine_plugin import Engine, Nodes, joined
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
-from orchestrator.store.database import ping
 from orchestrator.store.store import Store
 
 
@@ -42,6 +41,8 @@ def previewing_plugins(settings: Settings) -> Iterator[tuple[LifecyclePlugin, ..
 
         @cache
         def store() -> Store:
+            from orchestrator.store.probing import ping
+
             try:
                 ping(settings.effective_database_url)
             except Unavailable:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -457,24 +456,6 @@ class Database:
             name_file(context.original_exception, self.url)
 
         return engine
-
-
-def ping(url: str) -> None:
-    """Check that the database answers; a SQLite file that does not exist is not created.
-
-    Raises:
-        Unavailable: it cannot be reached.
-        InvalidInput: the URL is malformed.
-    """
-    database = Database(url)
-    in_file = not database.postgres and database.url.database not in (None, "", ":memory:")
-    if in_file and not Path(str(database.url.database)).exists():
-        raise Unavailable(f"the database {database.url.database} does not exist yet")
-    try:
-        with tried_once(), database.read() as connection:
-            connection.execute(sa.text("SELECT 1"))
-    finally:
-        database.dispose()
 
 
 @functools.cache

@@ -1,8 +1,29 @@
-"""Probes of a database for the doctor; they change nothing."""
+"""Probes of a database; they change nothing."""
+
+from pathlib import Path
 
 import sqlalchemy as sa
 
+from orchestrator.errors import Unavailable
 from orchestrator.store.database import SESSION, Database, tried_once
+
+
+def ping(url: str) -> None:
+    """Check that the database answers; a SQLite file that does not exist is not created.
+
+    Raises:
+        Unavailable: it cannot be reached.
+        InvalidInput: the URL is malformed.
+    """
+    database = Database(url)
+    in_file = not database.postgres and database.url.database not in (None, "", ":memory:")
+    if in_file and not Path(str(database.url.database)).exists():
+        raise Unavailable(f"the database {database.url.database} does not exist yet")
+    try:
+        with tried_once(), database.read() as connection:
+            connection.execute(sa.text("SELECT 1"))
+    finally:
+        database.dispose()
 
 
 def require_writable(url: str) -> None:

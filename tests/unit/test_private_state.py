@@ -14,7 +14,8 @@ from structlog.testing import capture_logs
 from orchestrator.config.settings import Settings
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.store.database import Database, ping
+from orchestrator.store.database import Database
+from orchestrator.store.probing import ping
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = """

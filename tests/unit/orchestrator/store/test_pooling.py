@@ -17,8 +17,9 @@ from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from orchestrator.store import database as databases
 from orchestrator.store import migrations
-from orchestrator.store.database import SESSION, Database, ping, tried_once
+from orchestrator.store.database import SESSION, Database, tried_once
 from orchestrator.store.direct import Direct, driver_of
+from orchestrator.store.probing import ping
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import StackView
 from tests.services.pgbouncer import PgBouncerServer
