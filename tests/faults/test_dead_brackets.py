@@ -39,6 +39,8 @@ POINTS = tuple("-".join(point) for point in product(("before", "after"), ("enter
 BETWEEN = "between"
 #: As long as a plugin may take, for all to be at their points; nobody goes on with what they did before that is over.
 PATIENCE_SECONDS = 300.0
+#: A coordinator that stands still for some seconds is not taken for dead: what it had called would be called again.
+UNHURRIED = {"lease_seconds": "20", "job_lease_seconds": "20"}
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::None}}\n"
 
 #: Three plugins as others make them. Each writes down what it is asked and told; at the point that a stack is named
@@ -102,7 +104,7 @@ def installation(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[
     entries = {"isotherm.lifecycle": [f"{name} = writers:Writer" for name in PLUGINS]}
     install(packages, "writers", WRITERS, entries)
     migrations.upgrade(postgres_url)
-    installation = Installation(tmp_path, broker_url=redis_url, database_url=postgres_url)
+    installation = Installation(tmp_path, broker_url=redis_url, database_url=postgres_url, **UNHURRIED)
     path = [str(packages), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     limits = {name: {"time_limit_seconds": PATIENCE_SECONDS} for name in PLUGINS}
     installation.environment |= {

@@ -1,8 +1,8 @@
 """A sink is told everything in order, by one process at a time, and what it does not take comes again."""
 
 import threading
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import pytest
@@ -206,6 +206,17 @@ def test_a_sink_that_took_too_long_is_not_called_again(world: World) -> None:
     assert (ids(world), delivery.has_cursor) == ([1], True)
 
 
+def hurrying(*numbers: int, **more: Any) -> Callable[..., Any]:
+    """Return what calls a sink, and gives the time limit to calls of these numbers alone; others may be slow."""
+    counted = count()
+
+    def call(function: Callable[[], Any], *, seconds: float, name: str) -> Any:
+        limit = seconds if next(counted) in numbers else PATIENCE_SECONDS
+        return call_within(function, seconds=limit, name=name, **more)
+
+    return call
+
+
 @pytest.mark.parametrize("where", ["restore", "consume", "kept"])
 def test_a_sink_that_took_too_long_is_closed_when_its_call_ends(world: World, where: str) -> None:
     """What it holds, such as a port, another could never have."""
@@ -224,7 +235,8 @@ def test_a_sink_that_took_too_long_is_closed_when_its_call_ends(world: World, wh
         getattr(Sink, where)(sink, *arguments)
 
     setattr(Holding, where, hang)
-    world.delivery(make=lambda _: Holding(), call=call_within, limit_seconds=0.2)
+    hurried = hurrying(["restore", "consume", "kept"].index(where))
+    world.delivery(make=lambda _: Holding(), call=hurried, limit_seconds=0.2)
     world.clock.pass_(world.step() or 0)
     assert world.cursor.error == "it has not answered within 0.2 s"
     # Its call is going on: it is not called a second time.
@@ -306,7 +318,8 @@ def test_a_process_in_which_too_many_calls_of_a_sink_hang_is_replaced(world: Wor
             go.wait()
 
     world.happen()
-    call = partial(call_within, most_left=2)
+    # Each time it is made, and then called.
+    call = hurrying(1, 3, most_left=2)
     world.delivery(make=lambda _: Hanging(), call=call, limit_seconds=0.2, replacement=Process())
     try:
         for _ in range(2):
