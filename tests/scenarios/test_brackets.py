@@ -352,18 +352,21 @@ def test_brackets_match_whoever_refuses_raises_is_late_or_dies(
 
 
 class Slow(Player):
-    """Answers when it is told to, which is too late."""
-
-    time_limit_seconds = 0.5
+    """Answers one word when it is told to, which is too late; for the other it has all the time."""
 
     def __init__(self, name: str, book: Book, *, word: str) -> None:
         super().__init__(name, book)
         self._word = word
+        self.time_limit_seconds = self._limit_of(ENTER)
         self.answer = threading.Event()
         self.answered = threading.Event()
 
+    def _limit_of(self, word: str) -> float:
+        return 0.5 if word == self._word else PATIENCE_SECONDS
+
     def do_pre_op(self, *arguments: Any) -> Annotations | None:
         super().do_pre_op(*arguments)
+        self.time_limit_seconds = self._limit_of(LEAVE)
         if self._word == ENTER:
             self.answer.wait()
         self.answered.set()

@@ -58,15 +58,18 @@ def test_events_between_are_passed_over_and_lines_may_come_in_parts(machine: Mac
     path = machine.says(
         _HELLO, _DONE, b'{"event": "STOP"}\n{"ret', b'urn": {"status": "paused"}}\n{"event": "RESUME"}\n'
     )
-    with Qmp(path, timeout_seconds=10) as qmp:
+    with Qmp(path, timeout_seconds=PATIENCE_SECONDS) as qmp:
         assert qmp.do("query-status") == {"status": "paused"}
-        assert qmp.happens("RESUME", within_seconds=10)
+        assert qmp.happens("RESUME", within_seconds=PATIENCE_SECONDS)
         assert not qmp.happens("RESUME", within_seconds=0.01)
 
 
 def test_what_failed_is_said_in_its_own_words(machine: Machine) -> None:
     path = machine.says(_HELLO, _DONE, b'{"error": {"class": "GenericError", "desc": "no such device"}}\n')
-    with Qmp(path, timeout_seconds=10) as qmp, pytest.raises(HypervisorFault, match="qemu: no such device"):
+    with (
+        Qmp(path, timeout_seconds=PATIENCE_SECONDS) as qmp,
+        pytest.raises(HypervisorFault, match="qemu: no such device"),
+    ):
         qmp.do("device_del", id="x")
 
 
@@ -77,18 +80,18 @@ def test_one_that_answers_nothing_is_not_waited_for(machine: Machine) -> None:
 
 def test_one_that_ends_the_conversation_is_silent(machine: Machine) -> None:
     path = machine.says(_HELLO, _DONE, ends=True)
-    with Qmp(path, timeout_seconds=10) as qmp, pytest.raises(QmpSilent):
+    with Qmp(path, timeout_seconds=PATIENCE_SECONDS) as qmp, pytest.raises(QmpSilent):
         qmp.do("query-status")
 
 
 def test_a_damaged_answer_is_said_to_be(machine: Machine) -> None:
     path = machine.says(_HELLO, _DONE, b"mellon\n")
-    with Qmp(path, timeout_seconds=10) as qmp, pytest.raises(HypervisorFault, match="damaged"):
+    with Qmp(path, timeout_seconds=PATIENCE_SECONDS) as qmp, pytest.raises(HypervisorFault, match="damaged"):
         qmp.do("query-status")
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["directory", "nothing"])
 def test_where_nobody_listens_it_is_silent(tmp_path: Path, there: bool) -> None:
     path = tmp_path / "qmp.sock" if there else tmp_path / "missing" / "qmp.sock"
-    with pytest.raises(QmpSilent, match="does not answer"), Qmp(path, timeout_seconds=10):
+    with pytest.raises(QmpSilent, match="does not answer"), Qmp(path, timeout_seconds=PATIENCE_SECONDS):
         pass
