@@ -3,7 +3,6 @@
 Processes find them by an entry point, in a directory on their path; a variable tells where the account is kept.
 """
 
-import functools
 import hashlib
 import os
 from collections import Counter
@@ -139,7 +138,7 @@ class Computed(Value):
 
 if stops.VARIABLE in os.environ:
     # A process that has the types is one of those that are to stop.
-    stops.put_in(functools.partial(Outside.here().note, "dropped"))
+    stops.put_in(Outside.here().note)
 
 
 def digested(name: str, parts: Iterable[str]) -> str:

@@ -1,27 +1,21 @@
 """Stops: points between the instructions of a worker at which its process stands until a test lets it go on.
 
 A process with the variable of :data:`VARIABLE` tells a socket whenever it comes to such a point, and waits there for
-the connection to end; the test answers at once, unless it armed the point. So a test kills a process, or empties the
-broker, exactly there, and no time matters.
+the connection to end (``standing.py`` is the test's side). So a test kills a process, or empties the broker, exactly
+there, and no time matters.
 """
 
 import functools
 import json
 import math
 import os
-import queue
-import signal
 import socket
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from orchestrator.store.nodes.batches import Ended
 from orchestrator.store.nodes.runs import Run
 from orchestrator.store.traversals.traversals import Traversals
-from tests.waiting import PATIENCE_SECONDS
 from workers.check import batch
 from workers.check.batch import Batch
 from workers.check.checker import Checker
@@ -50,8 +44,6 @@ RUN_TAKEN: Final = "a run is taken"
 #: All are recorded, and what was made ready is not published.
 RUN_ENDED: Final = "a run is ended"
 
-# -- in the processes ----------------------------------------------------------------------------------------------
-
 
 def stop_at(point: str, size: int) -> None:
     """Stand here until the test lets this process go on; at once if there is no test any more."""
@@ -64,42 +56,57 @@ def stop_at(point: str, size: int) -> None:
             return
 
 
-def put_in(dropped: Callable[[str], object]) -> None:
+def put_in(note: Callable[[str, str], object]) -> None:
     """Let this process stop at all points; the time that outcomes may wait to be recorded is not limited any more.
 
-    ``dropped`` is told the first node of each run that could not be recorded.
+    ``note`` is called with ``taken`` and the first node for each run whose steps were taken, and with ``recorded`` for
+    each that was recorded.
     """
     # Else a busy machine would decide how many steps a batch or a run has.
     batch.DELAY_SECONDS = math.inf  # type: ignore[misc]
 
-    def next_claim(self: Batch, proceed: Callable[[], Any]) -> Any:
-        size, left = len(self._waiting) + len(self._ended), len(self._waiting)
-        if size >= LEAST and left in (size, size // 2):
-            stop_at(CLAIMED if left == size else HALF, size)
-        return proceed()
-
-    def record(_: Checker, proceed: Callable[[], Any], ended: Sequence[Ended], *__: Any) -> Any:
-        return _around(proceed, TAKEN, ENDED, len(ended))
+    def take_run(_: Checker, proceed: Callable[[], Any], *__: Any) -> Any:
+        run = proceed()
+        if run.passed:
+            note("taken", run.ended[0][0].order.key)
+        return run
 
     def record_run(_: Checker, proceed: Callable[[], Any], run: Run, *__: Any) -> Any:
-        found = _around(proceed, RUN_TAKEN, RUN_ENDED, len(run.ended))
-        if found is None:
-            dropped(run.ended[0][0].order.key)
-        return found
+        def recorded() -> Any:
+            found = proceed()
+            if found is not None:
+                note("recorded", run.ended[0][0].order.key)
+            return found
 
-    def add(self: Run, proceed: Callable[[], Any], *_: Any) -> Any:
-        if len(self.ended) == LEAST:
-            stop_at(RUN_HALF, len(self.ended))
-        return proceed()
+        return _around(recorded, RUN_TAKEN, RUN_ENDED, len(run.ended))
 
-    def complete(_: Traversals, proceed: Callable[[], Any], *__: Any) -> Any:
-        return _around(proceed, LAST, COMPLETE, LEAST)
-
-    _wrap(Batch, "next", next_claim)
-    _wrap(Checker, "_record", record)
+    _wrap(Batch, "next", _next)
+    _wrap(Checker, "_record", _record)
+    _wrap(Checker, "_run", take_run)
     _wrap(Checker, "_record_run", record_run)
-    _wrap(Run, "add", add)
-    _wrap(Traversals, "complete", complete)
+    _wrap(Run, "add", _add)
+    _wrap(Traversals, "complete", _complete)
+
+
+def _next(waiting: Batch, proceed: Callable[[], Any]) -> Any:
+    size, left = len(waiting._waiting) + len(waiting._ended), len(waiting._waiting)
+    if size >= LEAST and left in (size, size // 2):
+        stop_at(CLAIMED if left == size else HALF, size)
+    return proceed()
+
+
+def _record(_: Checker, proceed: Callable[[], Any], ended: Sequence[Ended], *__: Any) -> Any:
+    return _around(proceed, TAKEN, ENDED, len(ended))
+
+
+def _add(run: Run, proceed: Callable[[], Any], *_: Any) -> Any:
+    if len(run.ended) == LEAST:
+        stop_at(RUN_HALF, len(run.ended))
+    return proceed()
+
+
+def _complete(_: Traversals, proceed: Callable[[], Any], *__: Any) -> Any:
+    return _around(proceed, LAST, COMPLETE, LEAST)
 
 
 def _around(proceed: Callable[[], Any], before: str, after: str, size: int) -> Any:
@@ -119,81 +126,3 @@ def _wrap(owner: type, name: str, around: Callable[..., Any]) -> None:
         return around(self, lambda: method(self, *arguments), *arguments)
 
     setattr(owner, name, wrapped)
-
-
-# -- in the test ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """A process that stands at a point, with so many checks in its hands."""
-
-    point: str
-    size: int
-    pid: int
-    #: The worker that the process belongs to.
-    parent: int
-    _connection: socket.socket
-
-    def go_on(self) -> None:
-        """Let the process go on; harmless if it is dead."""
-        self._connection.close()
-
-    def kill(self) -> None:
-        """Kill the process, and return when it is dead."""
-        os.kill(self.pid, signal.SIGKILL)
-        self._connection.recv(1)
-        self._connection.close()
-
-
-class Stops:
-    """The test's side: which points are armed, and which processes stand there."""
-
-    def __init__(self, path: Path) -> None:
-        """Listen at a path; nothing is armed."""
-        self._armed: list[str] = []
-        self._lock = threading.Lock()
-        self._standing: queue.SimpleQueue[Stop] = queue.SimpleQueue()
-        self._all: list[Stop] = []
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(path))
-        self._listener.listen(64)
-        self._thread = threading.Thread(target=self._listen, daemon=True)
-
-    def arm(self, *points: str) -> None:
-        """Let one process stand at each of these points, the next that comes there."""
-        with self._lock:
-            self._armed += points
-
-    def next(self) -> Stop:
-        """Return the next process that stands at an armed point, once there is one."""
-        return self._standing.get(timeout=PATIENCE_SECONDS)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # The thread wakes up from what it waits for.
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._listener.close()
-        for stop in self._all:
-            stop.go_on()
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with connection.makefile("rb") as lines:
-                line = lines.readline()
-            point, size, pid, parent = json.loads(line)
-            with self._lock:
-                if point not in self._armed:
-                    connection.close()
-                    continue
-                self._armed.remove(point)
-            self._all.append(Stop(point, size, pid, parent, connection))
-            self._standing.put(self._all[-1])
