@@ -247,13 +247,18 @@ def test_processes_killed_in_batches_of_a_large_stack_cost_a_batch_each(scene: S
     scene.assert_deleted(stack)
 
 
-def test_a_worker_killed_in_batches_costs_a_batch_of_each_of_its_processes(scene: Scene) -> None:
+def test_a_worker_killed_in_batches_costs_a_batch_of_each_of_its_processes(
+    scene: Scene, redis_server: RedisServer
+) -> None:
     requires = requires_of("layers", SOME)
     with scene.stops(*IN_BATCH) as standing:
         stack = scene.create(kept.template_of(requires), "layers")
-        for _ in range(len(IN_BATCH) // 2):
-            scene.kill_worker_of([next(standing), next(standing)])
-            scene.start_worker()
+        scene.kill_worker_of([next(standing), next(standing)])
+        scene.start_worker()
+        scene.kill_worker_of([next(standing), next(standing)])
+        # This time nothing is left but the database.
+        redis_server.flush()
+        scene.start_worker()
     scene.assert_created(stack, requires)
     scene.delete(stack)
 
