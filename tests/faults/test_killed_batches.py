@@ -326,9 +326,9 @@ def test_processes_that_come_back_when_others_have_done_their_work_do_no_harm(
         scene.start_worker()
         scene.assert_created(stack, requires)
         come_back(away)
-    with scene.stops(RUN_HALF) as standing:
+    with scene.stops(RUN_HALF, RUN_TAKEN) as standing:
         chain = scene.create(kept.chain_of(LINKS), "chain")
-        away = [leave(next(standing), asleep=asleep)]
+        away = [leave(next(standing), asleep=asleep) for _ in range(2)]
         scene.assert_chain(chain)
         come_back(away)
     # They take work again, and everything is as it was.
