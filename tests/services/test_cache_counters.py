@@ -7,6 +7,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from orchestrator.store import migrations
+from tests.services.asking import CACHE, PATIENT
 from tests.services.engine import running
 from tests.services.http_api import HttpApi
 from tests.unit.docs.pages import Session
@@ -27,7 +28,8 @@ def test_what_the_processes_of_a_coordinator_counted_is_brought_together(
     session.environment |= {
         "ISOTHERM_BROKER_URL": redis_url,
         "ISOTHERM_DATABASE_URL": database,
-        "ISOTHERM_CLIENTS": json.dumps({"http": {"base_url": http_api.url}}),
+        "ISOTHERM_CLIENTS": json.dumps({"http": {"base_url": http_api.url, **PATIENT}}),
+        "ISOTHERM_CONSTRAINT_CACHE": json.dumps(CACHE),
     }
     settings = Settings(broker_url=redis_url, database_url=database, state_directory=tmp_path / "state")
     migrations.upgrade(database)

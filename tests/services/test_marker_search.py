@@ -122,7 +122,9 @@ class Site:
             "database_url": self.database_url,
             "clients": json.dumps(clients),
             "node_directories": json.dumps([str(self.made)]),
-            "node_state_cache": json.dumps({"heartbeat_seconds": 0.5, "rpc_timeout_seconds": 5}),
+            "node_state_cache": json.dumps(
+                {"heartbeat_seconds": 0.5, "rpc_timeout_seconds": PATIENCE_SECONDS}
+            ),
             "log_level": "DEBUG",
             "cache_backend": "redis",
             "cache_url": redis.url_of(1),

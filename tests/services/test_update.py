@@ -139,7 +139,7 @@ def test_what_fails_or_is_cancelled_is_as_it_was_before(session: Session, servic
     assert physical_ids(service)["word"] == before["word"]
     assert (len(outputs(service)["copied"]), outputs(service)["said"]) == (8, "hello")
 
-    slow = TEMPLATE.replace("{get_param: said}", "bye, wait_secs: 8")
+    slow = TEMPLATE.replace("{get_param: said}", "bye, wait_secs: 20")
     (session.directory / "slow.yaml").write_text(slow)
     isotherm(session, "stack", "update", "s", "-t", "slow.yaml", "--no-wait")
     assert isotherm(session, "stack", "cancel", "s").startswith("s ROLLBACK_COMPLETE")
