@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from hooks.builtin.license import License, LicenseOptions
+from tests.services.process import READY_SECONDS
 from tests.unit.docs.pages import ROOT
 
 SECRET = "a secret that both sides know"
@@ -97,6 +98,8 @@ class LicenceServer:
         return dict(self.licences.shown().get(stack_id, {}))
 
     def plugin(self, **options: Any) -> License:
-        """Return a plugin that asks this server, once each time unless ``retries`` says more."""
+        """Return a plugin that asks this server as long as it takes, once each time unless ``retries`` says more."""
         said = {"url": self.url, "secrets": (SECRET,), "types": ("Cloud::*",), "retries": 0, **options}
-        return License(LicenseOptions.model_validate(said))
+        made = License(LicenseOptions.model_validate({"total_seconds": READY_SECONDS, **said}))
+        made.time_limit_seconds = 2 * READY_SECONDS
+        return made
