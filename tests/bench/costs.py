@@ -19,7 +19,7 @@ from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from tests.bench.installation import servers, wait_for_all, wait_until, worker_and_coordinator
 from tests.bench.passes import RUN_SIZE, passes
-from tests.bench.shapes import template
+from tests.bench.shapes import SHAPES, template
 from tests.keys import provided_keys
 from tests.services.servers import PostgresServer
 
@@ -45,7 +45,9 @@ class Case:
 
 #: Each is run on an installation of its own.
 CASES = {
-    "together": Case(shape="wide", size=3200),
+    # As many as the bench makes, so that PostgreSQL writes new files of its log here, too.
+    "together": Case(shape="wide", size=10_000),
+    "layers": Case(shape="layers", size=3000),
     "small": Case(shape="wide", size=32, stacks=30),
     "alone": Case(shape="wide", size=1000, batch_size=1),
     "chain": Case(shape="chain", size=1000),
@@ -55,12 +57,16 @@ CASES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Milliseconds of a processor, but for the last."""
+    """Milliseconds of a processor, but for ``commit``."""
 
     #: For a resource: the client that submits the job, the coordinator that begins it, and PostgreSQL.
     submit: float
     begin: float
     rows: float
+    #: The same three for each requirement of a resource.
+    submit_requirement: float
+    begin_requirement: float
+    rows_requirement: float
     #: The same three for a stack, whatever its size; and workers, coordinator and PostgreSQL at its end.
     submit_stack: float
     begin_stack: float
@@ -82,11 +88,15 @@ class Costs:
     postgres_link: float
     #: Redis, for a message.
     broker: float
-    #: To ask once how far a stack is: the client, and PostgreSQL.
+    #: To ask once how far a stack is: the client, and PostgreSQL; and for each of its resources.
     ask: float
     ask_postgres: float
+    ask_resource: float
+    ask_resource_postgres: float
     #: How long a commit waits for the disk.
     commit: float
+    #: All processes together, in each second in which nothing is to be done.
+    idle: float
 
 
 def load(file: Path = COSTS) -> Costs:
@@ -103,7 +113,7 @@ def load(file: Path = COSTS) -> Costs:
 def keep(costs: Costs, file: Path = COSTS) -> None:
     """Write costs to a file."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    rounded = {name: round(value, 3) for name, value in asdict(costs).items()}
+    rounded = {name: round(value, 4) for name, value in asdict(costs).items()}
     file.write_text(json.dumps(rounded, indent=1) + "\n")
 
 
@@ -139,11 +149,15 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a stack of a run used: until it had begun, and until it was complete; and to ask for it once."""
+    """What a stack of a run used: until it had begun, and until it was complete; and to ask for it once.
+
+    ``idle`` is what was used in a second before, and is left out of the others.
+    """
 
     begun: Used
     checked: Used
     asked: Used
+    idle: Used
     #: How long a commit waited for the disk.
     commit: float
 
@@ -224,7 +238,9 @@ def _run(case: Case) -> Run:
                 service.progress(ids[0])
             asked = now().since(complete, idle, time.monotonic() - started)
             part = 1 / case.stacks
-            return Run(until_begun.times(part), until_complete.times(part), asked.times(1 / ASKS), commit)
+            return Run(
+                until_begun.times(part), until_complete.times(part), asked.times(1 / ASKS), idle, commit
+            )
 
 
 @contextmanager
@@ -273,9 +289,14 @@ def divided(runs: Mapping[str, Run]) -> Costs:
     once = message + transactions * transaction + checks * check
     once_in_postgres = transactions * in_postgres + checks * postgres_check
     few, many = runs["small"], runs["together"]
-    size = sizes["small"]
-    begun = few.begun.slope(size, many.begun, sizes["together"])
+    size, large = sizes["small"], sizes["together"]
+    begun = few.begun.slope(size, many.begun, large)
     begun_stack = few.begun.since(begun.times(size))
+    of_layers = sizes["layers"]
+    required = sum(len(SHAPES["layers"](number, of_layers)) for number in range(of_layers))
+    begun_layers = runs["layers"].begun.since(begun_stack).since(begun.times(of_layers)).times(1 / required)
+    asked = few.asked.slope(size, many.asked, large)
+    asked_stack = few.asked.since(asked.times(size))
     ended = few.checked.since(
         Used(children=pair + check * size, postgres=2 * in_postgres + postgres_check * size)
     )
@@ -283,6 +304,9 @@ def divided(runs: Mapping[str, Run]) -> Costs:
         submit=begun.client,
         begin=begun.coordinator,
         rows=begun.postgres,
+        submit_requirement=begun_layers.client,
+        begin_requirement=begun_layers.coordinator,
+        rows_requirement=begun_layers.postgres,
         submit_stack=begun_stack.client,
         begin_stack=begun_stack.coordinator,
         rows_stack=begun_stack.postgres,
@@ -298,9 +322,12 @@ def divided(runs: Mapping[str, Run]) -> Costs:
         postgres_check=postgres_check,
         postgres_link=max(0.0, (in_runs.postgres * sum(of_a_message) - once_in_postgres) / links),
         broker=alone.redis + runs["alone"].begun.redis / sizes["alone"],
-        ask=many.asked.client,
-        ask_postgres=many.asked.postgres,
+        ask=asked_stack.client,
+        ask_postgres=asked_stack.postgres,
+        ask_resource=asked.client,
+        ask_resource_postgres=asked.postgres,
         commit=median(run.commit for run in runs.values()),
+        idle=median(sum(asdict(run.idle).values()) for run in runs.values()),
     )
 
 

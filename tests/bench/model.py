@@ -21,6 +21,8 @@ from workers.check.checker import CARRY_ON, LINKS
 
 #: How many checks are claimed, ended, or sent together, as the setting ``batch_size``.
 BATCH_SIZE = 32
+#: How often processes look whether there is something to be done.
+IDLE_MS = 50.0
 #: A process that does one thing after the other: it yields a station and how long it needs one of its places.
 Process = Generator[tuple["Station", float], None, None]
 
@@ -198,6 +200,8 @@ class Installation:
         made = [self._stack(shape, size, number % self.machines.shards) for number in range(stacks)]
         for stack in made:
             self.sim.begin(self._begin(stack, asked=asked))
+        if self.machines.postgres_processors is None:
+            self.sim.begin(self._idle(made))
         self.sim.run()
         total_ms = max(stack.ended_at for stack in made)
         assert all(stack.done == size for stack in made)
@@ -218,10 +222,10 @@ class Installation:
         return _Stack(left, dependents, self.postgres[shard], self.logs[shard], self.brokers[shard])
 
     def _begin(self, stack: _Stack, *, asked: bool) -> Process:
-        size, costs = len(stack.left), self.costs
-        yield self.clients, costs.submit_stack + costs.submit * size
-        yield self.coordinators, costs.begin_stack + costs.begin * size
-        yield stack.postgres, costs.rows_stack + costs.rows * size
+        size, costs, required = len(stack.left), self.costs, sum(stack.left)
+        yield self.clients, costs.submit_stack + costs.submit * size + costs.submit_requirement * required
+        yield self.coordinators, costs.begin_stack + costs.begin * size + costs.begin_requirement * required
+        yield stack.postgres, costs.rows_stack + costs.rows * size + costs.rows_requirement * required
         yield stack.log, costs.commit
         if asked:
             self.sim.begin(self._ask(stack))
@@ -235,14 +239,21 @@ class Installation:
 
     def _ask(self, stack: _Stack) -> Process:
         """Ask until the stack is complete."""
+        size, costs = len(stack.left), self.costs
         while True:
             is_complete = stack.is_complete
-            yield self.clients, self.costs.ask
-            yield stack.postgres, self.costs.ask_postgres
+            yield self.clients, costs.ask + costs.ask_resource * size
+            yield stack.postgres, costs.ask_postgres + costs.ask_resource_postgres * size
             if is_complete:
                 stack.ended_at = self.sim.now
                 return
-            yield self.pause, 1000 * pause_between_asks(len(stack.left))
+            yield self.pause, 1000 * pause_between_asks(size)
+
+    def _idle(self, stacks: Sequence[_Stack]) -> Process:
+        """Do what the processes of one machine do besides, until all stacks are complete."""
+        while not all(stack.is_complete for stack in stacks):
+            yield self.coordinators, self.costs.idle * IDLE_MS / 1000
+            yield self.pause, IDLE_MS
 
     def _end(self, worker: "_Worker", stack: _Stack) -> Process:
         """Do what is left to do for a complete stack, for which nobody waits."""

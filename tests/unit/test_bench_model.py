@@ -8,6 +8,7 @@ import pytest
 from tests.bench.costs import CASES, Case, Costs, Run, Used, divided, keep, load
 from tests.bench.model import BATCH_SIZE, Installation, Log, Machines, Process, Simulation, Station
 from tests.bench.passes import RUN_SIZE, passes
+from tests.bench.shapes import SHAPES
 
 NOTHING = Costs(**dict.fromkeys((field.name for field in fields(Costs)), 0.0))
 ONE = replace(NOTHING, check=1)
@@ -71,11 +72,12 @@ def used(costs: Costs, case: Case) -> Run:
         messages, checks = case.size / case.batch_size, case.size
         transactions = 2 * messages
     links = case.size - checks
+    required = sum(len(SHAPES[case.shape](number, case.size)) for number in range(case.size))
     return Run(
         begun=Used(
-            client=costs.submit_stack + costs.submit * case.size,
-            coordinator=costs.begin_stack + costs.begin * case.size,
-            postgres=costs.rows_stack + costs.rows * case.size,
+            client=costs.submit_stack + costs.submit * case.size + costs.submit_requirement * required,
+            coordinator=costs.begin_stack + costs.begin * case.size + costs.begin_requirement * required,
+            postgres=costs.rows_stack + costs.rows * case.size + costs.rows_requirement * required,
             redis=costs.broker / 2 * messages,
         ),
         checked=Used(
@@ -96,7 +98,11 @@ def used(costs: Costs, case: Case) -> Run:
             ),
             redis=costs.broker / 2 * messages,
         ),
-        asked=Used(client=costs.ask, postgres=costs.ask_postgres),
+        asked=Used(
+            client=costs.ask + costs.ask_resource * case.size,
+            postgres=costs.ask_postgres + costs.ask_resource_postgres * case.size,
+        ),
+        idle=Used(client=costs.idle / 2, redis=costs.idle / 2),
         commit=costs.commit,
     )
 
@@ -158,6 +164,13 @@ def test_places_are_taken_in_the_order_of_arrival() -> None:
         simulation.begin(work(name, needed_ms))
     simulation.run()
     assert ended == [("b", 1), ("c", 2), ("a", 3), ("d", 7)]
+
+
+def test_what_idle_processes_use_is_left_to_nobody() -> None:
+    idle = Installation(replace(ONE, idle=500), Machines(processors=1)).run("wide", 3200)
+    busy = Installation(ONE, Machines(processors=1)).run("wide", 3200)
+    # 25 ms in each pause of 50 ms, after those of others.
+    assert idle.rate < 0.8 * busy.rate
 
 
 def test_costs_are_read_as_they_were_kept(tmp_path: Path) -> None:
