@@ -9,9 +9,11 @@ other's row lock.
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import chain
 from typing import Any
 
 from hooks.values.dataclass import dataclass
+from hooks.values.parts import parts_of
 from orchestrator.definition import AttributePath, NodeData
 from orchestrator.model.actions import RESUME, SUSPEND
 from orchestrator.model.graph import Graph
@@ -21,6 +23,9 @@ from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, OPERATE
 FAN_IN = 64
 #: The most joins that a node gets.
 JOINS = 16
+#: How many neighbours count in one join. Neighbours finish together, ``batch_size`` in one transaction: it updates few
+#: joins, and others than those of the next neighbours, which another worker may finish at that moment.
+NEIGHBOURS = 16
 #: The mark, in a node's fragment, of a resource whose object is imported: it is recorded as it is observed.
 IMPORTED = "imported"
 
@@ -392,10 +397,10 @@ class _Weave:
 
     def _join(self, numbers: Sequence[int]) -> tuple[int, ...]:
         count = min(JOINS, math.ceil(len(numbers) / FAN_IN))
+        blocks = [*parts_of(numbers, NEIGHBOURS)]
         joins = []
         for part in range(count):
-            # Neighbours finish at about the same time, so they go to different joins.
             node = PlannedNode(key=f"join-{len(self._nodes)}", phase=JOIN)
-            self._tie(node, numbers[part::count])
+            self._tie(node, [*chain.from_iterable(blocks[part::count])])
             joins.append(node.no)
         return tuple(joins)
