@@ -209,7 +209,7 @@ class Installation:
         stations += [each for worker in self.workers for each in (worker.cpu, worker.main)]
         busy: dict[str, float] = {}
         for each in stations:
-            busy[each.name] = max(busy.get(each.name, 0.0), each.busy_ms / total_ms / each.places)
+            busy[each.name] = max(busy.get(each.name, 0.0), each.busy_ms / self.sim.now / each.places)
         return Prediction(rate=1000 * size * stacks / total_ms, busy=busy)
 
     def _stack(self, shape: str, size: int, shard: int) -> _Stack:
@@ -316,7 +316,8 @@ CASES = {
     "4 worker machines": Machines(workers=4, coordinators=2, **APART),
     "16 worker machines": Machines(workers=16, coordinators=8, **APART),
     "100 worker machines": Machines(workers=100, coordinators=16, **APART),
-    "100 worker machines, 4 shards": Machines(workers=100, coordinators=32, shards=4, **APART),
+    "100 worker machines, 64 coordinators": Machines(workers=100, coordinators=64, **APART),
+    "the same, 4 shards": Machines(workers=100, coordinators=64, shards=4, **APART),
 }
 
 
