@@ -43,9 +43,9 @@ What travels
 - What was asked of an operation as a whole (abandon, adopt, refresh) is lost on the way, for some resources or all.
     test_adoption::test_an_abandon_survives_a_death_at_any_instruction_and_touches_nothing
     test_adoption::test_an_abandon_ends_at_every_moment_of_another_operation_and_unmakes_nothing
-    test_adoption::test_an_adoption_survives_a_death_at_any_instruction
-    test_operations::test_a_refresh_looks_at_all_of_a_chain
-    test_operations::test_a_refresh_repairs_whatever_dies_on_the_way
+    test_interrupted_adoptions::test_an_adoption_survives_a_death_at_any_instruction
+    test_checks::test_a_refresh_looks_at_all_of_a_chain
+    test_checks::test_a_refresh_repairs_whatever_dies_on_the_way
 
 Updates
 
@@ -75,7 +75,7 @@ Rollbacks
     test_update_traps::test_a_rollback_claims_nothing_that_was_never_made
     test_update_traps::test_a_rollback_makes_what_it_brings_back
 - Some other operation, a check for one, makes what failed the thing to go back to.
-    test_operations::test_a_check_after_a_failed_update_does_not_make_its_definition_one_that_completed
+    test_checks::test_a_check_after_a_failed_update_does_not_make_its_definition_one_that_completed
 - A rollback of a failed creation leaves resources, or takes the stack with it.
     test_updates::test_a_failed_create_leaves_nothing_where_that_was_asked
 - A rollback of a failed adoption deletes what was there before.
