@@ -18,7 +18,7 @@ from orchestrator.config.settings import load_settings
 from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from tests.bench.installation import servers, wait_for_all, wait_until, worker_and_coordinator
-from tests.bench.passes import RUN_SIZE, passes
+from tests.bench.passes import BATCH_SIZE, RUN_SIZE, passes
 from tests.bench.shapes import SHAPES, template
 from tests.keys import provided_keys
 from tests.services.servers import PostgresServer
@@ -39,7 +39,7 @@ class Case:
     shape: str
     size: int
     stacks: int = 1
-    batch_size: int = 32
+    batch_size: int = BATCH_SIZE
     run_size: int = 1
 
 

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from orchestrator.store.rows import chunked
 from tests.bench.costs import Costs, load
 from tests.bench.installation import pause_between_asks
-from tests.bench.passes import RUN_SIZE
+from tests.bench.passes import BATCH_SIZE, RUN_SIZE
 from tests.bench.shapes import SHAPES
 from workers.check.checker import CARRY_ON, LINKS
 
-#: How many checks are claimed, ended, or sent together, as the setting ``batch_size``.
-BATCH_SIZE = 32
 #: How often processes look whether there is something to be done.
 IDLE_MS = 50.0
 #: A process that does one thing after the other: it yields a station and how long it needs one of its places.
@@ -256,7 +254,7 @@ class Installation:
             yield self.pause, IDLE_MS
 
     def _end(self, worker: "_Worker", stack: _Stack) -> Process:
-        """Do what is left to do for a complete stack, for which nobody waits."""
+        """Use what the end of a complete stack costs its processes; no client waits for that."""
         yield worker.cpu, self.costs.end_worker
         yield self.coordinators, self.costs.end_coordinator
         yield stack.postgres, self.costs.end_rows

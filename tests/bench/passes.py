@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from workers.check.checker import CARRY_ON, LINKS
 
-#: As the setting ``run_size``.
-RUN_SIZE = 32
+#: As the settings ``batch_size`` and ``run_size``: how many checks are claimed, ended or sent together at most, and how
+#: many links are carried out in a run.
+BATCH_SIZE, RUN_SIZE = 32, 32
 
 
 def passes(run_size: int) -> Sequence[int]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.bench.costs import CASES, Case, Costs, Run, Used, divided, keep, load
-from tests.bench.model import BATCH_SIZE, Installation, Log, Machines, Process, Simulation, Station
-from tests.bench.passes import RUN_SIZE, passes
+from tests.bench.model import Installation, Log, Machines, Process, Simulation, Station
+from tests.bench.passes import BATCH_SIZE, RUN_SIZE, passes
 from tests.bench.shapes import SHAPES
 
 NOTHING = Costs(**dict.fromkeys((field.name for field in fields(Costs)), 0.0))
