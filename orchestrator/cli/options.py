@@ -5,7 +5,6 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -95,7 +94,11 @@ def json_object(text: str, *, path: str, such_as: str) -> dict[str, object]:
         InvalidInput: it is not JSON, with the position, or not an object; or the file cannot be read.
     """
     if text.startswith("@"):
-        path, text = f"{path} {text}", _content(text[1:], path)
+        # Few options name a file.
+        from orchestrator.cli.source import text_in
+
+        path, file = f"{path} {text}", text[1:]
+        text = sys.stdin.read() if file == "-" else text_in(file, path=path)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -106,14 +109,6 @@ def json_object(text: str, *, path: str, such_as: str) -> dict[str, object]:
             [Problem(path=path, message=f"expected a JSON object such as {such_as}, got {text}")]
         )
     return value
-
-
-def _content(file: str, path: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
-        raise InvalidInput([Problem(path=f"{path} @{file}", message=f"cannot be read: {reason}")]) from error
 
 
 class _Minutes(click.FloatRange):

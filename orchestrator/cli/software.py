@@ -1,6 +1,5 @@
 """``isotherm software``: software configs, and their deployments to servers."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,6 +7,7 @@ import click
 from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import shell_command, split_pairs
 from orchestrator.cli.shell import Shell
+from orchestrator.cli.source import text_in
 from orchestrator.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def create_config(
 ) -> None:
     """Create a software config."""
     given = _definition(definition_file) if definition_file else {}
-    text = _text(config_file) if config_file else ""
+    text = text_in(config_file) if config_file else ""
     with shell.service() as service:
         view = service.software.create_config({**given, "name": name, "group": tool, "config": text})
     _show(view, form)
@@ -205,21 +205,12 @@ def _show(view: "View", form: str) -> None:
     show(form, data, fields_table(data))
 
 
-def _text(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise _wrong(file, f"the file cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise _wrong(file, "expected text in UTF-8") from error
-
-
 def _definition(file: str) -> dict[str, Any]:
     """Return the map in a file; an empty one for an empty file."""
     import yaml
 
     try:
-        found = yaml.safe_load(_text(file)) or {}
+        found = yaml.safe_load(text_in(file)) or {}
     except (yaml.YAMLError, RecursionError) as error:
         raise _wrong(file, f"it is no YAML: {error}") from error
     if not isinstance(found, dict):

@@ -105,12 +105,7 @@ def adopt_job(
     from orchestrator.model.messages import AdoptJob
     from orchestrator.queries.stack_document import definition_in, read_stack_document, tags_in
 
-    try:
-        text = Path(adopt_file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
-        raise InvalidInput([Problem(path=adopt_file, message=f"cannot be read: {reason}")]) from error
-    document = read_stack_document(text, file=adopt_file, limits=Limits.of(settings))
+    document = read_stack_document(text_in(adopt_file), file=adopt_file, limits=Limits.of(settings))
     if given.get("tags") is None:
         given["tags"] = tags_in(document, file=adopt_file)
     if template is not None:
@@ -119,6 +114,21 @@ def adopt_job(
         present = replace(definition_in(document, name, file=adopt_file), project=settings.project)
         job = existing_job(present, settings, template=None, **given)
     return AdoptJob.of(job, resources=document["resources"])
+
+
+def text_in(file: str, *, path: str = "") -> str:
+    """Return the text of a file; ``path`` is what errors name, by default the file.
+
+    Raises:
+        InvalidInput: it cannot be read, or is no text in UTF-8.
+    """
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        message = f"the file cannot be read: {error.strerror}"
+        raise InvalidInput([Problem(path=path or file, message=message)]) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput([Problem(path=path or file, message="expected text in UTF-8")]) from error
 
 
 def template_text(name: str, settings: "Settings") -> str:

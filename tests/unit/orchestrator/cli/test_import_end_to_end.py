@@ -149,7 +149,7 @@ def test_object_of_another_stack_is_refused(tmp_path: Path) -> None:
         (("page=x", "--data", "page={}", "--write-template"), "--data is for an import"),
         (("page=x", "--data", "pag={}"), "--data pag: no object is given hint: did you mean 'page'?"),
         (("page=x", "--data", "page=[1]"), "--data page: expected a JSON object such as"),
-        (("page=x", "--data", "page=@none"), "--data page @none: cannot be read: No such file"),
+        (("page=x", "--data", "page=@none"), "--data page @none: the file cannot be read: No such file"),
         (("page=x", "--data", "page={"), "--data page: expected JSON, but at line 1, column 2"),
         (("page=x", "--data", "page"), "expected NAME=VALUE"),
         ((), "Missing argument"),

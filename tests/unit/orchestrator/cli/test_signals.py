@@ -37,8 +37,8 @@ def test_signal_reads_the_object_from_a_file_or_stdin(
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (None, "--data @file.json: cannot be read: No such file or directory"),
-        (b"\xff", "--data @file.json: cannot be read: it is no text in UTF-8"),
+        (None, "--data @file.json: the file cannot be read: No such file or directory"),
+        (b"\xff", "--data @file.json: expected text in UTF-8"),
         (b"{", "--data @file.json: expected JSON, but at line 1, column 2"),
         (b"[]", "--data @file.json: expected a JSON object such as"),
     ],
