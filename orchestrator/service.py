@@ -467,7 +467,8 @@ class Service(Administration):
             # An end is noticed at once. Looks take time from the work: a small stack ends without one.
             wait = self._embedded.wait_for_an_end
             pauses = Pauses(interval_seconds, first_seconds=interval_seconds, sleep=wait)
-            wait(min(UNSEEN_SECONDS, interval_seconds))
+            if self._find(stack_id).status == "IN_PROGRESS":
+                wait(min(UNSEEN_SECONDS, interval_seconds))
         while True:
             progress = self.progress(stack_id)
             yield progress

@@ -215,6 +215,10 @@ def test_who_watches_is_woken_by_the_end_of_an_operation(
     with Service.open(settings) as service:
         made = service.create(StackJob(name="one", template=TEMPLATE))
         *under_way, last = service.watch(made.id)
+        # What is over already is not waited for.
+        seen = len(waited)
+        assert [each.finished for each in service.watch(made.id)] == [True]
+        assert len(waited) == seen
     assert last.finished
     # The work has a while without looks, and then as long before each.
     assert len(waited) == len(under_way) + 1
