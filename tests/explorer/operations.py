@@ -35,7 +35,7 @@ LONG_SECONDS = 50_000.0
 
 @dataclass
 class Found:
-    """What operations find at the beginning: the claims of running steps, and orders, by name."""
+    """What explored operations start from: the claims of running steps, and orders, by name."""
 
     claims: dict[str, Claim] = field(default_factory=dict)
     orders: dict[str, CheckOrder] = field(default_factory=dict)

@@ -34,7 +34,7 @@ class Outside:
 
     @classmethod
     def begin(cls, directory: Path) -> "Outside":
-        """Return what is outside at the beginning: nothing."""
+        """Make an account without objects or steps in a directory, and return it."""
         outside = cls(directory)
         outside._objects.mkdir(parents=True)
         outside._done.touch()

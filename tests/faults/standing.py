@@ -1,4 +1,4 @@
-"""Processes that stand at the points of ``stops.py``: a test arms points, and says when whoever comes there goes on."""
+"""The test's side of ``stops.py``: it arms points, and decides what becomes of a process that stands at one."""
 
 import json
 import os

@@ -14,7 +14,7 @@ HISTORIES = int(os.environ.get("ISOTHERM_HISTORIES", "0"))
 #: What is done with the resources as they are.
 OPERATIONS = ("CHECK", "SUSPEND", "RESUME")
 AS_IT_IS = (*OPERATIONS, "SNAPSHOT")
-#: What is done between the making of a plan and its beginning: so many steps of workers.
+#: How many steps workers take after an operation is planned and before it begins.
 meanwhile = st.just(0) | st.integers(0, 4)
 crashes = st.none() | st.integers(1, 30)
 #: A time-out of minutes, mostly none that matters.
@@ -22,7 +22,7 @@ timeouts = st.sampled_from([None, None, None, 1])
 
 
 class Between(LifecyclePlugin):
-    """Acts once, between the making of a plan and its beginning."""
+    """A lifecycle plugin that acts once, after an operation is planned and before it begins."""
 
     name = "between"
 

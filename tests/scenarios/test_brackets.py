@@ -352,7 +352,7 @@ def test_brackets_match_whoever_refuses_raises_is_late_or_dies(
 
 
 class Slow(Player):
-    """Answers one word when it is told to, which is too late; for the other it has all the time."""
+    """A lifecycle plugin that answers one call only after its time limit, when the test lets it."""
 
     def __init__(self, name: str, book: Book, *, word: str) -> None:
         super().__init__(name, book)

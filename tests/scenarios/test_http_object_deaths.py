@@ -87,7 +87,7 @@ def test_the_answer_that_is_lost_makes_nothing_twice(http_api: HttpApi) -> None:
 
 
 def test_what_cannot_be_told_is_not_made_again(http_api: HttpApi) -> None:
-    """Without a token, an object may be there that nobody knows of: people are told, and nothing is made twice."""
+    """Without a token, a create that was interrupted fails with a sentence, and makes no second object."""
     plain = {"body": {"name": "a"}, "create": {"path": "/networks"}}
     for fault in (
         Fault(how=How.CLOSE, has_effect=True),

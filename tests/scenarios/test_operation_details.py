@@ -1,4 +1,4 @@
-"""What observers are told of resources in detail, and of what an operation changes in a definition."""
+"""What the views of an operation show of its resources, and of changes in the definition."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -20,7 +20,7 @@ FIRST, SECOND = "first", "second"
 
 
 class EveryTime(LifecyclePlugin):
-    """Acts each time between the making of a plan and its beginning."""
+    """A lifecycle plugin that acts each time after an operation is planned and before it begins."""
 
     name = "every-time"
 

@@ -1,15 +1,14 @@
 """Updates that meet a death, a failure or another operation at the worst of moments."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from hooks.lifecycle import LifecyclePlugin
 from orchestrator.model.messages import END
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import ResourceFailure
+from tests.scenarios.commands import Between
 from tests.scenarios.telling import rows_of
 from tests.scenarios.test_unclean import stuck
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
@@ -20,19 +19,6 @@ heat_template_version: wallaby
 parameters: {p: {type: string}}
 resources: {a: {type: Cloud::Object, properties: {size: {get_param: p}}}}
 """
-
-
-class Between(LifecyclePlugin):
-    """Acts once, between the making of a plan and its beginning."""
-
-    name = "between"
-
-    def __init__(self, act: Callable[[], object]) -> None:
-        self.acts = [act]
-
-    def do_pre_op(self, *_: Any) -> None:
-        if self.acts:
-            self.acts.pop()()
 
 
 def meanwhile(world: World, act: Callable[[], object], operation: Callable[[], object]) -> None:

@@ -12,7 +12,7 @@ from tests.services.http_api import Fault, How, HttpApi
 from tests.waiting import PATIENCE_SECONDS
 
 RESOURCES = 40
-#: No retries: a failure is told soon.
+#: Options of the client ``http``: a command reports the first failure, without retries.
 CLIENT = {**PATIENT, "retries": 0}
 
 

@@ -7,10 +7,9 @@ import sqlalchemy as sa
 
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import CONVERGE, END, CheckOrder
-from orchestrator.model.plan import Row, plan_delete
 from orchestrator.store.nodes.claims import Ending, Outcome
-from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
+from tests.unit.orchestrator.store.updating import begin_delete
 
 
 def keys(orders: tuple[CheckOrder, ...] | list[CheckOrder]) -> list[str]:
@@ -246,35 +245,6 @@ def test_a_name_is_taken_until_its_stack_is_deleted(bench: Bench) -> None:
     bench.begin({})
     with pytest.raises(Conflict, match="has a stack 's' already"):
         bench.begin({})
-
-
-def begin_delete(bench: Bench, expected: str = "s-t1") -> bool:
-    rows = bench.store.stacks.resources("s-id")
-    plan = plan_delete(
-        [
-            Row(
-                id=row.id,
-                name=row.name,
-                type=row.type,
-                action=row.action,
-                status=row.status,
-                requires=row.requires,
-            )
-            for row in rows
-        ]
-    )
-    new = NewTraversal(
-        id="s-t2",
-        stack_id="s-id",
-        stack="s",
-        project="p",
-        template_id="none",
-        timeout_minutes=60,
-        plan=plan,
-        context={},
-        new_types={},
-    )
-    return bench.store.traversal_starts.begin_next(new, expected=expected) is not None
 
 
 def order_of(bench: Bench, no: int, key: str) -> CheckOrder:

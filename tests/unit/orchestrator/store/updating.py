@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.model.messages import END, JOIN, CheckOrder
+from orchestrator.model.messages import JOIN, CheckOrder
 from orchestrator.model.plan import DesiredResource, Match, Row, plan_delete, plan_update
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
@@ -162,18 +162,7 @@ def order_of(bench: Bench, no: int, *, number: int = 2) -> CheckOrder:
 
 def created(bench: Bench, requires: Mapping[str, set[str]]) -> None:
     """Make a stack of resources, all the way."""
-    ready: list[CheckOrder] = list(bench.begin(dict(requires)))
-    while ready:
-        order = ready.pop()
-        if order.phase == END:
-            bench.store.traversals.complete(order.traversal_id)
-            ending = bench.store.traversals.claim_end(order, worker="c")
-            assert ending is not None
-            bench.store.traversals.finish_end(ending)
-        elif order.phase == JOIN:
-            ready += bench.store.nodes.release_join(order).ready
-        else:
-            ready += bench.run(order)
+    bench.run_all(bench.begin(dict(requires)))
 
 
 def end(bench: Bench, claim: Claim, ending: Ending, *, changed: bool = True, data: bool = True) -> Finished:
