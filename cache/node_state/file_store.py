@@ -18,10 +18,9 @@ import msgpack
 
 from cache.node_state.errors import StateStoreFailed
 from cache.node_state.records import CommonRecord, NodeRecord, RecordStore
+from cache.node_state.store import TIMEOUT_SECONDS
 from cache.stores.private_files import make_private_directory, open_private
 
-#: The longest wait for the lock: it is held for a moment, unless its holder was stopped.
-TIMEOUT_SECONDS: Final = 5.0
 #: The pause before another look whether the lock is free.
 _NAP_SECONDS: Final = 0.001
 _COMMON: Final = "common"

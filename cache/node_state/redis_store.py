@@ -19,12 +19,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from cache.node_state.errors import StateStoreFailed
-from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, Tokens
+from cache.node_state.store import TIMEOUT_SECONDS, Failure, Fill, Kept, Look, NodeStateStore, Tokens
 from cache.stores.regions import masked
 
-#: A server that does not reply within this time is taken for one that is down. Machine states do without the store, but
-#: placement refuses a stack where leases cannot be read: a busy server is waited for. Less than a lease lasts.
-TIMEOUT_SECONDS: Final = 5.0
 #: The number of nodes whose last entry is held here too, so that an unchanged one need not be sent again.
 _MOST_HELD: Final = 256
 _RUN_ID: Final = re.compile(rb"^run_id:(\w+)", re.MULTILINE)

@@ -7,6 +7,11 @@ are invalid. Times are seconds of the store's own clock, which is compared with 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+#: The longest wait for a store that others write, or whose server is silent; then it is taken for one that is down.
+#: Machine states do without it, but placement refuses a stack where leases cannot be read, so a busy one is waited for.
+TIMEOUT_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
