@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from orchestrator.store import migrations
 from orchestrator.store.database import Database
-from orchestrator.store.direct import driver_of
+from tests.drivers import driver_of
 
 
 def migrate(url: str) -> None:

@@ -20,8 +20,8 @@ from orchestrator.model.signed_signals import QUERY_EXPIRES, QUERY_SIGNATURE
 from orchestrator.processes.registration import Registration
 from orchestrator.processes.runtime import process_name
 from orchestrator.service import Service
-from orchestrator.store.database import impatient
 from orchestrator.store.installation.processes import API
+from orchestrator.store.retrying import impatient
 from orchestrator.tracing.switch import tracing_of
 from orchestrator.tracing.tracer import OFF, Tracing
 from orchestrator.views.stacks import StackView

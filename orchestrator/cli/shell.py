@@ -153,7 +153,7 @@ class Shell:
         """Record a command; False where there is no database yet, or it does not answer."""
         from orchestrator.model.audit import AuditEntry
         from orchestrator.model.policy import OPERATIONS
-        from orchestrator.store.database import impatient
+        from orchestrator.store.retrying import impatient
         from orchestrator.store.store import Store
 
         settings = self.settings

@@ -46,7 +46,7 @@ from orchestrator.model.audit import AuditEntry
 from orchestrator.model.identity import Caller, Identity
 from orchestrator.queries.observer import Observer
 from orchestrator.service import Service
-from orchestrator.store.database import impatient
+from orchestrator.store.retrying import impatient
 from orchestrator.store.store import Store
 
 log = structlog.get_logger()

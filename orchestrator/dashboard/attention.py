@@ -16,7 +16,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.queries.attention import of_project, stored_attention, with_installation
 from orchestrator.queries.findings import broker_finding, database_finding, unknown_finding
 from orchestrator.service import Service
-from orchestrator.store.database import impatient
+from orchestrator.store.retrying import impatient
 from orchestrator.store.store import Store
 from orchestrator.views.attention import AttentionView, Finding
 from orchestrator.views.nodes import NodeView

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from orchestrator.errors import IsothermError
-from orchestrator.store.database import impatient
+from orchestrator.store.retrying import impatient
 
 T = TypeVar("T")
 

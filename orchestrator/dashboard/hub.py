@@ -19,9 +19,9 @@ from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.dashboard.subscription import ROOM, Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.model.project_limits import NO_LIMITS, STREAMS, ProjectLimits, refuse_beyond
-from orchestrator.store.database import impatient
 from orchestrator.store.history.event_log import EventLog
 from orchestrator.store.history.observing import ObservedEvent
+from orchestrator.store.retrying import impatient
 
 T = TypeVar("T")
 

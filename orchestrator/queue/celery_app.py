@@ -39,7 +39,7 @@ from orchestrator.model.messages import (
 from orchestrator.queue.celery_worker import note_worker_name
 from orchestrator.queue.installation import InstallationApp, LazyId
 from orchestrator.queue.serializers import EVENT, SEALED, use_keys
-from orchestrator.store.database import impatient, tried_once
+from orchestrator.store.retrying import impatient, tried_once
 from orchestrator.store.store import Store
 
 log = structlog.get_logger()

@@ -1,29 +1,24 @@
-"""Statements on the driver itself, for the few transactions that every check runs: claim, finish, join.
+"""Textual statements on the driver itself: those of every check, and those of short commands.
 
-SQLAlchemy pools the connections, but its share of a statement costs as much as the statement. Everything else in the
-store uses SQLAlchemy.
+SQLAlchemy's share of a statement costs as much as the statement, and to import it longer than all else that a short
+command does. On PostgreSQL it pools the connections. Everything else in the store uses SQLAlchemy.
 """
+
+from __future__ import annotations
 
 import functools
 import re
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-import sqlalchemy as sa
+from orchestrator.store.alchemy import sa
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from orchestrator.store.rows import AnyRow, Values
 
-#: Remedies for SQLite's errors about its file, by the prefix of the error's name.
-_REMEDIES = {
-    "SQLITE_FULL": "free space, or move the file to another disk",
-    "SQLITE_NOTADB": "it is another file, or broken: correct ISOTHERM_DATABASE_URL, or restore it",
-    "SQLITE_CORRUPT": "restore it from a backup",
-    "SQLITE_CANTOPEN": "make the directory, or make it readable for this user",
-    "SQLITE_READONLY": "make the file and its directory writable for this user",
-}
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -65,18 +60,76 @@ class Direct:
     PostgreSQL prepares each statement at its first use.
     """
 
-    def __init__(self, driver: Any, *, cursors: dict[str, Any] | None = None) -> None:
-        """Keep the arguments; with ``cursors``, those that the connection keeps by statement, it is PostgreSQL's."""
-        self._driver, self._cursors = driver, cursors
+    def __init__(
+        self,
+        driver: Any,
+        *,
+        cursors: dict[str, Any] | None = None,
+        connect: Callable[[], sa.Connection] | None = None,
+    ) -> None:
+        """Keep the arguments; with ``cursors``, those that the connection keeps by statement, it is PostgreSQL's.
 
-    def rows(self, sql: str, values: "Values") -> Sequence["AnyRow"]:
+        ``connect`` connects SQLAlchemy to the transaction.
+        """
+        self._driver, self._cursors, self._connect = driver, cursors, connect
+        self._alchemy: sa.Connection | None = None
+
+    @classmethod
+    def of(cls, connection: sa.Connection) -> Direct:
+        """Return the transaction that a connection of SQLAlchemy is in, for textual statements."""
+        lent = connection.connection
+        direct = cls(lent.driver_connection)
+        if connection.dialect.name == "postgresql":
+            direct._cursors = lent.info.setdefault(CURSORS, {})
+        direct._alchemy = connection
+        return direct
+
+    @property
+    def is_postgres(self) -> bool:
+        """Whether it is a transaction of PostgreSQL."""
+        return self._cursors is not None
+
+    @property
+    def alchemy(self) -> sa.Connection:
+        """The transaction for statements of SQLAlchemy.
+
+        Raises:
+            RuntimeError: there is none, since each statement is a transaction by itself.
+        """
+        if self._alchemy is None:
+            if self._connect is None:
+                raise RuntimeError("each statement is a transaction by itself")
+            self._alchemy = self._connect()
+        return self._alchemy
+
+    def end(self) -> None:
+        """Take SQLAlchemy's connection back, if one was made."""
+        if self._alchemy is not None:
+            self._alchemy.close()
+
+    def rows(self, sql: str, values: Values) -> Sequence[AnyRow]:
         """Run a statement; return its rows, which have the columns as attributes."""
         cursor = self._execute(sql, values)
         rows = _rows_of(sql, cursor)
         self._keep(sql, cursor)
         return rows
 
-    def together(self, calls: "Sequence[tuple[str, Values]]") -> "Sequence[Sequence[AnyRow]]":
+    def first(self, sql: str, values: Values) -> AnyRow | None:
+        """Run a statement; return its first row, None for none."""
+        return next(iter(self.rows(sql, values)), None)
+
+    def one(self, sql: str, values: Values) -> AnyRow:
+        """Run a statement that always finds a row; return the first.
+
+        Raises:
+            NoResultFound: it finds none.
+        """
+        row = self.first(sql, values)
+        if row is None:
+            raise sa.exc.NoResultFound("no row was found when one was required")
+        return row
+
+    def together(self, calls: Sequence[tuple[str, Values]]) -> Sequence[Sequence[AnyRow]]:
         """Run statements in one transaction and, on PostgreSQL, one round trip; return the rows of each."""
         if len(calls) == 1:
             return [self.rows(*calls[0])]
@@ -87,14 +140,35 @@ class Direct:
             self._keep(sql, cursor)
         return found
 
-    def count(self, sql: str, values: "Values") -> int:
+    def count(self, sql: str, values: Values) -> int:
         """Run a statement; return how many rows it changed."""
         cursor = self._execute(sql, values)
         changed: int = cursor.rowcount
         self._keep(sql, cursor)
         return changed
 
-    def _execute(self, sql: str, values: "Values") -> Any:
+    def run(self, sql: str) -> None:
+        """Run a statement without parameters and results."""
+        self._driver.execute(sql)
+
+    def insert(self, table: str, rows: Sequence[Values]) -> None:
+        """Insert rows with the same columns at once, several on PostgreSQL by COPY."""
+        if not rows:
+            return
+        columns = list(rows[0])
+        names = ", ".join(columns)
+        if self._cursors is None or len(rows) == 1:
+            sql = f"INSERT INTO {table} ({names}) VALUES ({', '.join(f':{name}' for name in columns)})"  # names of ours
+            if self._cursors is None:
+                self._driver.executemany(sql, rows)
+            else:
+                self.count(sql, rows[0])
+            return
+        with self._driver.cursor() as cursor, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row([row[column] for column in columns])
+
+    def _execute(self, sql: str, values: Values) -> Any:
         if self._cursors is None:
             return self._driver.execute(sql, values)
         text, names = _numbered(sql)
@@ -114,7 +188,7 @@ _MAKERS: Final[dict[str, Callable[[Sequence[Any]], Any]]] = {}
 _MOST_MAKERS: Final = 1024
 
 
-def _rows_of(sql: str, cursor: Any) -> "Sequence[AnyRow]":
+def _rows_of(sql: str, cursor: Any) -> Sequence[AnyRow]:
     found: Sequence[Any] = cursor.fetchall()
     if not found:
         return found
@@ -128,13 +202,6 @@ def _rows_of(sql: str, cursor: Any) -> "Sequence[AnyRow]":
 
 
 @contextmanager
-def driver_of(pool: sa.Engine) -> Iterator[Any]:
-    """Lend a connection's driver, as :func:`lent_by` does."""
-    with lent_by(pool) as lent:
-        yield lent.driver_connection
-
-
-@contextmanager
 def lent_by(pool: sa.Engine) -> Iterator[sa.PoolProxiedConnection]:
     """Lend a connection, for what is done with its driver; a broken connection is discarded.
 
@@ -145,28 +212,20 @@ def lent_by(pool: sa.Engine) -> Iterator[sa.PoolProxiedConnection]:
     try:
         lent = pool.raw_connection()
     except errors as error:
-        raise _translated(error, pool, broken=False) from error
+        raise translated(error, pool, broken=False) from error
     try:
         yield lent
     except errors as error:
         broken = pool.dialect.is_disconnect(error, lent.dbapi_connection, None)
         if broken:
             lent.invalidate(error)
-        raise _translated(error, pool, broken=broken) from error
+        raise translated(error, pool, broken=broken) from error
     finally:
         lent.close()
 
 
-def name_file(error: BaseException, url: sa.URL) -> None:
-    """Add the database's file, and what to do, to a message of SQLite about the file."""
-    name = str(getattr(error, "sqlite_errorname", ""))
-    remedy = next((_REMEDIES[each] for each in _REMEDIES if name.startswith(each)), None)
-    if remedy is not None and str(url.database) not in str(error):
-        error.args = (f"{error}: {url.database}; {remedy}",)
-
-
-def _translated(error: Exception, pool: sa.Engine, *, broken: bool) -> BaseException:
-    name_file(error, pool.url)
+def translated(error: Exception, pool: sa.Engine, *, broken: bool) -> BaseException:
+    """Return a driver's error as SQLAlchemy's of the same kind."""
     # An error about a value keeps its kind: only a broken connection is retried.
     return sa.exc.DBAPIError.instance(
         None,

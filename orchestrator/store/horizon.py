@@ -13,7 +13,8 @@ import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import Database, database_time
+from orchestrator.store.retrying import retrying
 
 #: After this time, only open transactions that write events are waited for, not those of others on the same server.
 SETTLED_SECONDS = 120

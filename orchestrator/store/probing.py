@@ -5,7 +5,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from orchestrator.errors import Unavailable
-from orchestrator.store.database import SESSION, Database, tried_once
+from orchestrator.store.database import SESSION, Database
+from orchestrator.store.retrying import tried_once
 
 
 def ping(url: str) -> None:

@@ -41,11 +41,11 @@ from orchestrator.model.messages import (
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.store.database import Database
-from orchestrator.store.direct import driver_of
 from orchestrator.store.nodes.claims import Claim, Outcome
 from orchestrator.store.repository import Timings
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
+from tests.drivers import driver_of
 from tests.scenarios.cloud import Cloud, Crash, cloud_type
 from workers.check.checker import Checker
 from workers.check.heartbeat import Heartbeat

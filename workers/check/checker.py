@@ -31,10 +31,10 @@ from orchestrator.planning.stored_templates import load_source
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.sandbox.budget import shared_time
-from orchestrator.store.database import UNSTORABLE
 from orchestrator.store.nodes.batches import Ended, NodeBatches
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, FinishedBatch, Outcome
 from orchestrator.store.nodes.runs import Run
+from orchestrator.store.retrying import unstorable_kinds
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.store import Store
 from orchestrator.tracing.tracer import OFF, Tracing
@@ -294,7 +294,7 @@ class Checker:
         """Record a run in one transaction; None if that is not possible, and its first node is to be ended alone."""
         try:
             finished = self._store.nodes.finish_run(run, types=self._pace.quick, most=most)
-        except UNSTORABLE:
+        except unstorable_kinds():
             return None
         return finished and replace(finished, ready=self._pass_on(finished.ready))
 
@@ -329,7 +329,7 @@ class Checker:
             self._keep_logs(logged)
         try:
             finished = self._store.nodes.finish_batch(ended, types=self._pace.quick, most=most)
-        except UNSTORABLE:
+        except unstorable_kinds():
             finished = FinishedBatch(left=ended)
         if not finished.ready and not finished.left:
             return finished
@@ -430,7 +430,7 @@ class Checker:
     def _finish(self, claim: Claim, outcome: Outcome) -> Finished:
         try:
             return self._store.nodes.finish(claim, outcome)
-        except UNSTORABLE as error:
+        except unstorable_kinds() as error:
             # What the gate does not know fails the resource, not the worker.
             log.warning(
                 "the store refused an outcome", resource=claim.order.key, type=claim.type, exc_info=error

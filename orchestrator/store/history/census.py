@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CHECKED_PHASES
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked
 from orchestrator.store.stacks.tallies import tallies
 

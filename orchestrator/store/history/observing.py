@@ -14,10 +14,11 @@ import sqlalchemy as sa
 from orchestrator.errors import NotFound
 from orchestrator.model.messages import END
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import Database, database_time
 from orchestrator.store.history.events import EventRow, event_columns
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.nodes.orders import numbers_of
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Query, chunked
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.facts import EventFact, Facts, NodeFact

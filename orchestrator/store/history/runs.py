@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CLEANUP, END, JOIN
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query
 from orchestrator.views.facts import NodeFact
 from orchestrator.views.runs import RunFacts, RunNode, RunWork

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from orchestrator.model.audit import NO_HASH, AuditCheck, AuditEntry, AuditRecord
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.purging.unneeded import is_delivered
 from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ import sqlalchemy as sa
 from cache.constraints.counters import Counts
 from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying, tried_once
+from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying, tried_once
 from orchestrator.store.rows import AnyRow
 
 _NAMES = tuple(Counts.__slots__)

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 
 #: How long one may be on its way to its stack, or be used by the steps of an operation that another has superseded.
 GRACE_SECONDS: Final = 3600.0

@@ -7,8 +7,8 @@ from typing import Final
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 
 _MAKE = sa.text("INSERT INTO identity (one, id) VALUES (1, :id) ON CONFLICT (one) DO NOTHING")
 #: How often a process looks whether the values in the store are encrypted anew.

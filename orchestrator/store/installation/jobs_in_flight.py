@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from orchestrator.model.project_limits import JOBS, NO_LIMITS, ProjectLimits, refuse_beyond
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.stacks.project_usage import lock_project
 
 #: After how long a taken job is forgotten: it is recognized if its message comes again until then, which counts no

@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from hooks.values.dataclass import dataclass
 from orchestrator.model.messages import END
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying, tried_once
+from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying, tried_once
 
 if TYPE_CHECKING:
     from orchestrator.store.rows import AnyRow

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from hooks.values.dataclass import dataclass
 from orchestrator.model.project_limits import EVALUATION, JOBS, SOFTWARE, ProjectLimits
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query
 from orchestrator.store.stacks.project_usage import refuse_too_much, software_used, stacks_used
 

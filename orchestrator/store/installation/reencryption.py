@@ -18,9 +18,10 @@ from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.model.codec import PREFIX_BYTES, Codec, UnreadableSecret, UnreadableValue
 from orchestrator.model.sentences import UNREADABLE
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.installation.identity import Identity
 from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Values
 from orchestrator.store.tables.schema import Sentence
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from orchestrator.errors import NotFound
 from orchestrator.store import tables
-from orchestrator.store.database import retrying, tried_once
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying, tried_once
 
 #: How many of them are kept; older ones are removed.
 MOST_KEPT: Final = 1000

@@ -7,10 +7,11 @@ import sqlalchemy as sa
 
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.installation.software import Software
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.stacks.project_usage import lock_project
 from orchestrator.views.software import SoftwareConfigView
 

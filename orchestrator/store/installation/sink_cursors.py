@@ -12,9 +12,10 @@ from hooks.values.dataclass import dataclass
 from orchestrator.model.codec import Codec, UnreadableSecret, UnreadableValue
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS, waits
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Query
 
 #: The most events that are read at once.

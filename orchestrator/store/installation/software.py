@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from orchestrator.errors import Conflict, NotFound, cut
 from orchestrator.model.project_limits import NO_LIMITS, SOFTWARE, ProjectLimits, refuse_beyond
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow
 from orchestrator.store.stacks.project_usage import lock_project, software_used
 from orchestrator.views.software import SoftwareConfigItem, SoftwareConfigView, SoftwareDeploymentView

@@ -8,9 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.machines.lost_nodes import lose_residents
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Query
 
 

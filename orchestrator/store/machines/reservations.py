@@ -17,9 +17,10 @@ from hooks.values.dataclass import dataclass
 from orchestrator.model.names import membership
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.machines.settlement import KEY, Existing, Settled, settled
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked
 from orchestrator.store.traversals.operation_rows import ENTERING, OVER
 

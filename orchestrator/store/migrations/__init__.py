@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from orchestrator.errors import Unavailable
-from orchestrator.store.database import Database, is_transient, tried_once
+from orchestrator.store.database import Database
+from orchestrator.store.retrying import is_transient, tried_once
 
 #: The key of the advisory lock that the migrating process holds; the number is arbitrary.
 _MIGRATION_LOCK = 7_233_400_521

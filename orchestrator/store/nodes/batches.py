@@ -5,7 +5,7 @@ from typing import Any
 
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, CheckOrder
-from orchestrator.store.database import Database, retrying, text_of
+from orchestrator.store.database import Database, text_of
 from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import batch_statements, link_statement, statements
 from orchestrator.store.nodes.claiming import NodeClaims
@@ -14,6 +14,7 @@ from orchestrator.store.nodes.endings import NodeEndings, finished_by, postgres_
 from orchestrator.store.nodes.failing import held_status
 from orchestrator.store.nodes.orders import NodeOrders, passes
 from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Values
 
 Ended = tuple[Claim, Outcome]

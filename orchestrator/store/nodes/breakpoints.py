@@ -10,11 +10,12 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.failing import held_status
 from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow
 from orchestrator.store.stack_events import insert_resource_event
 

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from orchestrator.model.codec import MisplacedValue, UnreadableValue
 from orchestrator.model.messages import CheckOrder
-from orchestrator.store.database import retrying
 from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.nodes.orders import numbers_of
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Values
 
 #: How often a claim is tried whose resource is released, or changed by another transaction, at the same moment.

@@ -11,7 +11,7 @@ from orchestrator.model.actions import CHECK
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying, text_of
+from orchestrator.store.database import Database, database_time, text_of
 from orchestrator.store.direct import Direct
 from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.nodes import statements
@@ -21,6 +21,7 @@ from orchestrator.store.nodes.orders import NodeOrders, numbers_of
 from orchestrator.store.nodes.requirements import both
 from orchestrator.store.nodes.stopping import stop_at_hook
 from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Values
 from orchestrator.store.stacks.unclean import goes_on, hold_back
 from orchestrator.views.facts import RETRY

@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from orchestrator.model.codec import UnreadableSecret, UnreadableValue
 from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import retrying, text_of
+from orchestrator.store.database import text_of
 from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.nodes.parts import NodeDataParts
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Values
 
 #: The most requirements whose node data travel with a message; the check reads those of more from the store.

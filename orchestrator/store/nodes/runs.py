@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.model.codec import Codec
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import batch_statements, run_statements
 from orchestrator.store.nodes.batches import Ended, NodeBatches
@@ -18,6 +18,7 @@ from orchestrator.store.nodes.claims import Claim, FinishedBatch, Outcome
 from orchestrator.store.nodes.endings import NodeEndings
 from orchestrator.store.nodes.orders import NodeOrders
 from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Values
 
 #: What a claim reads that may differ from what was read ahead of it; the times are always others.

@@ -8,9 +8,10 @@ from hooks.values.dataclass import dataclass
 from orchestrator.config.step_log import LogLine, StepLines
 from orchestrator.model.codec import Place
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.nodes.claims import Claim
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Values
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.purging import unneeded
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.traversals.templates import StoredTemplate
 
 #: The most rows that one transaction removes.

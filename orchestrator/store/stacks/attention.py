@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from orchestrator.model.drift import Standing
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Query
 
 #: The most quiet operations that are read, the longest first.

@@ -9,8 +9,8 @@ from hooks.values.dataclass import dataclass
 from orchestrator.model.drift import DETECTED, DRIFT, RESOLVED, Finding, Standing
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query, Row, Values, chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.health import are_quiet

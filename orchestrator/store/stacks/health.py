@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from orchestrator.model.actions import CHECK
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from orchestrator.errors import NotFound
 from orchestrator.model.stack_filter import StackFilter, StackOrder
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import matches
 from orchestrator.store.stacks.stacks import StackRow, stack_rows
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CHECKED_PHASES
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked
 from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_rows
 from orchestrator.store.stacks.tallies import Tally, tallies, under_way

@@ -11,8 +11,9 @@ from orchestrator.model.drift import Standing
 from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.model.observation_times import next_due
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Row, chunked
 
 #: After how long an observation that was begun and has not ended is begun again: its worker or message is lost.

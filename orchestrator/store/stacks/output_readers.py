@@ -10,8 +10,9 @@ from hooks.values.dataclass import dataclass
 from orchestrator.errors import Conflict
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Query, chunked
 from orchestrator.store.stacks.stacks import StackRow
 

@@ -7,8 +7,9 @@ import sqlalchemy as sa
 from hooks.values.dataclass import dataclass
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

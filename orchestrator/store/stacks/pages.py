@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.database import Database, database_time
 from orchestrator.store.horizon import Horizon
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, chunked, like_pattern
 from orchestrator.store.stacks.listing import has_tag
 from orchestrator.store.stacks.tallies import Tally, tallies

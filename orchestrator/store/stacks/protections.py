@@ -9,8 +9,8 @@ from hooks.values.dataclass import dataclass
 from hooks.values.states import PROTECT, UNPROTECT
 from orchestrator.config.caller import caller
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import insert_event, insert_resource_event
 from orchestrator.store.stacks.health import are_quiet

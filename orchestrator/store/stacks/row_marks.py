@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from orchestrator.model.plan_binding import RowMark
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query
 
 #: The columns that a mark is made of: whatever is written to a row changes one of them.

@@ -11,8 +11,9 @@ from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.codec import Codec, Place, UnreadableSecret, UnreadableValue
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
-from orchestrator.store.database import bulk_insert, retrying
+from orchestrator.store.database import bulk_insert
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Query, Values
 
 

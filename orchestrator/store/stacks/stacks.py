@@ -14,8 +14,8 @@ from orchestrator.errors import NotFound
 from orchestrator.model.codec import UnreadableValue
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query, Row, chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.in_service import DEFINING, is_open_adoption, serves

@@ -2,9 +2,9 @@
 
 from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.nodes.failing import hold_stack
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.stack_events import insert_event
 
 

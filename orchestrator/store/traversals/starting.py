@@ -14,10 +14,11 @@ from orchestrator.errors import Conflict
 from orchestrator.model.messages import CONVERGE
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
-from orchestrator.store.database import bulk_insert, retrying
+from orchestrator.store.database import bulk_insert
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query, Values
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import DEFINING

@@ -18,11 +18,12 @@ from orchestrator.errors import Unavailable
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import Database, bulk_insert, database_time, is_transient, retrying
+from orchestrator.store.database import Database, bulk_insert, database_time
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.retrying import is_transient, retrying
 from orchestrator.store.rows import AnyRow, Values, chunked
 from orchestrator.store.stack_events import resource_event
 from orchestrator.store.traversals.ledger import LOST_AT, Ledger

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from hooks.values.dataclass import dataclass
 from orchestrator.model.nested_stack import Nesting
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

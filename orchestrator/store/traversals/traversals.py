@@ -17,9 +17,10 @@ from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import END, CheckOrder
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import database_time
 from orchestrator.store.nodes.failing import fail_traversal, hold_stack
 from orchestrator.store.repository import Repository
+from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.checking import faults_of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.store.database import impatient
+from orchestrator.store.retrying import impatient
 from tests.unit.orchestrator.cli.commands import (
     FAILING,
     TEMPLATE,

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator.cli.main import isotherm
-from orchestrator.store.database import impatient
+from orchestrator.store.retrying import impatient
 from tests.migrated import migrate
 
 HELLO = """\

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import END, JOIN, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.direct import _numbered, driver_of
+from orchestrator.store.direct import _numbered
 from orchestrator.store.nodes import batch_statements, link_statement, statements
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
+from tests.drivers import driver_of
 from tests.thoroughness import examples
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.updating import begin_update, created

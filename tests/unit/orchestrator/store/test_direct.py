@@ -7,8 +7,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 
-from orchestrator.store.database import Database, is_transient
+from orchestrator.store.database import Database
 from orchestrator.store.direct import CURSORS, lent_by
+from orchestrator.store.retrying import is_transient
 from tests.services.process import HOST, free_port
 from tests.services.servers import PostgresServer
 

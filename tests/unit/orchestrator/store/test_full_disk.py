@@ -7,7 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.errors import Unavailable
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
+from orchestrator.store.retrying import retrying
 
 
 @pytest.mark.parametrize("direct", [False, True])

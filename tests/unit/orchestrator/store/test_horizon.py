@@ -10,9 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.store import horizon
-from orchestrator.store.database import SESSION, Database, retrying
+from orchestrator.store.database import SESSION, Database
 from orchestrator.store.history.events import Events
 from orchestrator.store.horizon import SETTLED_SECONDS, Horizon, _Mark
+from orchestrator.store.retrying import retrying
 from tests.migrated import migrate
 from tests.unit.orchestrator.store.conftest import FakeClock
 from tests.waiting import until

@@ -17,7 +17,8 @@ from alembic.script import ScriptDirectory
 
 from orchestrator.errors import Unavailable
 from orchestrator.store import migrations, tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database
+from orchestrator.store.retrying import retrying
 from orchestrator.store.tables import metadata
 from tests.waiting import PATIENCE_SECONDS, until
 

@@ -17,11 +17,13 @@ from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from orchestrator.store import database as databases
 from orchestrator.store import migrations
-from orchestrator.store.database import SESSION, Database, tried_once
-from orchestrator.store.direct import Direct, driver_of
+from orchestrator.store.database import SESSION, Database
+from orchestrator.store.direct import Direct
 from orchestrator.store.probing import ping
+from orchestrator.store.retrying import tried_once
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import StackView
+from tests.drivers import driver_of
 from tests.services.pgbouncer import PgBouncerServer
 from tests.services.servers import PostgresServer
 

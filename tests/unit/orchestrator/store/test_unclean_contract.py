@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.direct import driver_of
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.stacks.unclean import UNCLEAN, unclean_of
 from orchestrator.store.store import Store
+from tests.drivers import driver_of
 from tests.unit.orchestrator.store.conftest import Bench, FakeClock
 from tests.unit.orchestrator.store.updating import (
     begin_delete,
